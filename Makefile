@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine with python3, make and git:
+#   make demo    see it work        make test    see it hold
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-deep check format bench lock clean
+
+demo: $(READY)
+	$(BIN)/sessiontree demo
+
+test: $(READY)
+	$(BIN)/python -m pytest
+
+test-deep: $(READY)
+	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/model tests/property tests/deep -m "deep or not deep"
+
+check: $(READY)
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(READY)
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(READY)
+	$(BIN)/python benchmarks/journal_cost.py
+
+# The lock holds versions and hashes only, no address of a registry.
+lock: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url --extra all --group dev pyproject.toml -o requirements.lock
+
+$(READY): requirements.lock pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(READY)
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

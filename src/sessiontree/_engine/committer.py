@@ -1,0 +1,158 @@
+"""Group commit: one writer at a time carries out everything that waits, with one flush.
+
+A lone sync caller writes by itself, without a thread switch. Whoever finds the writer busy queues up, and the
+running flush is the batching window: no timer, nobody waits for company.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from sessiontree.commands import Command, Result
+from sessiontree.errors import SessionTreeError, StoreClosedError, StoreError
+from sessiontree.store import Outcome
+
+__all__ = ["Committer"]
+
+Write = Callable[[Sequence[Command]], list[Outcome]]
+
+_MOST_PER_GROUP = 512
+
+
+class _Ticket:
+    """One caller's place in the queue."""
+
+    __slots__ = ("command", "done", "future", "loop", "outcome")
+
+    def __init__(self, command: Command, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        self.command = command
+        self.outcome: Outcome | BaseException = None
+        self.loop = loop
+        self.future: asyncio.Future[Result] | None = None
+        self.done: threading.Lock | None = None
+        if loop is None:
+            self.done = threading.Lock()
+            self.done.acquire()
+        else:
+            self.future = loop.create_future()
+
+
+class Committer:
+    def __init__(self, write: Write, place: str) -> None:
+        self._write = write
+        self._place = place
+        self._pid = os.getpid()
+        self._writing = threading.Lock()
+        self._waiting = threading.Condition(threading.Lock())
+        self._queue: deque[_Ticket] = deque()
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+
+    def commit(self, command: Command) -> Result:
+        """Carry out a command for a sync caller."""
+        if not self._queue and self._writing.acquire(blocking=False):
+            try:
+                self._check_open()
+                outcome = self._write((command,))[0]
+            finally:
+                self._writing.release()
+            return _result(outcome)
+        ticket = _Ticket(command)
+        self._enqueue(ticket)
+        assert ticket.done is not None
+        ticket.done.acquire()
+        return _result(ticket.outcome)
+
+    async def acommit(self, command: Command) -> Result:
+        """Carry out a command for an async caller. Cancelling the wait does not take the command back."""
+        ticket = _Ticket(command, asyncio.get_running_loop())
+        self._enqueue(ticket)
+        assert ticket.future is not None
+        return await ticket.future
+
+    def close(self) -> None:
+        """Finish what is queued, then refuse."""
+        with self._waiting:
+            self._is_closed = True
+            self._waiting.notify_all()
+            thread = self._thread
+        if thread is not None and self._pid == os.getpid():
+            thread.join()
+        with self._writing:
+            pass
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StoreClosedError(self._place)
+        if self._pid != os.getpid():
+            raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
+
+    def _enqueue(self, ticket: _Ticket) -> None:
+        with self._waiting:
+            self._check_open()
+            self._queue.append(ticket)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._serve, name=f"writer {self._place}", daemon=True)
+                self._thread.start()
+            self._waiting.notify()
+
+    def _serve(self) -> None:
+        while self._wait_for_work():
+            with self._writing:
+                tickets = [self._queue.popleft() for _ in range(min(len(self._queue), _MOST_PER_GROUP))]
+                self._carry_out(tickets)
+            _deliver(tickets)
+
+    def _wait_for_work(self) -> bool:
+        with self._waiting:
+            while not self._queue:
+                if self._is_closed:
+                    return False
+                self._waiting.wait()
+            return True
+
+    def _carry_out(self, tickets: Sequence[_Ticket]) -> None:
+        try:
+            outcomes = self._write([ticket.command for ticket in tickets])
+        except BaseException as error:  # noqa: BLE001  every caller in the group must hear of it
+            for ticket in tickets:
+                ticket.outcome = error
+        else:
+            for ticket, outcome in zip(tickets, outcomes, strict=True):
+                ticket.outcome = outcome
+
+
+def _deliver(tickets: Sequence[_Ticket]) -> None:
+    """Wake the callers: one call per event loop, not one per ticket."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
+    for ticket in tickets:
+        if ticket.loop is not None:
+            loops.setdefault(ticket.loop, []).append(ticket)
+        elif ticket.done is not None:
+            ticket.done.release()
+    for loop, group in loops.items():
+        if not loop.is_closed():
+            loop.call_soon_threadsafe(_settle, group)
+
+
+def _settle(tickets: Sequence[_Ticket]) -> None:
+    for ticket in tickets:
+        future = ticket.future
+        if future is None or future.done():
+            continue
+        if isinstance(ticket.outcome, BaseException):
+            future.set_exception(ticket.outcome)
+        else:
+            future.set_result(ticket.outcome)
+
+
+def _result(outcome: Outcome | BaseException) -> Result:
+    if isinstance(outcome, SessionTreeError):
+        raise outcome
+    if isinstance(outcome, BaseException):
+        raise outcome
+    return outcome

@@ -1,0 +1,264 @@
+"""The journal for asyncio: the same verbs with the same signatures; a test compares the two."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable
+from types import TracebackType
+from typing import Self, TypeVar, Unpack
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.async_turn import AsyncTurn
+from sessiontree.commands import Deleted
+from sessiontree.context import Context, Purpose
+from sessiontree.drivers import drive_async
+from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
+from sessiontree.model import (
+    Entry,
+    Lease,
+    Message,
+    Move,
+    Page,
+    Payload,
+    Thread,
+    ThreadFields,
+    ThreadFilters,
+    ThreadQuery,
+)
+from sessiontree.operations import entries, leaf, threads, turns, views
+from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.requests import Operation, Sources
+from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
+from sessiontree.queries import Finding, StoreStats
+from sessiontree.store import AsyncStore
+from sessiontree.tokens import TokenCounter, estimate_text
+from sessiontree.watching import follow_async
+
+__all__ = ["AsyncJournal"]
+
+T = TypeVar("T")
+
+
+class AsyncJournal:
+    """All conversations of one store, for one event loop. Cancelling a write does not take it back: its id tells."""
+
+    def __init__(self, store: AsyncStore, *, clock: Clock = system_clock, random: RandomSource = os.urandom) -> None:
+        self.store = store
+        self._sources = Sources(clock=clock, ids=IdSource(clock, random))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def create_thread(
+        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+    ) -> Thread:
+        """Start a conversation; an id that is taken is ThreadExistsError."""
+        return await self._run(threads.create_thread(self._sources, id, created_ns, fields))
+
+    async def thread(self, thread_id: str) -> Thread:
+        """A thread's metadata and counters."""
+        return await self._run(threads.thread(thread_id))
+
+    async def update_thread(
+        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
+    ) -> Thread:
+        """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
+        return await self._run(threads.update_thread(thread_id, expect_version, fields))
+
+    async def delete_thread(self, thread_id: str) -> Deleted:
+        """Delete a thread for good; entries that a fork still shows stay."""
+        return await self._run(threads.delete_thread(thread_id))
+
+    async def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
+        """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
+        return await self._run(threads.list_threads(query, filters))
+
+    async def fork(
+        self,
+        thread_id: str,
+        *,
+        at: str | None = None,
+        before: str | None = None,
+        new_id: str | None = None,
+        created_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
+    ) -> Thread:
+        """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
+        operation = threads.fork(
+            self._sources, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+        )
+        return await self._run(operation)
+
+    async def append(
+        self,
+        thread_id: str,
+        content: Payload | Message,
+        *,
+        id: str | None = None,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+        created_ns: int | None = None,
+        turn_id: str = "",
+    ) -> Entry:
+        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op."""
+        new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
+        stored = await self.append_many(thread_id, (new,), parent=parent, expect_leaf=expect_leaf, lease=lease)
+        return stored[0]
+
+    async def append_many(
+        self,
+        thread_id: str,
+        contents: Iterable[Content],
+        *,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+    ) -> list[Entry]:
+        """Add several entries in a row, all or none."""
+        operation = entries.append_many(
+            self._sources, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+        )
+        return await self._run(operation)
+
+    async def entry(self, thread_id: str, entry_id: str) -> Entry:
+        """One entry that the thread can see."""
+        return await self._run(entries.entry(thread_id, entry_id))
+
+    async def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """All entries that the thread can see, every branch, in the order of their commits."""
+        return await self._run(entries.entries(thread_id, after, limit))
+
+    async def path(
+        self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
+    ) -> list[Entry]:
+        """Root to leaf; ``limit`` keeps only the newest ones."""
+        return await self._run(entries.path(thread_id, leaf, limit))
+
+    async def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+        """The entries that hang from an entry; ``None`` asks for the roots."""
+        return await self._run(entries.children(thread_id, entry_id))
+
+    async def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
+        """Give an entry a name; an empty name takes it away."""
+        return await self._run(entries.label(self._sources, thread_id, entry_id, name))
+
+    async def labels(self, thread_id: str) -> dict[str, str]:
+        """Label to entry id."""
+        return await self._run(entries.labels(thread_id))
+
+    async def move_leaf(
+        self,
+        thread_id: str,
+        entry_id: str | None,
+        *,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+    ) -> Thread:
+        """Go on from any entry that the thread can see; ``None`` is before the first one."""
+        return await self._run(
+            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+        )
+
+    async def rewind(self, thread_id: str, entry_id: str) -> Thread:
+        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back."""
+        return await self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
+
+    async def reset(self, thread_id: str) -> Thread:
+        """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
+        return await self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
+
+    async def undo(self, thread_id: str) -> Thread:
+        """Take the last leaf move back."""
+        return await self._run(leaf.undo(self._sources, thread_id))
+
+    async def redo(self, thread_id: str) -> Thread:
+        """Take the last undo back."""
+        return await self._run(leaf.redo(self._sources, thread_id))
+
+    async def reflog(self, thread_id: str) -> list[Move]:
+        """Every leaf move, oldest first."""
+        return await self._run(leaf.reflog(thread_id))
+
+    async def acquire_lease(
+        self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
+    ) -> Lease:
+        """The right to run a turn; ActiveTurnError while somebody else's has not expired."""
+        return await self._run(turns.acquire_lease(self._sources, thread_id, owner, turn_id, ttl_seconds))
+
+    async def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
+        """Keep a lease alive; FencedError if somebody took over."""
+        return await self._run(turns.renew_lease(self._sources, lease, ttl_seconds))
+
+    async def release_lease(self, lease: Lease) -> None:
+        """Give a lease back; one that is not in force any more is left alone."""
+        return await self._run(turns.release_lease(lease))
+
+    async def active_lease(self, thread_id: str) -> Lease | None:
+        """The lease in force, if it has not expired."""
+        return await self._run(turns.active_lease(self._sources, thread_id))
+
+    async def clear_expired_lease(self, thread_id: str) -> Lease | None:
+        """Take an expired lease away and return it."""
+        return await self._run(turns.clear_expired_lease(self._sources, thread_id))
+
+    def turn(
+        self,
+        thread_id: str,
+        *,
+        owner: str | None = None,
+        turn_id: str | None = None,
+        ttl_seconds: float = DEFAULT_TTL_SECONDS,
+    ) -> AsyncTurn:
+        """Run a turn: ``async with journal.turn(id) as turn: await turn.append(...)`` keeps the lease and writes the markers."""
+        return AsyncTurn(self.store, self._sources, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
+
+    async def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
+        """After a crash: turns that never ended become interrupted, and the thread can go on."""
+        return await self._run(turns.resume(self._sources, thread_id, owner))
+
+    async def retry(self, thread_id: str) -> Thread:
+        """Move the leaf to where the failed turn can start again."""
+        return await self._run(leaf.retry(self._sources, thread_id))
+
+    async def context(
+        self,
+        thread_id: str,
+        *,
+        leaf: str | UnsetType | None = UNSET,
+        purpose: Purpose = "provider_request",
+        count: TokenCounter = estimate_text,
+    ) -> Context:
+        """What the model sees."""
+        return await self._run(views.context(thread_id, leaf, purpose, count))
+
+    def watch(
+        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+    ) -> AsyncIterator[Entry]:
+        """New entries of a thread as they are committed, by any process.
+
+        Starts now, or after the entry ``after``, or with ``after=None`` at the thread's first own entry. Ends when
+        nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
+        """
+        return follow_async(self.store, thread_id, after, timeout)
+
+    async def stats(self) -> StoreStats:
+        """How much is in the store."""
+        return await self._run(views.stats())
+
+    async def check(self) -> list[Finding]:
+        """Everything in the store that breaks an invariant; an empty list is good news."""
+        return await self._run(views.check())
+
+    async def close(self) -> None:
+        """Finish what is under way and release the store."""
+        await self.store.aclose()
+
+    async def _run(self, operation: Operation[T]) -> T:
+        return await drive_async(operation, self.store)

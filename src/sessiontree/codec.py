@@ -1,0 +1,141 @@
+"""Bytes and back: the wire form of payloads, their content hash, and the upgrade path between formats.
+
+The wire form is compact JSON in field order, so the same content always gives the same bytes and the same hash:
+
+>>> from sessiontree.messages import user
+>>> encode_payload(user("hi"))
+b'{"type":"user_message","message":{"role":"user","parts":[{"type":"text","text":"hi"}]}}'
+>>> decode_payload(encode_payload(user("hi"))) == user("hi")
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Payload, Thread, UnknownPayload
+from sessiontree.model.entry import KnownPayload
+
+__all__ = [
+    "FORMAT",
+    "content_hash",
+    "decode_payload",
+    "decode_thread",
+    "encode_payload",
+    "encode_record",
+    "seal",
+]
+
+FORMAT = 1
+"""Version of the wire form. A store remembers the version it was written with."""
+
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+UPGRADES: Mapping[int, Upgrade] = {}
+"""For each older format, how to turn a payload of it into the next one."""
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder()
+_payloads: msgspec.json.Decoder[KnownPayload] = msgspec.json.Decoder(KnownPayload)
+_threads = msgspec.json.Decoder(Thread)
+_decode_known = _payloads.decode
+
+
+class _Tag(msgspec.Struct):
+    type: str
+
+
+_tags = msgspec.json.Decoder(_Tag)
+
+
+def encode_record(record: Any, what: str) -> bytes:
+    """JSON of a record, or InvalidInputError that says why it cannot be written."""
+    try:
+        return _encoder.encode(record)
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            f"{what} holds a lone surrogate (U+{ord(error.object[error.start]):04X}), which is no Unicode text; "
+            "replace it, for example with text.encode('utf-8', 'replace').decode()"
+        ) from error
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise InvalidInputError(f"{what} cannot be written as JSON: {error}") from error
+
+
+def encode_payload(payload: Payload) -> bytes:
+    if isinstance(payload, UnknownPayload):
+        return payload.body
+    return encode_record(payload, f"payload of type {payload.__struct_config__.tag!r}")
+
+
+def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
+    """The payload of a body; types that this version does not know come back as UnknownPayload."""
+    if version != FORMAT:
+        body = _upgraded(body, version, UPGRADES)
+    try:
+        return _decode_known(body)
+    except msgspec.ValidationError:
+        tag = _tags.decode(body).type
+        if tag in _KNOWN_TYPES:
+            raise
+        return UnknownPayload(type=tag, body=bytes(body))
+
+
+def decode_thread(body: bytes) -> Thread:
+    return _threads.decode(body)
+
+
+def content_hash(payload: Payload) -> str:
+    """SHA-256 of the canonical payload: identity, place and time do not count.
+
+    >>> from sessiontree.messages import user
+    >>> content_hash(user("hi")) == content_hash(user("hi"))
+    True
+    """
+    return hashlib.sha256(encode_payload(payload)).hexdigest()
+
+
+def seal(payload: Payload) -> tuple[Payload, bytes]:
+    """The payload as a reader will see it, and its bytes. Refuses what would not come back unchanged.
+
+    >>> from sessiontree.model import Custom
+    >>> seal(Custom(name="n", data=(1, 2)))[0].data
+    [1, 2]
+    """
+    body = encode_payload(payload)
+    if isinstance(payload, UnknownPayload):
+        return payload, body
+    try:
+        stored = _decode_known(body)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise InvalidInputError(f"payload does not fit its type: {error}") from error
+    if stored != payload:
+        _refuse_not_finite(msgspec.to_builtins(payload))
+    return stored, body
+
+
+def _refuse_not_finite(value: Any) -> None:
+    match value:
+        case float() if not math.isfinite(value):
+            raise InvalidInputError(f"{value} is no JSON number; use None or a string")
+        case dict():
+            for item in value.values():
+                _refuse_not_finite(item)
+        case list() | tuple():
+            for item in value:
+                _refuse_not_finite(item)
+
+
+def _upgraded(body: bytes, version: int, upgrades: Mapping[int, Upgrade]) -> bytes:
+    value = msgspec.json.decode(body)
+    for step in range(version, FORMAT):
+        value = upgrades[step](value)
+    return _encoder.encode(value)
+
+
+_KNOWN_TYPES = frozenset(str(kind.__struct_config__.tag) for kind in KnownPayload.__args__)

@@ -1,0 +1,150 @@
+"""What a store is asked to do: write commands, each of which happens wholly or not at all."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
+from sessiontree.model.record import Record
+
+__all__ = [
+    "AcquireLease",
+    "Append",
+    "ClearLease",
+    "Command",
+    "CreateThread",
+    "DeleteThread",
+    "Deleted",
+    "Draft",
+    "Fork",
+    "MoveLeaf",
+    "Redo",
+    "ReleaseLease",
+    "RenewLease",
+    "Result",
+    "Undo",
+    "UpdateThread",
+]
+
+
+class Draft(Record, frozen=True, kw_only=True):
+    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs."""
+
+    id: str
+    payload: Payload
+    body: bytes
+    created_ns: int
+    turn_id: str = ""
+    messages: int = 0
+    tokens: int = 0
+
+
+class CreateThread(Record, frozen=True, kw_only=True):
+    """The new thread as it shall be; the store fills in what it counts itself."""
+
+    thread: Thread
+
+
+class UpdateThread(Record, frozen=True, kw_only=True):
+    """``changed`` is the thread with its new metadata, ``fields`` names the ones to take from it."""
+
+    thread_id: str
+    changed: Thread
+    fields: tuple[str, ...]
+    expect_version: int | None = None
+
+
+class DeleteThread(Record, frozen=True, kw_only=True):
+    thread_id: str
+
+
+class Append(Record, frozen=True, kw_only=True):
+    """Put drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one."""
+
+    thread_id: str
+    drafts: tuple[Draft, ...]
+    parent: str | UnsetType | None = UNSET
+    expect_leaf: str | UnsetType | None = UNSET
+    token: int | None = None
+
+
+class MoveLeaf(Record, frozen=True, kw_only=True):
+    thread_id: str
+    to_entry: str | None
+    reason: MoveReason
+    at_ns: int
+    expect_leaf: str | UnsetType | None = UNSET
+    token: int | None = None
+
+
+class Undo(Record, frozen=True, kw_only=True):
+    thread_id: str
+    at_ns: int
+
+
+class Redo(Record, frozen=True, kw_only=True):
+    thread_id: str
+    at_ns: int
+
+
+class Fork(Record, frozen=True, kw_only=True):
+    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source)."""
+
+    source_id: str
+    thread: Thread
+    entry_id: str | None = None
+    position: Literal["at", "before"] = "at"
+
+
+class AcquireLease(Record, frozen=True, kw_only=True):
+    thread_id: str
+    turn_id: str
+    owner: str
+    now_ns: int
+    expires_ns: int
+
+
+class RenewLease(Record, frozen=True, kw_only=True):
+    thread_id: str
+    token: int
+    expires_ns: int
+
+
+class ReleaseLease(Record, frozen=True, kw_only=True):
+    thread_id: str
+    token: int
+
+
+class ClearLease(Record, frozen=True, kw_only=True):
+    """Take a lease away if it has expired at ``now_ns``."""
+
+    thread_id: str
+    now_ns: int
+
+
+class Deleted(Record, frozen=True, kw_only=True):
+    """What a delete took away, and how many entries stay because a fork shows them."""
+
+    thread_id: str
+    entries_removed: int
+    entries_kept: int
+
+
+Command = (
+    CreateThread
+    | UpdateThread
+    | DeleteThread
+    | Append
+    | MoveLeaf
+    | Undo
+    | Redo
+    | Fork
+    | AcquireLease
+    | RenewLease
+    | ReleaseLease
+    | ClearLease
+)
+
+Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

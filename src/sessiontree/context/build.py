@@ -1,0 +1,197 @@
+"""The context of a path: its messages with tool pairs repaired, where each one comes from, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from sessiontree.context.control import answer_signals
+from sessiontree.context.pairing import Placed, call_keys, pair
+from sessiontree.context.projection import project_window
+from sessiontree.context.records import Context, Projected, Purpose, Segment
+from sessiontree.context.window import window_of
+from sessiontree.model import (
+    ActiveToolsChange,
+    ArtifactRef,
+    AssistantMessage,
+    Compaction,
+    Entry,
+    Message,
+    ModelChange,
+    SystemMessage,
+    ToolCallMessage,
+    Usage,
+    UsageReport,
+)
+from sessiontree.tokens import TokenCounter, estimate_message, estimate_text
+
+__all__ = ["build_context", "segments_of"]
+
+_PREVIEW_BYTES = 240
+
+
+def build_context(
+    path: Sequence[Entry], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
+) -> Context:
+    """What the model sees at the end of a path.
+
+    >>> from sessiontree.messages import assistant, user
+    >>> said = [user("hello"), assistant("hi")]
+    >>> path = [Entry(id=str(n), thread_id="t", parent=None, created_ns=0, payload=p) for n, p in enumerate(said)]
+    >>> [message.text for message in build_context(path).messages]
+    ['hello', 'hi']
+    """
+    window = window_of(path)
+    view = answer_signals(project_window(window))
+    placed = pair([item.message for item in view], call_keys(_said(window.head)))
+    segments = _placed_segments(placed, view, purpose, count)
+    provider, model = _model(path)
+    return Context(
+        system=_system(path),
+        messages=tuple(item.message for item in placed),
+        segments=segments,
+        tokens=_tokens(path, segments, [view[item.source].entry for item in placed]),
+        provider=provider,
+        model=model,
+        active_tools=_active_tools(path),
+    )
+
+
+def segments_of(
+    view: Sequence[Projected], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
+) -> tuple[Segment, ...]:
+    """One segment for each message of a projection."""
+    return tuple(_segment(item, index, purpose, count) for index, item in enumerate(view))
+
+
+def _placed_segments(
+    placed: Sequence[Placed], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
+) -> tuple[Segment, ...]:
+    return tuple(
+        _made_up_segment(item.message, view[item.source].entry, index, count)
+        if item.is_made_up
+        else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, count)
+        for index, item in enumerate(placed)
+    )
+
+
+def _segment(item: Projected, index: int, purpose: Purpose, count: TokenCounter) -> Segment:
+    message, entry = item.message, item.entry
+    compaction = entry.payload if isinstance(entry.payload, Compaction) else Compaction()
+    call_id, tool_name = _tool(message)
+    is_ui = purpose == "test_ui"
+    return Segment(
+        entry_id=entry.id,
+        parent_entry_id=entry.parent or "",
+        entry_type=entry.type,
+        message_index=index,
+        role=message.role,
+        kind=message.kind,
+        tool_call_id=call_id,
+        tool_name=tool_name,
+        token_estimate=estimate_message(message, count),
+        compaction_id=compaction.id,
+        compaction_generation=compaction.generation,
+        compaction_window_id=compaction.window_id,
+        artifact_refs=_artifacts(message) if is_ui else (),
+        ui_preview=_preview(_shown(message)) if is_ui else "",
+    )
+
+
+def _made_up_segment(message: Message, asked: Entry, index: int, count: TokenCounter) -> Segment:
+    call_id, tool_name = _tool(message)
+    return Segment(
+        entry_id="",
+        parent_entry_id=asked.id,
+        entry_type="tool_result",
+        message_index=index,
+        role=message.role,
+        kind=message.kind,
+        tool_call_id=call_id,
+        tool_name=tool_name,
+        token_estimate=estimate_message(message, count),
+    )
+
+
+def _tool(message: Message) -> tuple[str, str]:
+    """Id and name of the first call or result of a message."""
+    for call in message.tool_calls:
+        return call.id, call.name
+    for result in message.tool_results:
+        return result.call_id, result.name
+    return "", ""
+
+
+def _artifacts(message: Message) -> tuple[ArtifactRef, ...]:
+    views = (result.view for result in message.tool_results)
+    return tuple(view.full_output for view in views if view and view.full_output)
+
+
+def _shown(message: Message) -> str:
+    results = (Message(role="tool", parts=result.parts).text for result in message.tool_results)
+    return message.text + "".join(results)
+
+
+def _preview(text: str) -> str:
+    """The first 240 bytes; each byte of a character that is cut there becomes a U+FFFD of its own."""
+    body = text.encode()
+    if len(body) <= _PREVIEW_BYTES:
+        return text
+    whole = body[:_PREVIEW_BYTES].decode(errors="ignore")
+    cut = _PREVIEW_BYTES - len(whole.encode())
+    return whole + "\ufffd" * cut + "..."
+
+
+def _tokens(path: Sequence[Entry], segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
+    """The last usage that a provider reported plus the estimate of what came later; without one, all estimates."""
+    anchor, usage = _last_usage(path)
+    if usage is None:
+        return sum(segment.token_estimate for segment in segments)
+    later = {id(entry) for entry in path[anchor + 1 :]}
+    pending = (
+        segment.token_estimate
+        for segment, source in zip(segments, sources, strict=True)
+        if id(source) in later or (not segment.entry_id and source is path[anchor])
+    )
+    return usage.context_tokens + sum(pending)
+
+
+def _last_usage(path: Sequence[Entry]) -> tuple[int, Usage | None]:
+    for index in range(len(path) - 1, -1, -1):
+        match path[index].payload:
+            case Compaction():
+                return index, None
+            case AssistantMessage(usage=usage) | ToolCallMessage(usage=usage) if usage and usage.context_tokens:
+                return index, usage
+            case UsageReport(usage=usage) if usage.context_tokens:
+                return index, usage
+    return -1, None
+
+
+def _said(entries: Iterable[Entry]) -> list[Message]:
+    return [entry.payload.message for entry in entries if isinstance(entry.payload, ToolCallMessage)]
+
+
+def _system(path: Sequence[Entry]) -> str:
+    for entry in reversed(path):
+        if isinstance(entry.payload, SystemMessage):
+            return entry.payload.message.text
+    return ""
+
+
+def _model(path: Sequence[Entry]) -> tuple[str, str]:
+    for entry in reversed(path):
+        match entry.payload:
+            case ModelChange(provider=provider, model=model) if provider or model:
+                return provider, model
+            case AssistantMessage(provider=provider, model=model) if provider or model:
+                return provider, model
+            case ToolCallMessage(provider=provider, model=model) if provider or model:
+                return provider, model
+    return "", ""
+
+
+def _active_tools(path: Sequence[Entry]) -> tuple[str, ...]:
+    for entry in reversed(path):
+        if isinstance(entry.payload, ActiveToolsChange):
+            return entry.payload.tools
+    return ()

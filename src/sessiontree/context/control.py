@@ -1,0 +1,131 @@
+"""Control signals: two tools that talk to the host and not to a program.
+
+A call of ``ask_user`` or ``task_complete`` ends a turn and never gets a tool result, so a provider would reject it.
+The model sees a sentence in its place:
+
+>>> signal_text(ToolCallPart(id="c1", name="ask_user", arguments='{"question": "Which file?"}'))
+'Agent requested user input: Which file?'
+>>> signal_text(ToolCallPart(id="c2", name="read")) is None
+True
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from sessiontree.context.records import Projected
+from sessiontree.model import Entry, Message, Part, TextPart, ToolCallMessage, ToolCallPart
+from sessiontree.tokens import BLANKS
+
+__all__ = ["CONTROL_KIND", "answer_signals", "replace_signals", "signal_text"]
+
+CONTROL_KIND = "control_signal"
+
+_ASK = "ask_user"
+_DONE = "task_complete"
+_PREFIXES = {_ASK: "Agent requested user input: ", _DONE: "Agent completed the task: "}
+_TEXTS = {_ASK: ("question", "reason_code"), _DONE: ("output", "result")}
+_LISTS = {_ASK: ("required_from_user", "evidence_refs"), _DONE: ("remaining_risks", "next_actions", "evidence_refs")}
+
+
+def signal_text(call: ToolCallPart) -> str | None:
+    """The sentence that stands for a control signal; ``None`` for any other call."""
+    if call.name not in _PREFIXES:
+        return None
+    return _PREFIXES[call.name] + (_said(call.name, call.arguments) or call.arguments)
+
+
+def replace_signals(message: Message) -> Message:
+    """The message with its control signals turned into text.
+
+    A message of nothing but signals becomes that text alone; beside real calls each signal is replaced in its place.
+    """
+    texts = [signal_text(call) for call in message.tool_calls]
+    if not any(text is not None for text in texts):
+        return message
+    if all(text is not None for text in texts):
+        said = "\n".join(text or "" for text in texts)
+        return Message(role="assistant", kind=CONTROL_KIND, parts=(TextPart(text=said),))
+    return msgspec.structs.replace(message, parts=tuple(map(_spoken, message.parts)))
+
+
+def answer_signals(view: Sequence[Projected]) -> list[Projected]:
+    """The view where a tool result that answers a control signal is what it means: the user's words, or nothing.
+
+    Its call is not in the view, so as a tool result it would be an orphan and the user's answer would be lost.
+    """
+    open_signals: dict[str, str] = {}
+    answered: list[Projected] = []
+    for item in view:
+        message = item.message
+        for call in _calls(item.entry):
+            open_signals.pop(call.id, None)
+            if call.name in _PREFIXES:
+                open_signals[call.id] = call.name
+        results = [result for result in message.tool_results if result.call_id in open_signals]
+        if not results:
+            answered.append(item)
+            continue
+        texts = [
+            part.text
+            for result in results
+            if open_signals[result.call_id] == _ASK
+            for part in result.parts
+            if isinstance(part, TextPart)
+        ]
+        rest = tuple(part for part in message.parts if part not in results)
+        if rest:
+            answered.append(Projected(entry=item.entry, message=msgspec.structs.replace(message, parts=rest)))
+        if "".join(texts).strip(BLANKS):
+            words = Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text="".join(texts)),))
+            answered.append(Projected(entry=item.entry, message=words))
+    return answered
+
+
+def _calls(entry: Entry) -> tuple[ToolCallPart, ...]:
+    return entry.payload.message.tool_calls if isinstance(entry.payload, ToolCallMessage) else ()
+
+
+def _spoken(part: Part) -> Part:
+    text = signal_text(part) if isinstance(part, ToolCallPart) else None
+    return part if text is None else TextPart(text=text)
+
+
+def _said(name: str, arguments: str) -> str:
+    """The question or the outcome, blanks taken off; empty when the arguments do not fit the tool's schema."""
+    fields = _object(arguments)
+    if fields is None or not _fits(name, fields):
+        return ""
+    if name == _ASK:
+        candidates = [fields.get("question"), *(item.get("question") for item in fields.get("questions") or ())]
+    else:
+        candidates = [fields.get("output"), fields.get("result")]
+    return next((text.strip(BLANKS) for text in candidates if isinstance(text, str) and text.strip(BLANKS)), "")
+
+
+def _object(arguments: str) -> Mapping[str, Any] | None:
+    try:
+        value = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _fits(name: str, fields: Mapping[str, Any]) -> bool:
+    return all(_field_fits(name, key, value) for key, value in fields.items())
+
+
+def _field_fits(name: str, key: str, value: Any) -> bool:
+    if value is None:
+        return True
+    if key in _TEXTS[name]:
+        return isinstance(value, str)
+    if key in _LISTS[name]:
+        return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if name == _ASK and key == "questions":
+        return isinstance(value, list) and all(isinstance(item, dict) for item in value)
+    return False

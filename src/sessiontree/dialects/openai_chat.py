@@ -1,0 +1,271 @@
+"""OpenAI Chat Completions, and the many servers that speak it.
+
+>>> from sessiontree.messages import user
+>>> to_request(Context(system="Be brief.", messages=(user("hello").message,)))
+{'messages': [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'hello'}]}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sessiontree.context import Context
+from sessiontree.dialects.base import Answer, Dialect
+from sessiontree.dialects.response import answer_of
+from sessiontree.dialects.wire import (
+    OPENING,
+    CallIds,
+    Wire,
+    content_of,
+    conversation,
+    data_url,
+    has_form,
+    is_blank,
+    kept,
+    media_note,
+    own,
+    source_of,
+    text_block,
+    tool_name,
+)
+from sessiontree.model import (
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    Role,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    Usage,
+)
+
+__all__ = ["DIALECT", "from_request", "from_response", "to_request"]
+
+NAME = "openai-chat"
+_ID_LIMIT = 40
+_ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
+
+
+def to_request(context: Context) -> Wire:
+    """``messages`` with the system prompt in front."""
+    ids = CallIds(_ID_LIMIT, may_repeat=True)
+    head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
+    said = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
+    return {"messages": [*head, *(said or [{"role": "user", "content": OPENING}])]}
+
+
+def from_request(body: Wire) -> tuple[str, list[Message]]:
+    """The system text and the messages of a request.
+
+    >>> from_request({"messages": [{"role": "system", "content": "Be brief."}]})
+    ('Be brief.', [])
+    """
+    match list(body.get("messages", ())):
+        case [{"role": "system", "content": str(system), **rest}, *said] if not rest and not is_blank(system):
+            return system, [_message(wire) for wire in said]
+        case said:
+            return "", [_message(wire) for wire in said]
+
+
+def from_response(body: Wire) -> Answer:
+    """The first choice of a completion."""
+    choice = body["choices"][0]
+    return answer_of(
+        message=_message(choice["message"]),
+        provider="openai",
+        model=body.get("model", ""),
+        stop_reason=choice.get("finish_reason") or "",
+        usage=_usage(body.get("usage")),
+    )
+
+
+DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
+
+
+def _wire_messages(message: Message, ids: CallIds) -> Iterable[Wire]:
+    rest = own(message.extra, NAME)
+    match message.role:
+        case "tool":
+            return [_tool_message(result, ids, rest) for result in message.tool_results]
+        case "assistant":
+            return _assistant_message(message, ids, rest)
+        case "user" | "system":
+            return _input_message(message, rest)
+
+
+def _input_message(message: Message, rest: Wire) -> Iterable[Wire]:
+    if message.extra.get(NAME, {}).get("$whole"):
+        return [part.block for part in message.parts if isinstance(part, OpaquePart)]
+    content = content_of(block for part in message.parts for block in _input_blocks(part))
+    if not content:
+        return []
+    return [{"role": message.role, "content": content, **_named(message), **rest}]
+
+
+def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[Wire]:
+    content = content_of(block for part in message.parts for block in _output_blocks(part))
+    calls = [_wire_call(call, ids) for call in message.tool_calls]
+    thoughts = [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.provider == NAME]
+    if not (content or calls or rest.get("refusal") or rest.get("audio") or rest.get("function_call")):
+        return []
+    wire: Wire = {"role": "assistant", "content": _or_none(content, message), **_named(message)}
+    if thoughts:
+        wire["reasoning_content"] = "".join(thoughts)
+    if calls:
+        wire["tool_calls"] = calls
+    omitted = message.extra.get(NAME, {}).get("$omit", ())
+    return [{key: value for key, value in {**wire, **rest}.items() if key not in omitted or value}]
+
+
+def _or_none(content: Any, message: Message) -> Any:
+    """No content is null; an empty text that came as such stays one."""
+    if content:
+        return content
+    return "" if any(isinstance(part, TextPart) for part in message.parts) else None
+
+
+def _named(message: Message) -> Wire:
+    return {"name": message.name} if message.name else {}
+
+
+def _input_blocks(part: Part) -> list[str | Wire]:
+    rest = own(part.extra, NAME)
+    match part:
+        case TextPart(text=text):
+            return [{**text_block(text), **rest} if has_form(part.extra, NAME) else text]
+        case ImagePart(url=url, data=data, mime=mime) if url or data:
+            image = {"url": url or data_url(mime, data), **rest.pop("image_url", {})}
+            return [{"type": "image_url", "image_url": image, **rest}]
+        case FilePart(data=data, mime=mime, name=name) if data:
+            file = {"file_data": data_url(mime, data), **({"filename": name} if name else {}), **rest.pop("file", {})}
+            return [{"type": "file", "file": file, **rest}]
+        case ImagePart() | FilePart():
+            return [media_note(part)]
+        case OpaquePart(provider=provider, block=block) if provider == NAME:
+            return [block]
+        case _:
+            return []
+
+
+def _output_blocks(part: Part) -> list[str | Wire]:
+    """Only texts and refusals may stand in an answer."""
+    if isinstance(part, ImagePart | FilePart):
+        return [media_note(part)]
+    return _input_blocks(part)
+
+
+def _wire_call(call: ToolCallPart, ids: CallIds) -> Wire:
+    rest = own(call.extra, NAME)
+    name = tool_name(call.name)
+    if call.extra.get(NAME, {}).get("$custom"):
+        custom = {"name": name, "input": call.arguments, **rest.pop("custom", {})}
+        return {"id": ids.ask(call), "type": "custom", "custom": custom, **rest}
+    function = {"name": name, "arguments": call.arguments, **rest.pop("function", {})}
+    return {"id": ids.ask(call), "type": "function", "function": function, **rest}
+
+
+def _tool_message(result: ToolResultPart, ids: CallIds, rest: Wire) -> Wire:
+    blocks = [block for part in result.parts for block in _output_blocks(part)]
+    return {"role": "tool", "tool_call_id": ids.answer().id, "content": content_of(blocks), **rest}
+
+
+def _message(wire: Wire) -> Message:
+    role = wire.get("role")
+    if role == "tool":
+        return _read_result(wire)
+    if role not in _ROLES:
+        whole = OpaquePart(provider=NAME, block=wire)
+        return Message(role="user", parts=(whole,), extra=kept(NAME, {"$whole": True}))
+    rest = {key: value for key, value in wire.items() if key not in ("role", "content", "name")}
+    if role == "developer":
+        rest["role"] = role
+    parts = _read_content(wire.get("content"))
+    if role == "assistant":
+        parts = [*_read_thoughts(rest), *parts, *_read_calls(rest)]
+        if "content" not in wire:
+            rest["$omit"] = ["content"]
+    extra = kept(NAME, rest) if rest else {}
+    return Message(role=_ROLES[role], parts=tuple(parts), name=wire.get("name", ""), extra=extra)
+
+
+def _read_thoughts(rest: Wire) -> list[Part]:
+    if isinstance(rest.get("reasoning_content"), str) and rest["reasoning_content"]:
+        return [ReasoningPart(provider=NAME, text=rest.pop("reasoning_content"))]
+    return []
+
+
+def _read_calls(rest: Wire) -> list[Part]:
+    calls = rest.get("tool_calls")
+    if not calls:
+        return []
+    del rest["tool_calls"]
+    return [_read_call(call) for call in calls]
+
+
+def _read_call(wire: Wire) -> ToolCallPart:
+    rest = {key: value for key, value in wire.items() if key not in ("id", "type", "function", "custom")}
+    is_custom = wire.get("type") == "custom"
+    word, text = ("custom", "input") if is_custom else ("function", "arguments")
+    body = dict(wire[word])
+    name, arguments = body.pop("name"), body.pop(text, "")
+    if body:
+        rest[word] = body
+    if is_custom:
+        rest["$custom"] = True
+    return ToolCallPart(id=wire.get("id") or "", name=name, arguments=arguments, extra=kept(NAME, rest) if rest else {})
+
+
+def _read_result(wire: Wire) -> Message:
+    rest = {key: value for key, value in wire.items() if key not in ("role", "content", "tool_call_id")}
+    parts = tuple(part for part in _read_content(wire.get("content")) if not isinstance(part, ToolCallPart))
+    result = ToolResultPart(call_id=wire["tool_call_id"], parts=parts)  # type: ignore[arg-type]
+    return Message(role="tool", parts=(result,), extra=kept(NAME, rest) if rest else {})
+
+
+def _read_content(content: Any) -> list[Part]:
+    if content is None:
+        return []
+    if isinstance(content, str):
+        return [TextPart(text=content)]
+    return [_read_block(block) for block in content]
+
+
+def _read_block(block: Wire) -> Part:
+    part = _known_block(block)
+    is_exact = part is not None and _input_blocks(part) == [block]
+    return part if part is not None and is_exact else OpaquePart(provider=NAME, block=block)
+
+
+def _known_block(block: Wire) -> Part | None:
+    rest = {key: value for key, value in block.items() if key not in ("type", "text", "image_url", "file")}
+    match block:
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text=text, extra=kept(NAME, rest))
+        case {"type": "image_url", "image_url": {"url": str(url), **more}}:
+            extra = {**rest, "image_url": more} if more else rest
+            return ImagePart(**source_of(url), extra=kept(NAME, extra))
+        case {"type": "file", "file": {"file_data": str(url), **more}}:
+            name = str(more.pop("filename", ""))
+            extra = {**rest, "file": more} if more else rest
+            return FilePart(**source_of(url), name=name, extra=kept(NAME, extra))
+        case _:
+            return None
+
+
+def _usage(wire: Wire | None) -> Usage | None:
+    if not wire:
+        return None
+    prompt = wire.get("prompt_tokens_details") or {}
+    completion = wire.get("completion_tokens_details") or {}
+    cached = prompt.get("cached_tokens") or 0
+    return Usage(
+        input_tokens=(wire.get("prompt_tokens") or 0) - cached,
+        output_tokens=wire.get("completion_tokens") or 0,
+        cache_read_tokens=cached,
+        reasoning_tokens=completion.get("reasoning_tokens") or 0,
+        total_tokens=wire.get("total_tokens") or 0,
+    )

@@ -1,0 +1,63 @@
+"""The two drivers: they run an operation against a store, one blocking, one awaiting."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, TypeVar
+
+from sessiontree.operations.requests import Call, Operation, Request
+from sessiontree.queries import Query
+from sessiontree.store import AsyncStore, Store
+
+__all__ = ["drive", "drive_async"]
+
+T = TypeVar("T")
+
+
+def drive(operation: Operation[T], store: Store) -> T:
+    try:
+        request = next(operation)
+        while True:
+            try:
+                reply = _answer(request, store)
+            except Exception as error:  # noqa: BLE001  the operation decides what an error means
+                request = operation.throw(error)
+            else:
+                request = operation.send(reply)
+    except StopIteration as finished:
+        return finished.value  # type: ignore[no-any-return]
+
+
+async def drive_async(operation: Operation[T], store: AsyncStore) -> T:
+    try:
+        request = next(operation)
+        while True:
+            try:
+                reply = await _answer_async(request, store)
+            except Exception as error:  # noqa: BLE001  the operation decides what an error means
+                request = operation.throw(error)
+            else:
+                request = operation.send(reply)
+    except StopIteration as finished:
+        return finished.value  # type: ignore[no-any-return]
+
+
+def _answer(request: Request, store: Store) -> Any:
+    match request:
+        case Query():
+            return store.read(request)
+        case Call(function=function, arguments=arguments):
+            return function(*arguments)
+        case _:
+            return store.commit(request)
+
+
+async def _answer_async(request: Request, store: AsyncStore) -> Any:
+    match request:
+        case Query():
+            return await store.aread(request)
+        case Call(function=function, arguments=arguments):
+            reply = function(*arguments)
+            return await reply if inspect.isawaitable(reply) else reply
+        case _:
+            return await store.acommit(request)

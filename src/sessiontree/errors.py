@@ -1,0 +1,293 @@
+"""Every error that sessiontree raises, in one tree.
+
+::
+
+    SessionTreeError
+    ├── NotFoundError
+    │   ├── ThreadNotFoundError
+    │   ├── EntryNotFoundError
+    │   ├── NothingToUndoError
+    │   ├── NothingToRedoError
+    │   ├── NothingToRetryError
+    │   └── NoCheckpointError
+    ├── ConflictError                    somebody else was there first: read again, then decide
+    │   ├── ThreadExistsError
+    │   ├── DuplicateEntryError
+    │   ├── InvalidParentError
+    │   ├── StaleLeafError
+    │   ├── StaleVersionError
+    │   ├── ActiveTurnError
+    │   └── FencedError
+    ├── InvalidInputError                nothing was written: mend the input
+    ├── DamagedDataError                 bytes on disk are not what was written: run doctor
+    └── StoreError
+        ├── StoreUrlError                the address names no store
+        ├── ForeignStoreError            the file or folder is not ours; it was left untouched
+        ├── NewerFormatError             written by a newer sessiontree; it was left untouched
+        ├── NetworkFileSystemError       locks are not safe there
+        ├── StoreReadOnlyError
+        ├── StoreFullError
+        ├── StoreUnavailableError        safe to try again
+        ├── StoreClosedError
+        ├── StorePoisonedError           a sync failed: reopen the store
+        └── CommitUnknownError           may or may not be committed: the entry id tells
+
+Each error carries the ids it is about as attributes and ends with what to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+__all__ = [
+    "ActiveTurnError",
+    "CommitUnknownError",
+    "ConflictError",
+    "DamagedDataError",
+    "DuplicateEntryError",
+    "EntryNotFoundError",
+    "FencedError",
+    "ForeignStoreError",
+    "InvalidInputError",
+    "InvalidParentError",
+    "NetworkFileSystemError",
+    "NewerFormatError",
+    "NoCheckpointError",
+    "NotFoundError",
+    "NothingToRedoError",
+    "NothingToRetryError",
+    "NothingToUndoError",
+    "SessionTreeError",
+    "StaleLeafError",
+    "StaleVersionError",
+    "StoreClosedError",
+    "StoreError",
+    "StoreFullError",
+    "StorePoisonedError",
+    "StoreReadOnlyError",
+    "StoreUnavailableError",
+    "StoreUrlError",
+    "ThreadExistsError",
+    "ThreadNotFoundError",
+]
+
+
+class SessionTreeError(Exception):
+    """The root of every error raised by sessiontree."""
+
+
+class NotFoundError(SessionTreeError):
+    """Something that was asked for by name is not there."""
+
+
+class ThreadNotFoundError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no thread {thread_id!r} in this store; list_threads() shows what is there")
+
+
+class EntryNotFoundError(NotFoundError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        super().__init__(
+            f"thread {thread_id!r} cannot see an entry {entry_id!r}; "
+            "entries() lists the ones it can see, forks keep their own"
+        )
+
+
+class NothingToUndoError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} has no leaf move left to undo; reflog() lists them")
+
+
+class NothingToRedoError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"thread {thread_id!r} has nothing to redo: the last thing that happened to it was not an undo; "
+            "move_leaf() reaches every entry in reflog()"
+        )
+
+
+class NothingToRetryError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} has no failed turn and no user message to retry from")
+
+
+class NoCheckpointError(NotFoundError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        super().__init__(
+            f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; take one with workspace.snapshot()"
+        )
+
+
+class ConflictError(SessionTreeError):
+    """The store holds something that contradicts the request; nothing was written."""
+
+
+class ThreadExistsError(ConflictError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} exists already; use another id, or open it with thread()")
+
+
+class DuplicateEntryError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        super().__init__(
+            f"entry id {entry_id!r} is taken by another entry of the tree of thread {thread_id!r}; "
+            "give the new content a new id"
+        )
+
+
+class InvalidParentError(ConflictError):
+    def __init__(self, thread_id: str, parent: str) -> None:
+        self.thread_id = thread_id
+        self.parent = parent
+        super().__init__(
+            f"entry {parent!r} cannot be a parent in thread {thread_id!r}: the thread does not see it; fork there instead"
+        )
+
+
+class StaleLeafError(ConflictError):
+    def __init__(self, thread_id: str, expected: str | None, actual: str | None) -> None:
+        self.thread_id = thread_id
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            f"the leaf of thread {thread_id!r} is {actual!r}, not {expected!r}; read the new entries, then try again"
+        )
+
+
+class StaleVersionError(ConflictError):
+    def __init__(self, thread_id: str, expected: int, actual: int) -> None:
+        self.thread_id = thread_id
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            f"thread {thread_id!r} is at version {actual}, not {expected}; read it with thread(), then update again"
+        )
+
+
+class ActiveTurnError(ConflictError):
+    def __init__(self, thread_id: str, owner: str, turn_id: str, expires_ns: int) -> None:
+        self.thread_id = thread_id
+        self.owner = owner
+        self.turn_id = turn_id
+        self.expires_ns = expires_ns
+        super().__init__(
+            f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {expires_ns} ns; "
+            "wait for it, or take over after it expires"
+        )
+
+
+class FencedError(ConflictError):
+    def __init__(self, thread_id: str, token: int, current: int) -> None:
+        self.thread_id = thread_id
+        self.token = token
+        self.current = current
+        super().__init__(
+            f"lease token {token} on thread {thread_id!r} is no longer valid (current token {current}); "
+            "another owner took over or the lease was released: stop this turn and acquire a new lease"
+        )
+
+
+class InvalidInputError(SessionTreeError, ValueError):
+    """The input cannot be stored as it is; nothing was written."""
+
+
+class DamagedDataError(SessionTreeError):
+    def __init__(self, place: str, offset: int, problem: str) -> None:
+        self.place = place
+        self.offset = offset
+        self.problem = problem
+        super().__init__(
+            f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor` to see and repair it"
+        )
+
+
+class StoreError(SessionTreeError):
+    """The store itself cannot do its work."""
+
+    def __init__(self, place: str, message: str) -> None:
+        self.place = place
+        super().__init__(f"{place}: {message}")
+
+
+class StoreUrlError(StoreError, ValueError):
+    def __init__(self, url: str, problem: str) -> None:
+        self.url = url
+        super().__init__(
+            url, f"{problem}; use memory:, sqlite:///file.db, jsonl:///folder, postgresql://host/db or a plain path"
+        )
+
+
+class ForeignStoreError(StoreError):
+    def __init__(self, place: str, found: str) -> None:
+        super().__init__(
+            place, f"this is not a sessiontree store ({found}); it was left untouched, choose another path"
+        )
+
+
+class NewerFormatError(StoreError):
+    def __init__(self, place: str, found: int, supported: int) -> None:
+        self.found = found
+        self.supported = supported
+        super().__init__(
+            place,
+            f"format {found} is newer than {supported}, the newest known here; upgrade sessiontree (left untouched)",
+        )
+
+
+class NetworkFileSystemError(StoreError):
+    def __init__(self, place: str, file_system: str) -> None:
+        self.file_system = file_system
+        super().__init__(
+            place,
+            f"the file system is {file_system}, where file locks and memory maps are not safe between machines; "
+            "use a local disk, or the PostgreSQL store",
+        )
+
+
+class StoreReadOnlyError(StoreError):
+    def __init__(self, place: str) -> None:
+        super().__init__(place, "cannot be written; check the permissions of the file and its folder")
+
+
+class StoreFullError(StoreError):
+    def __init__(self, place: str) -> None:
+        super().__init__(place, "no space left; nothing of this request was kept, free some space and try again")
+
+
+class StoreUnavailableError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"not available now ({problem}); it is safe to try again")
+
+
+class StoreClosedError(StoreError):
+    def __init__(self, place: str) -> None:
+        super().__init__(place, "is closed; open it again")
+
+
+class StorePoisonedError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(
+            place,
+            f"a write to disk failed ({problem}), so nothing more is acknowledged; close the store and open it again",
+        )
+
+
+class CommitUnknownError(StoreError):
+    def __init__(self, place: str, problem: str, entry_ids: Iterable[str] = ()) -> None:
+        self.entry_ids = tuple(entry_ids)
+        super().__init__(
+            place,
+            f"the outcome of the commit is not known ({problem}); repeat the call with the same ids "
+            f"{list(self.entry_ids)}: it is a no-op if the first one went through",
+        )

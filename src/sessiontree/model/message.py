@@ -1,0 +1,142 @@
+"""Messages and their parts: what a person, a model or a tool said.
+
+A message keeps everything a provider needs to see again. Fields that only one provider knows travel in ``extra``;
+a block that nobody here knows is kept whole in an ``OpaquePart``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from sessiontree.model.record import Record
+
+__all__ = [
+    "ArtifactRef",
+    "FilePart",
+    "ImagePart",
+    "Message",
+    "OpaquePart",
+    "Part",
+    "ReasoningPart",
+    "ResultView",
+    "Role",
+    "TextPart",
+    "ToolCallPart",
+    "ToolResultPart",
+]
+
+Role = Literal["system", "user", "assistant", "tool"]
+
+
+class ArtifactRef(Record, frozen=True, kw_only=True):
+    """A big payload that lives outside the entry, found by its content hash."""
+
+    sha256: str = ""
+    size: int = 0
+    mime: str = ""
+    kind: str = ""
+    id: str = ""
+    label: str = ""
+    url: str = ""
+    preview: str = ""
+
+
+class ResultView(Record, frozen=True, kw_only=True):
+    """How a tool result was cut for the model, and where the whole of it is."""
+
+    is_truncated: bool = False
+    original_bytes: int = 0
+    visible_bytes: int = 0
+    original_lines: int = 0
+    visible_lines: int = 0
+    strategy: str = ""
+    content_sha256: str = ""
+    full_output: ArtifactRef | None = None
+
+
+class _Part(Record, tag_field="type", frozen=True, kw_only=True):
+    extra: dict[str, Any] = {}
+
+
+class TextPart(_Part, tag="text", frozen=True, kw_only=True):
+    text: str
+
+
+class ReasoningPart(_Part, tag="reasoning", frozen=True, kw_only=True):
+    """A model's thinking: readable text, a signature over it, or a provider's encrypted blob.
+
+    ``provider`` is the dialect that it came in: others leave it out, as a provider rejects a foreign signature.
+    """
+
+    provider: str = ""
+    text: str = ""
+    signature: str = ""
+    encrypted: str = ""
+    id: str = ""
+
+
+class ImagePart(_Part, tag="image", frozen=True, kw_only=True):
+    """An image by URL, by base64 ``data``, or by artifact."""
+
+    url: str = ""
+    data: str = ""
+    mime: str = ""
+    artifact: ArtifactRef | None = None
+
+
+class FilePart(_Part, tag="file", frozen=True, kw_only=True):
+    url: str = ""
+    data: str = ""
+    mime: str = ""
+    name: str = ""
+    artifact: ArtifactRef | None = None
+
+
+class ToolCallPart(_Part, tag="tool_call", frozen=True, kw_only=True):
+    """A request of the model; ``arguments`` is the exact string that the model produced."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class OpaquePart(_Part, tag="opaque", frozen=True, kw_only=True):
+    """A block of a provider that we do not know, kept as it came."""
+
+    provider: str
+    block: Any
+
+
+ResultContent = TextPart | ImagePart | FilePart | OpaquePart
+
+
+class ToolResultPart(_Part, tag="tool_result", frozen=True, kw_only=True):
+    call_id: str
+    name: str = ""
+    parts: tuple[ResultContent, ...] = ()
+    is_error: bool = False
+    view: ResultView | None = None
+
+
+Part = TextPart | ReasoningPart | ImagePart | FilePart | ToolCallPart | ToolResultPart | OpaquePart
+
+
+class Message(Record, frozen=True, kw_only=True):
+    role: Role
+    parts: tuple[Part, ...] = ()
+    name: str = ""
+    kind: str = ""
+    extra: dict[str, Any] = {}
+
+    @property
+    def text(self) -> str:
+        """All readable text of the message, reasoning and tool traffic left out."""
+        return "".join(part.text for part in self.parts if isinstance(part, TextPart))
+
+    @property
+    def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolCallPart))
+
+    @property
+    def tool_results(self) -> tuple[ToolResultPart, ...]:
+        return tuple(part for part in self.parts if isinstance(part, ToolResultPart))

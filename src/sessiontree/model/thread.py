@@ -1,0 +1,166 @@
+"""Threads: a named tip in a tree plus its metadata, and how they are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Literal, TypedDict
+
+from sessiontree.model.record import Record, moment
+
+__all__ = [
+    "NO_KEY",
+    "Page",
+    "SessionKey",
+    "Thread",
+    "ThreadFields",
+    "ThreadFilters",
+    "ThreadOrder",
+    "ThreadQuery",
+]
+
+ThreadOrder = Literal["created", "updated"]
+
+
+class SessionKey(Record, frozen=True, kw_only=True):
+    """Where a conversation comes from: which agent, over which channel, with whom, in which sub-thread."""
+
+    agent: str = ""
+    channel: str = ""
+    peer: str = ""
+    thread: str = ""
+
+
+NO_KEY = SessionKey()
+
+
+class Thread(Record, frozen=True, kw_only=True):
+    """A conversation. ``entries``, ``messages`` and ``tokens`` count the active path, kept by the store."""
+
+    id: str
+    tree: str
+    created_ns: int
+    updated_ns: int
+    version: int = 1
+    leaf: str | None = None
+    entries: int = 0
+    messages: int = 0
+    tokens: int = 0
+    title: str = ""
+    title_status: str = ""
+    title_source: str = ""
+    title_error: str = ""
+    title_updated_ns: int = 0
+    status: str = ""
+    last_viewed_ns: int = 0
+    is_archived: bool = False
+    parent_thread: str = ""
+    forked_from_thread: str = ""
+    forked_from_entry: str = ""
+    workspace: str = ""
+    vendor: str = ""
+    endpoint: str = ""
+    model: str = ""
+    key: SessionKey = NO_KEY
+    state: str = ""
+    tags: tuple[str, ...] = ()
+    custom: dict[str, Any] = {}
+    origin: dict[str, Any] = {}
+
+    @property
+    def created_at(self) -> datetime:
+        return moment(self.created_ns)
+
+    @property
+    def updated_at(self) -> datetime:
+        return moment(self.updated_ns)
+
+
+class ThreadFields(TypedDict, total=False):
+    """The metadata that a caller may set and change."""
+
+    title: str
+    title_status: str
+    title_source: str
+    title_error: str
+    title_updated_ns: int
+    status: str
+    last_viewed_ns: int
+    is_archived: bool
+    parent_thread: str
+    workspace: str
+    vendor: str
+    endpoint: str
+    model: str
+    key: SessionKey
+    state: str
+    tags: tuple[str, ...]
+    custom: dict[str, Any]
+    origin: dict[str, Any]
+
+
+class ThreadQuery(Record, frozen=True, kw_only=True):
+    """Which threads, in which order. Every condition must hold; ``None`` means any."""
+
+    is_archived: bool | None = False
+    title_contains: str | None = None
+    tags: tuple[str, ...] = ()
+    workspace: str | None = None
+    vendor: str | None = None
+    model: str | None = None
+    agent: str | None = None
+    channel: str | None = None
+    peer: str | None = None
+    key_thread: str | None = None
+    state: str | None = None
+    status: str | None = None
+    parent_thread: str | None = None
+    forked_from_thread: str | None = None
+    tree: str | None = None
+    created_after_ns: int | None = None
+    created_before_ns: int | None = None
+    updated_after_ns: int | None = None
+    updated_before_ns: int | None = None
+    order: ThreadOrder = "updated"
+    cursor: str | None = None
+    limit: int = 50
+
+
+class ThreadFilters(TypedDict, total=False):
+    """The conditions of a ThreadQuery as keyword arguments."""
+
+    is_archived: bool | None
+    title_contains: str
+    tags: tuple[str, ...]
+    workspace: str
+    vendor: str
+    model: str
+    agent: str
+    channel: str
+    peer: str
+    key_thread: str
+    state: str
+    status: str
+    parent_thread: str
+    forked_from_thread: str
+    tree: str
+    created_after_ns: int
+    created_before_ns: int
+    updated_after_ns: int
+    updated_before_ns: int
+    order: ThreadOrder
+    cursor: str | None
+    limit: int
+
+
+class Page(Record, frozen=True, kw_only=True):
+    """One page of threads, newest first; ``cursor`` continues after it, ``None`` at the end."""
+
+    threads: tuple[Thread, ...]
+    cursor: str | None = None
+
+    def __iter__(self) -> Iterator[Thread]:
+        return iter(self.threads)
+
+    def __len__(self) -> int:
+        return len(self.threads)

@@ -1,0 +1,68 @@
+"""Open a journal by the address of its store."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.ids import Clock, RandomSource, system_clock
+from sessiontree.journal import Journal
+from sessiontree.store import Backend, Durability
+from sessiontree.url import Address, parse_url
+
+if TYPE_CHECKING:
+    from sessiontree.async_journal import AsyncJournal
+
+__all__ = ["open", "open_async"]
+
+
+def open(  # noqa: A001  `st.open` reads as what it does
+    url: str | os.PathLike[str],
+    *,
+    durability: Durability = "power_loss",
+    clock: Clock = system_clock,
+    random: RandomSource = os.urandom,
+) -> Journal:
+    """A journal on the store at ``url``, which is created if it is not there.
+
+    >>> with open("memory:") as journal:
+    ...     journal.create_thread(title="demo").title
+    'demo'
+    """
+    return Journal(_store(parse_url(url), durability), clock=clock, random=random)
+
+
+def open_async(
+    url: str | os.PathLike[str],
+    *,
+    durability: Durability = "power_loss",
+    clock: Clock = system_clock,
+    random: RandomSource = os.urandom,
+) -> AsyncJournal:
+    """The same for asyncio: ``async with open_async(url) as journal``."""
+    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415  asyncio is slow to import
+
+    return AsyncJournal(_store(parse_url(url), durability), clock=clock, random=random)
+
+
+def _store(address: Address, durability: Durability) -> EmbeddedStore:
+    return EmbeddedStore(_backend(address, durability))
+
+
+def _backend(address: Address, durability: Durability) -> Backend:
+    """Imports are here, so that a program loads only the store that it uses."""
+    match address.kind:
+        case "memory":
+            from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415
+
+            return MemoryBackend()
+        case "jsonl":
+            from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
+
+            return JsonlBackend(Path(address.target), durability=durability)
+        case _:
+            from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
+
+            return SqliteBackend(Path(address.target), durability=durability)

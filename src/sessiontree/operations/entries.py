@@ -1,0 +1,127 @@
+"""Verbs about entries: append and read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.codec import encode_record, seal
+from sessiontree.commands import Append, Draft
+from sessiontree.errors import InvalidInputError
+from sessiontree.messages import payload_of
+from sessiontree.model import Entry, Label, Lease, Message, Payload
+from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
+from sessiontree.model.record import Record
+from sessiontree.operations.requests import Operation, Sources
+from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
+from sessiontree.tokens import estimate_message
+from sessiontree.tree import labels_of
+
+__all__ = ["NewEntry", "append_many", "children", "entries", "entry", "label", "labels", "path"]
+
+_LARGEST_BODY = 900 * 1024 * 1024
+
+
+class NewEntry(Record, frozen=True, kw_only=True):
+    """One entry of an append with its own id, time or turn; what is left out is filled in."""
+
+    content: Payload | Message
+    id: str | None = None
+    created_ns: int | None = None
+    turn_id: str = ""
+
+
+Content = Payload | Message | NewEntry
+
+
+def append_many(
+    sources: Sources,
+    thread_id: str,
+    contents: Iterable[Content],
+    *,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    lease: Lease | None = None,
+) -> Operation[list[Entry]]:
+    turn_id = lease.turn_id if lease else ""
+    drafts = tuple(_draft(sources, content, turn_id) for content in contents)
+    stored: tuple[Entry, ...] = yield Append(
+        thread_id=thread_id,
+        drafts=drafts,
+        parent=parent,
+        expect_leaf=expect_leaf,
+        token=lease.token if lease else None,
+    )
+    return list(stored)
+
+
+def entry(thread_id: str, entry_id: str) -> Operation[Entry]:
+    found: Entry = yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
+    return found
+
+
+def entries(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_at_least_zero(limit))
+    return found
+
+
+def path(thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit))
+    return found
+
+
+def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadChildren(thread_id=thread_id, entry_id=entry_id)
+    return found
+
+
+def label(sources: Sources, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
+    yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
+    if name:
+        taken = yield from labels(thread_id)
+        if taken.get(name, entry_id) != entry_id:
+            raise InvalidInputError(f"label {name!r} names entry {taken[name]!r} already; take it away first")
+    stored = yield from append_many(sources, thread_id, [Label(target=entry_id, label=name)])
+    return stored[0]
+
+
+def labels(thread_id: str) -> Operation[dict[str, str]]:
+    found = yield from entries(thread_id, None, None)
+    return labels_of(found)
+
+
+def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
+    new = content if isinstance(content, NewEntry) else NewEntry(content=content)
+    payload, body = seal(payload_of(new.content))
+    if len(body) > _LARGEST_BODY:
+        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
+    if new.id == "":
+        raise InvalidInputError("an entry id must not be empty; leave it out to get a new one")
+    if new.id is not None or new.turn_id:
+        encode_record((new.id, new.turn_id), "entry or turn id")
+    messages, tokens = _weight(payload)
+    return Draft(
+        id=sources.ids.new() if new.id is None else new.id,
+        payload=payload,
+        body=body,
+        created_ns=sources.clock() if new.created_ns is None else new.created_ns,
+        turn_id=new.turn_id or turn_id,
+        messages=messages,
+        tokens=tokens,
+    )
+
+
+def _weight(payload: Payload) -> tuple[int, int]:
+    """How many messages and, estimated, tokens a payload adds to a conversation."""
+    match payload:
+        case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage():
+            return 1, estimate_message(payload.message)
+        case _:
+            return 0, 0
+
+
+def _at_least_zero(limit: int | None) -> int | None:
+    if limit is not None and limit < 0:
+        raise InvalidInputError(f"limit must not be negative, not {limit}")
+    return limit

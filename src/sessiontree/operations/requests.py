@@ -1,0 +1,34 @@
+"""What an operation may ask for while it runs; the drivers answer, sync or async."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any, TypeVar
+
+from sessiontree.commands import Command
+from sessiontree.ids import Clock, IdSource
+from sessiontree.model.record import Record
+from sessiontree.queries import AnyQuery
+
+__all__ = ["Call", "Operation", "Request", "Sources"]
+
+T = TypeVar("T")
+
+
+class Sources(Record, frozen=True, kw_only=True):
+    """Where time and ids come from."""
+
+    clock: Clock
+    ids: IdSource
+
+
+class Call(Record, frozen=True, kw_only=True):
+    """Run a caller's function, which may be sync or, under the async driver, a coroutine function."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+Request = Command | AnyQuery | Call
+Operation = Generator[Request, Any, T]
+"""A verb, written once: it yields requests and returns its answer."""

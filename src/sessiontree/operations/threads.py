@@ -1,0 +1,106 @@
+"""Verbs about threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import ValidationError, convert
+from msgspec.structs import replace
+
+from sessiontree.codec import encode_record
+from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Page, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.operations.requests import Operation, Sources
+from sessiontree.queries import ListThreads, ReadThread
+
+__all__ = ["create_thread", "delete_thread", "fork", "list_threads", "thread", "update_thread"]
+
+_FIELDS = frozenset(ThreadFields.__annotations__)
+
+
+def create_thread(
+    sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields
+) -> Operation[Thread]:
+    thread: Thread = yield CreateThread(thread=_new_thread(sources, thread_id, created_ns, fields))
+    return thread
+
+
+def thread(thread_id: str) -> Operation[Thread]:
+    found: Thread = yield ReadThread(thread_id=thread_id)
+    return found
+
+
+def update_thread(thread_id: str, expect_version: int | None, fields: ThreadFields) -> Operation[Thread]:
+    blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
+    changed: Thread = yield UpdateThread(
+        thread_id=thread_id,
+        changed=_with_fields(blank, fields),
+        fields=tuple(fields),
+        expect_version=expect_version,
+    )
+    return changed
+
+
+def delete_thread(thread_id: str) -> Operation[Deleted]:
+    report: Deleted = yield DeleteThread(thread_id=thread_id)
+    return report
+
+
+def list_threads(query: ThreadQuery | None, filters: ThreadFilters) -> Operation[Page]:
+    page: Page = yield ListThreads(query=_with_filters(query or ThreadQuery(), filters))
+    return page
+
+
+def fork(
+    sources: Sources,
+    source_id: str,
+    *,
+    at: str | None,
+    before: str | None,
+    new_id: str | None,
+    created_ns: int | None,
+    fields: ThreadFields,
+) -> Operation[Thread]:
+    if at is not None and before is not None:
+        raise InvalidInputError("fork takes at= or before=, not both")
+    forked: Thread = yield Fork(
+        source_id=source_id,
+        thread=_new_thread(sources, new_id, created_ns, fields),
+        entry_id=before if before is not None else at,
+        position="before" if before is not None else "at",
+    )
+    return forked
+
+
+def _new_thread(sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
+    name = sources.ids.new() if thread_id is None else thread_id
+    if not name:
+        raise InvalidInputError("a thread id must not be empty; leave it out to get a new one")
+    now = sources.clock() if created_ns is None else created_ns
+    return _with_fields(Thread(id=name, tree=name, created_ns=now, updated_ns=now), fields)
+
+
+def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
+    """The thread with its metadata checked: what cannot be stored is refused here."""
+    unknown = set(fields) - _FIELDS
+    if unknown:
+        raise InvalidInputError(f"a thread has no field {sorted(unknown)}; it has {sorted(_FIELDS)}")
+    values: dict[str, Any] = dict(fields)
+    if "tags" in values:
+        values["tags"] = tuple(values["tags"])
+    changed = replace(thread, **values)
+    encode_record(changed, f"thread {thread.id!r}")
+    try:
+        return convert(changed, Thread, from_attributes=True)
+    except ValidationError as error:
+        raise InvalidInputError(f"thread {thread.id!r}: {error}") from error
+
+
+def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
+    unknown = set(filters) - set(ThreadQuery.__struct_fields__)
+    if unknown:
+        raise InvalidInputError(
+            f"threads cannot be listed by {sorted(unknown)}; {sorted(ThreadQuery.__struct_fields__)} can"
+        )
+    return replace(query, **filters)

@@ -1,0 +1,137 @@
+"""Verbs about leases and turns."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from sessiontree.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Entry, Lease, Payload, RunFailure, Thread, TurnMarker, TurnStatus
+from sessiontree.model.record import Record
+from sessiontree.operations.entries import NewEntry, append_many
+from sessiontree.operations.requests import Operation, Sources
+from sessiontree.queries import ReadLease, ReadPath, ReadThread
+from sessiontree.tree import open_turns
+
+__all__ = [
+    "DEFAULT_TTL_SECONDS",
+    "Resumption",
+    "acquire_lease",
+    "active_lease",
+    "begin_turn",
+    "clear_expired_lease",
+    "end_turn",
+    "ending_for",
+    "mark_turn",
+    "release_lease",
+    "renew_lease",
+    "resume",
+]
+
+DEFAULT_TTL_SECONDS = 60.0
+_NANOSECONDS = 1_000_000_000
+
+
+class Resumption(Record, frozen=True, kw_only=True):
+    """The thread, ready to go on, and the turns that a crash had left open."""
+
+    thread: Thread
+    interrupted: tuple[str, ...] = ()
+
+
+def acquire_lease(
+    sources: Sources, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
+) -> Operation[Lease]:
+    now = sources.clock()
+    lease: Lease = yield AcquireLease(
+        thread_id=thread_id,
+        turn_id=sources.ids.new() if turn_id is None else turn_id,
+        owner=owner,
+        now_ns=now,
+        expires_ns=now + _nanoseconds(ttl_seconds),
+    )
+    return lease
+
+
+def renew_lease(sources: Sources, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
+    expires = sources.clock() + _nanoseconds(ttl_seconds)
+    renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
+    return renewed
+
+
+def release_lease(lease: Lease) -> Operation[None]:
+    yield ReleaseLease(thread_id=lease.thread_id, token=lease.token)
+
+
+def active_lease(sources: Sources, thread_id: str) -> Operation[Lease | None]:
+    lease: Lease | None = yield ReadLease(thread_id=thread_id)
+    return None if lease is None or lease.is_expired(sources.clock()) else lease
+
+
+def clear_expired_lease(sources: Sources, thread_id: str) -> Operation[Lease | None]:
+    cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=sources.clock())
+    return cleared
+
+
+def begin_turn(
+    sources: Sources, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
+) -> Operation[Lease]:
+    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
+    yield from mark_turn(sources, lease, "started")
+    return lease
+
+
+def mark_turn(sources: Sources, lease: Lease, status: TurnStatus, reason: str = "") -> Operation[Entry]:
+    stored = yield from append_many(sources, lease.thread_id, [TurnMarker(status=status, reason=reason)], lease=lease)
+    return stored[0]
+
+
+def end_turn(sources: Sources, lease: Lease, marker: TurnMarker, error: str = "") -> Operation[None]:
+    contents: list[Payload] = [RunFailure(error=error)] if error else []
+    yield from append_many(sources, lease.thread_id, [*contents, marker], lease=lease)
+    yield from release_lease(lease)
+
+
+def resume(sources: Sources, thread_id: str, owner: str | None) -> Operation[Resumption]:
+    """Close what a crash left open. A worker that comes back under its own name need not wait for its lease."""
+    name = owner or this_process()
+    held: Lease | None = yield ReadLease(thread_id=thread_id)
+    if held is not None and held.owner == name:
+        yield from release_lease(held)
+    lease = yield from acquire_lease(sources, thread_id, name, None, DEFAULT_TTL_SECONDS)
+    try:
+        path: list[Entry] = yield ReadPath(thread_id=thread_id)
+        interrupted = tuple(open_turns(path))
+        yield from append_many(sources, thread_id, _interruptions(interrupted), lease=lease)
+    finally:
+        yield from release_lease(lease)
+    thread: Thread = yield ReadThread(thread_id=thread_id)
+    return Resumption(thread=thread, interrupted=interrupted)
+
+
+def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
+    """How a turn ends that an exception left: a fault is a failure, an interruption can be taken up again."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    status: TurnStatus = "failed" if isinstance(error, Exception) else "aborted"
+    return TurnMarker(status=status, reason=type(error).__name__, is_recoverable=status == "aborted"), text
+
+
+def this_process() -> str:
+    """A name for the owner that nobody gave."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
+    entries: list[NewEntry] = []
+    for turn_id in turn_ids:
+        failure = RunFailure(error="the turn was interrupted before it ended")
+        marker = TurnMarker(status="aborted", reason="interrupted", is_recoverable=True)
+        entries += [NewEntry(content=failure, turn_id=turn_id), NewEntry(content=marker, turn_id=turn_id)]
+    return entries
+
+
+def _nanoseconds(ttl_seconds: float) -> int:
+    if ttl_seconds <= 0:
+        raise InvalidInputError(f"a lease must last longer than {ttl_seconds} seconds")
+    return int(ttl_seconds * _NANOSECONDS)

@@ -1,0 +1,55 @@
+"""What each write command means, decided once for every store, as pure functions of a view."""
+
+from __future__ import annotations
+
+from sessiontree.commands import (
+    AcquireLease,
+    Append,
+    ClearLease,
+    Command,
+    CreateThread,
+    DeleteThread,
+    Fork,
+    MoveLeaf,
+    Redo,
+    ReleaseLease,
+    RenewLease,
+    Undo,
+    UpdateThread,
+)
+from sessiontree.rules.appending import append
+from sessiontree.rules.leasing import acquire_lease, clear_lease, release_lease, renew_lease
+from sessiontree.rules.moving import move_leaf, redo, undo
+from sessiontree.rules.state import Decision, View
+from sessiontree.rules.threads import create_thread, delete_thread, fork, update_thread
+
+__all__ = ["decide"]
+
+
+def decide(command: Command, view: View) -> Decision:
+    """The result of a command and the facts to write, or the error that says why it is refused."""
+    match command:
+        case Append():
+            return append(command, view)
+        case CreateThread():
+            return create_thread(command, view)
+        case UpdateThread():
+            return update_thread(command, view)
+        case DeleteThread():
+            return delete_thread(command, view)
+        case MoveLeaf():
+            return move_leaf(command, view)
+        case Undo():
+            return undo(command, view)
+        case Redo():
+            return redo(command, view)
+        case Fork():
+            return fork(command, view)
+        case AcquireLease():
+            return acquire_lease(command, view)
+        case RenewLease():
+            return renew_lease(command, view)
+        case ReleaseLease():
+            return release_lease(command, view)
+        case ClearLease():
+            return clear_lease(command, view)

@@ -1,0 +1,158 @@
+"""Append: where new entries go, and when they may not."""
+
+from __future__ import annotations
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sessiontree.commands import Append, Draft
+from sessiontree.errors import (
+    DuplicateEntryError,
+    FencedError,
+    InvalidInputError,
+    InvalidParentError,
+    StaleLeafError,
+    ThreadNotFoundError,
+)
+from sessiontree.model import Entry, Move
+from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
+
+__all__ = ["append", "check_fence", "check_leaf", "existing", "visible"]
+
+
+def append(command: Append, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    if not command.drafts:
+        return Decision(())
+    stored = _stored(command, view, state)
+    if stored is not None:
+        return Decision(stored)
+    check_fence(view, state, command.token)
+    check_leaf(state, command.expect_leaf)
+    parent = _parent(command, view, state)
+    return _grow(command, view, state, parent)
+
+
+def existing(view: View, thread_id: str) -> ThreadState:
+    state = view.thread(thread_id)
+    if state is None:
+        raise ThreadNotFoundError(thread_id)
+    return state
+
+
+def check_fence(view: View, state: ThreadState, token: int | None) -> None:
+    """A write under a lease counts only while that lease is the one in force; its expiry does not matter here."""
+    if token is None:
+        return
+    lease = view.lease(state)
+    if lease is None or lease.token != token:
+        raise FencedError(state.meta.id, token, state.fence)
+
+
+def check_leaf(state: ThreadState, expected: object) -> None:
+    if expected is UNSET:
+        return
+    actual = state.leaf.id if state.leaf else None
+    if expected != actual:
+        assert expected is None or isinstance(expected, str)
+        raise StaleLeafError(state.meta.id, expected, actual)
+
+
+def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:
+    """The entry, if the thread sees it: appended through it, or an ancestor of its fork point."""
+    node = view.find(state.tree, entry_id)
+    if node is None or node.owner == state.key:
+        return node
+    if state.base is None or not (node.key == state.base.key or view.is_ancestor(node, state.base)):
+        return None
+    return node
+
+
+def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...] | None:
+    """The entries of an append that happened before: same ids, same content, same order."""
+    nodes = [view.find(state.tree, draft.id) for draft in command.drafts]
+    if not any(nodes):
+        return None
+    entries: list[Entry] = []
+    for draft, node in zip(command.drafts, nodes, strict=True):
+        if node is None:
+            taken = next(held.id for held in nodes if held)
+            raise DuplicateEntryError(command.thread_id, taken)
+        entries.append(_settled(command, view, state, draft, node))
+    return tuple(entries)
+
+
+def _settled(command: Append, view: View, state: ThreadState, draft: Draft, node: Node) -> Entry:
+    before = view.draft(node)
+    same = before.body == draft.body and before.turn_id == draft.turn_id and node.owner == state.key
+    parent = view.parent(node)
+    parent_id = parent.id if parent else None
+    is_first = draft is command.drafts[0]
+    if not same or (is_first and command.parent is not UNSET and command.parent != parent_id):
+        raise DuplicateEntryError(command.thread_id, draft.id)
+    return _entry(before, state, parent_id)
+
+
+def _parent(command: Append, view: View, state: ThreadState) -> Node | None:
+    if command.parent is UNSET:
+        return state.leaf
+    if command.parent is None:
+        return None
+    node = visible(view, state, command.parent)
+    if node is None:
+        raise InvalidParentError(command.thread_id, command.parent)
+    return node
+
+
+def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) -> Decision:
+    facts: list[Fact] = []
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    leaf = state.leaf
+    if (parent.key if parent else None) != (leaf.key if leaf else None):
+        state, move = _branched(state, parent, command.drafts[0].created_ns)
+        facts.append(move)
+    tip = parent
+    for draft in command.drafts:
+        if draft.id in seen:
+            raise InvalidInputError(f"entry id {draft.id!r} stands twice in one append; give each entry its own id")
+        seen.add(draft.id)
+        node = _child(tip, draft, state, view.next_entry_key())
+        facts.append(PutEntry(state, node, tip.id if tip else None, draft))
+        entries.append(_entry(draft, state, tip.id if tip else None))
+        tip = node
+    updated = max(state.updated_ns, command.drafts[-1].created_ns)
+    facts.append(PutHead(replace(state, leaf=tip, updated_ns=updated)))
+    return Decision(tuple(entries), tuple(facts))
+
+
+def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:
+    """An append under another parent than the leaf leaves a branch behind: that is a move, so it can be undone."""
+    move = Move(
+        number=state.moves + 1,
+        thread_id=state.meta.id,
+        from_entry=state.leaf.id if state.leaf else None,
+        to_entry=parent.id if parent else None,
+        reason="branch",
+        at_ns=at_ns,
+    )
+    moved = replace(state, leaf=parent, moves=move.number)
+    return moved, PutMove(moved, move)
+
+
+def _child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
+    if parent is None:
+        return Node(key, draft.id, state.key, None, 1, draft.messages, draft.tokens)
+    messages = parent.messages + draft.messages
+    return Node(key, draft.id, state.key, parent.key, parent.depth + 1, messages, parent.tokens + draft.tokens)
+
+
+def _entry(draft: Draft, state: ThreadState, parent_id: str | None) -> Entry:
+    return Entry(
+        id=draft.id,
+        thread_id=state.meta.id,
+        parent=parent_id,
+        created_ns=draft.created_ns,
+        turn_id=draft.turn_id,
+        payload=draft.payload,
+    )

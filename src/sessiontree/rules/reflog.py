@@ -1,0 +1,42 @@
+"""Undo and redo over the reflog: moves are replayed, nothing is ever taken out of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sessiontree.model import Move
+from sessiontree.model.record import Record
+
+__all__ = ["History", "replay"]
+
+
+class History(Record, frozen=True, kw_only=True):
+    """Where the leaf would go: the undo stack, and the redo stack above it."""
+
+    undo: tuple[str | None, ...] = ()
+    redo: tuple[str | None, ...] = ()
+    last: Move | None = None
+
+
+def replay(moves: Iterable[Move]) -> History:
+    """What can be undone and redone after these moves.
+
+    An undo goes back to where the leaf was before the move; a redo goes to where the leaf was before the undo, so
+    entries that were appended between a move and its undo are found again.
+    """
+    undo: list[str | None] = []
+    redo: list[str | None] = []
+    last = None
+    for move in moves:
+        last = move
+        match move.reason:
+            case "undo":
+                undo.pop()
+                redo.append(move.from_entry)
+            case "redo":
+                redo.pop()
+                undo.append(move.from_entry)
+            case _:
+                undo.append(move.from_entry)
+                redo.clear()
+    return History(undo=tuple(undo), redo=tuple(redo), last=last)

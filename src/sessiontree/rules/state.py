@@ -1,0 +1,129 @@
+"""What the rules look at and what they decide: plain values, no store behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from sessiontree.commands import Draft, Result
+from sessiontree.model import Lease, Move, Thread
+
+__all__ = [
+    "Decision",
+    "DropThread",
+    "Fact",
+    "Node",
+    "PutEntry",
+    "PutHead",
+    "PutLease",
+    "PutMove",
+    "PutThread",
+    "ThreadState",
+    "View",
+]
+
+
+class Node(NamedTuple):
+    """Where an entry sits. ``depth``, ``messages`` and ``tokens`` add up the path from the root to it."""
+
+    key: int
+    id: str
+    owner: int
+    parent: int | None
+    depth: int
+    messages: int
+    tokens: int
+
+
+class ThreadState(msgspec.Struct, frozen=True):
+    """A thread inside a store. The fields that every append changes stand beside ``meta``, not in it."""
+
+    key: int
+    tree: int
+    meta: Thread
+    leaf: Node | None
+    base: Node | None
+    updated_ns: int
+    fence: int = 0
+    moves: int = 0
+
+    def public(self) -> Thread:
+        """The thread as callers see it."""
+        leaf = self.leaf
+        if leaf is None:
+            return msgspec.structs.replace(
+                self.meta, leaf=None, entries=0, messages=0, tokens=0, updated_ns=self.updated_ns
+            )
+        return msgspec.structs.replace(
+            self.meta,
+            leaf=leaf.id,
+            entries=leaf.depth,
+            messages=leaf.messages,
+            tokens=leaf.tokens,
+            updated_ns=self.updated_ns,
+        )
+
+
+class View(Protocol):
+    """What the rules may ask inside one transaction."""
+
+    def thread(self, thread_id: str) -> ThreadState | None: ...
+    def find(self, tree: int, entry_id: str) -> Node | None: ...
+    def draft(self, node: Node) -> Draft: ...
+    def parent(self, node: Node) -> Node | None: ...
+    def is_ancestor(self, node: Node, of: Node) -> bool: ...
+    def moves(self, state: ThreadState) -> Sequence[Move]: ...
+    def lease(self, state: ThreadState) -> Lease | None: ...
+    def unseen_without(self, state: ThreadState) -> Sequence[int]: ...
+    def owned(self, state: ThreadState) -> int: ...
+    def tree_of(self, thread_id: str) -> int | None: ...
+    def next_entry_key(self) -> int: ...
+    def next_thread_key(self) -> int: ...
+
+
+class PutThread(msgspec.Struct, frozen=True):
+    """A thread is new, or its metadata changed."""
+
+    state: ThreadState
+
+
+class PutHead(msgspec.Struct, frozen=True):
+    """Only the leaf, the counters or the fence of a thread changed."""
+
+    state: ThreadState
+
+
+class PutEntry(msgspec.Struct, frozen=True):
+    state: ThreadState
+    node: Node
+    parent_id: str | None
+    draft: Draft
+
+
+class PutMove(msgspec.Struct, frozen=True):
+    state: ThreadState
+    move: Move
+
+
+class PutLease(msgspec.Struct, frozen=True):
+    state: ThreadState
+    lease: Lease | None
+
+
+class DropThread(msgspec.Struct, frozen=True):
+    """A thread goes, and with it the entries that nobody sees any more."""
+
+    state: ThreadState
+    entries: tuple[int, ...]
+
+
+Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The answer to a command and what must be written for it to be true; no facts, nothing to write."""
+
+    result: Result
+    facts: tuple[Fact, ...] = ()

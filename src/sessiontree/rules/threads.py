@@ -1,0 +1,100 @@
+"""Threads: create, update, fork, delete."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
+from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
+from sessiontree.model import Thread
+from sessiontree.rules.appending import existing, visible
+from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
+
+__all__ = ["create_thread", "delete_thread", "fork", "update_thread"]
+
+INHERITED_BY_FORKS = ("workspace", "vendor", "endpoint", "model", "tags", "custom")
+
+
+def create_thread(command: CreateThread, view: View) -> Decision:
+    thread = command.thread
+    if view.thread(thread.id) is not None:
+        raise ThreadExistsError(thread.id)
+    key = view.next_thread_key()
+    tree = view.tree_of(thread.id)
+    state = ThreadState(
+        key=key,
+        tree=key if tree is None else tree,
+        meta=replace(thread, tree=thread.id),
+        leaf=None,
+        base=None,
+        updated_ns=thread.updated_ns,
+    )
+    return Decision(state.public(), (PutThread(state),))
+
+
+def update_thread(command: UpdateThread, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    version = state.meta.version
+    if command.expect_version is not None and command.expect_version != version:
+        raise StaleVersionError(command.thread_id, command.expect_version, version)
+    changes = {name: getattr(command.changed, name) for name in command.fields}
+    changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
+    return Decision(changed.public(), (PutThread(changed),))
+
+
+def fork(command: Fork, view: View) -> Decision:
+    source = existing(view, command.source_id)
+    base = _fork_point(command, view, source)
+    taken = view.thread(command.thread.id)
+    if taken is not None:
+        return Decision(_same_fork(command, taken, base).public())
+    state = ThreadState(
+        key=view.next_thread_key(),
+        tree=source.tree,
+        meta=_fork_meta(command, source, base),
+        leaf=base,
+        base=base,
+        updated_ns=command.thread.updated_ns,
+    )
+    return Decision(state.public(), (PutThread(state),))
+
+
+def delete_thread(command: DeleteThread, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    gone = tuple(view.unseen_without(state))
+    kept = max(0, view.owned(state) - len(gone))
+    report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
+    return Decision(report, (DropThread(state, gone),))
+
+
+def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:
+    if command.entry_id is None:
+        target = source.leaf
+    else:
+        target = visible(view, source, command.entry_id)
+        if target is None:
+            raise EntryNotFoundError(command.source_id, command.entry_id)
+    if command.position == "before" and target is not None:
+        return view.parent(target)
+    return target
+
+
+def _same_fork(command: Fork, taken: ThreadState, base: Node | None) -> ThreadState:
+    """A fork that is asked for twice is one fork; where no entry was named, the source may have grown meanwhile."""
+    is_same_place = command.entry_id is None or taken.meta.forked_from_entry == (base.id if base else "")
+    if taken.meta.forked_from_thread != command.source_id or not is_same_place:
+        raise ThreadExistsError(command.thread.id)
+    return taken
+
+
+def _fork_meta(command: Fork, source: ThreadState, base: Node | None) -> Thread:
+    given = command.thread
+    inherited = {name: getattr(given, name) or getattr(source.meta, name) for name in INHERITED_BY_FORKS}
+    return replace(
+        given,
+        tree=source.meta.tree,
+        parent_thread=given.parent_thread or command.source_id,
+        forked_from_thread=command.source_id,
+        forked_from_entry=base.id if base else "",
+        **inherited,
+    )

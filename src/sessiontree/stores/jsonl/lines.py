@@ -1,0 +1,189 @@
+"""One line of a tree file: a JSON object whose last field is the checksum of what stands before it.
+
+A command that needs several lines says so on its first one (``"lines": 3``), so that a reader takes all of them or
+none. Numbers (``n``) are given to entries once and stay, also when a delete rewrites the file.
+
+>>> encode_line(MoveLine(thread="t", number=1, reason="reset", at=7))
+b'{"kind":"move","thread":"t","number":1,"reason":"reset","at":7,"crc":"0d1ef10a"}\\n'
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from sessiontree.codec import encode_record
+from sessiontree.commands import Draft
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Lease, MoveReason, Thread, UnknownPayload
+from sessiontree.model.record import Record
+
+__all__ = [
+    "FORMAT",
+    "BadLineError",
+    "EntryLine",
+    "LeaseLine",
+    "Line",
+    "MoveLine",
+    "ThreadLine",
+    "TreeLine",
+    "UnknownLine",
+    "body_of",
+    "changed_line",
+    "decode_line",
+    "encode_line",
+    "payload_field",
+]
+
+FORMAT = 1
+
+
+class BadLineError(Exception):
+    """The bytes are not a line that we wrote."""
+
+
+class TreeLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="tree"):
+    """The first line. ``last`` is the highest entry number ever given, where a delete took the entry away."""
+
+    format: int
+    tree: str
+    last: int = 0
+    lines: int = 1
+
+
+class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="thread"):
+    """A thread is new, or its metadata changed. ``base`` is the entry that a fork starts from."""
+
+    thread: Thread
+    base: str | None = None
+    lines: int = 1
+
+
+class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"):
+    """``is_kept``: the thread was deleted, the entry stays because a fork shows it."""
+
+    n: int
+    id: str
+    thread: str
+    parent: str | None = None
+    at: int
+    turn: str = ""
+    messages: int = 0
+    tokens: int = 0
+    is_kept: bool = False
+    lines: int = 1
+    payload: msgspec.Raw
+
+
+class MoveLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="move"):
+    thread: str
+    number: int
+    from_entry: str | None = None
+    to_entry: str | None = None
+    reason: MoveReason
+    at: int
+    lines: int = 1
+
+
+class LeaseLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
+    """No ``lease``: it was released or cleared."""
+
+    thread: str
+    lease: Lease | None = None
+    lines: int = 1
+
+
+class UnknownLine(Record, frozen=True, kw_only=True):
+    """A record of a newer version: carried along, and removed with its thread."""
+
+    kind: str
+    thread: Any = None
+    lines: int = 1
+
+
+KnownLine = TreeLine | ThreadLine | EntryLine | MoveLine | LeaseLine
+Line = KnownLine | UnknownLine
+
+_decoder: msgspec.json.Decoder[KnownLine] = msgspec.json.Decoder(KnownLine)
+_unknown = msgspec.json.Decoder(UnknownLine)
+_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_KINDS = frozenset({"tree", "thread", "entry", "move", "lease"})
+_CRC_FIELD = b',"crc":"'
+_SEAL_LENGTH = len(_CRC_FIELD) + 8 + len(b'"}')
+
+
+def encode_line(line: Line) -> bytes:
+    """The line with checksum and newline, or InvalidInputError if a text in it is no Unicode."""
+    return _sealed(encode_record(line, "the record"))
+
+
+def decode_line(data: bytes) -> Line:
+    """The record of a line without its newline, or BadLineError that says what is wrong."""
+    content = memoryview(data)[:-_SEAL_LENGTH]
+    seal = data[-_SEAL_LENGTH:]
+    if not content or not seal.startswith(_CRC_FIELD):
+        raise BadLineError("the line has no checksum")
+    if seal[len(_CRC_FIELD) : -2] != b"%08x" % crc32(content):
+        raise BadLineError("the checksum does not match")
+    try:
+        return _decoder.decode(data)
+    except msgspec.ValidationError as error:
+        return _newer(data, error)
+    except msgspec.DecodeError as error:
+        raise BadLineError(f"the line is no JSON: {error}") from error
+
+
+def changed_line(data: bytes, lines: int, *, is_kept: bool = False) -> bytes:
+    """The same record as the first of ``lines``; every other byte of its values stays."""
+    fields = _fields.decode(data)
+    for name in ("crc", "lines"):
+        fields.pop(name, None)
+    payload = fields.pop("payload", None)
+    if lines > 1:
+        fields["lines"] = msgspec.Raw(b"%d" % lines)
+    if is_kept:
+        fields["is_kept"] = msgspec.Raw(b"true")
+    if payload is not None:
+        fields["payload"] = payload
+    return _sealed(msgspec.json.encode(fields))
+
+
+def payload_field(draft: Draft) -> msgspec.Raw:
+    """The sealed body as it stands in the line; one that spans lines of its own stands there as a string."""
+    if isinstance(draft.payload, UnknownPayload):
+        _check_object(draft)
+    if b"\n" not in draft.body:
+        return msgspec.Raw(draft.body)
+    return msgspec.Raw(msgspec.json.encode(draft.body.decode()))
+
+
+def body_of(line: EntryLine) -> bytes:
+    """The sealed body, byte for byte."""
+    body = bytes(line.payload)
+    if body.startswith(b'"'):
+        return msgspec.json.decode(body, type=str).encode()
+    return body
+
+
+def _check_object(draft: Draft) -> None:
+    try:
+        _fields.decode(draft.body)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InvalidInputError(f"the body of entry {draft.id!r} is no JSON object: {error}") from error
+
+
+def _sealed(record: bytes) -> bytes:
+    content = record[:-1]
+    return b'%b%b%08x"}\n' % (content, _CRC_FIELD, crc32(content))
+
+
+def _newer(data: bytes, error: msgspec.ValidationError) -> UnknownLine:
+    try:
+        line = _unknown.decode(data)
+    except msgspec.DecodeError:
+        raise BadLineError(f"the record is not understood: {error}") from error
+    if line.kind in _KINDS:
+        raise BadLineError(f"the record is not understood: {error}") from error
+    return line

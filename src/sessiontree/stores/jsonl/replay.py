@@ -1,0 +1,230 @@
+"""Lines of a file turned back into the facts that were written, so that both give the same state.
+
+What does not fit (a second entry with the same id, a parent that is not there, a move without a thread) never stops
+the reading: it is left out or shown unlinked, and noted as a problem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from sessiontree.commands import Draft
+from sessiontree.model import Move, Thread
+from sessiontree.rules.reflog import replay
+from sessiontree.rules.state import Node, PutHead, PutLease, PutMove, PutThread, ThreadState
+from sessiontree.stores.jsonl.lines import FORMAT, EntryLine, LeaseLine, MoveLine, ThreadLine, TreeLine, UnknownLine
+from sessiontree.stores.jsonl.scan import Located
+from sessiontree.stores.tree_state import TreeState
+
+__all__ = ["TREE", "FileState", "Problem", "Replay"]
+
+TREE = 0
+"""The key of the only tree in a file."""
+
+ProblemKind = Literal["duplicate", "parent", "thread", "reflog", "format"]
+
+
+class Problem(NamedTuple):
+    """A line that does not fit to the ones before it. ``is_useless`` lines are skipped, and cut by a repair."""
+
+    kind: ProblemKind
+    offset: int
+    length: int
+    text: str
+    thread_id: str = ""
+    entry_id: str = ""
+    parent_id: str = ""
+    is_useless: bool = False
+
+
+class FileState(TreeState):
+    """The threads and nodes of one file. ``elsewhere`` looks a thread up in the other files."""
+
+    def __init__(self, draft_of: Callable[[Node], Draft]) -> None:
+        super().__init__(draft_of)
+        self.elsewhere: Callable[[str], ThreadState | None] = lambda _: None
+
+    def thread(self, thread_id: str) -> ThreadState | None:
+        return self.states.get(thread_id) or self.elsewhere(thread_id)
+
+    def tree_of(self, thread_id: str) -> int:
+        return TREE
+
+    def put_node(self, node: Node) -> None:
+        self.nodes[node.key] = node
+        self.by_id[TREE, node.id] = node
+        self.owned_keys.setdefault(node.owner, []).append(node.key)
+        self.reserve(node.key)
+
+    @property
+    def last_entry_key(self) -> int:
+        return self._last_entry_key
+
+    def reserve(self, key: int) -> None:
+        """Never give this entry number, or a lower one, again."""
+        self._last_entry_key = max(self._last_entry_key, key)
+
+
+class Replay:
+    """Feeds a state, command by command, and remembers where each entry stands."""
+
+    def __init__(self, state: FileState, spans: dict[int, tuple[int, int]]) -> None:
+        self.tree_id: str | None = None
+        self.newer_format = 0
+        self.problems: list[Problem] = []
+        self.invented: dict[str, Thread] = {}
+        """Threads whose own line is lost: their entries tell that they were there."""
+        self._state = state
+        self._spans = spans
+        self._ghosts: dict[str, int] = {}
+
+    def apply(self, group: Sequence[Located]) -> None:
+        entries = [item for item in group if isinstance(item.line, EntryLine)]
+        last = entries[-1] if entries else None
+        for item in group:
+            match item.line:
+                case TreeLine() as line:
+                    self._header(item, line)
+                case ThreadLine() as line:
+                    self._thread(line)
+                case EntryLine() as line:
+                    self._entry(item, line, is_last=item is last)
+                case MoveLine() as line:
+                    self._move(item, line)
+                case LeaseLine() as line:
+                    self._lease(item, line)
+                case UnknownLine():
+                    pass
+
+    def _header(self, item: Located, line: TreeLine) -> None:
+        if self.tree_id is not None:
+            self._note(item, "duplicate", "a second header", is_useless=True)
+            return
+        self.tree_id = line.tree
+        self._state.reserve(line.last)
+        if line.format > FORMAT:
+            self.newer_format = line.format
+            self._note(item, "format", f"format {line.format} is newer than {FORMAT}")
+
+    def _thread(self, line: ThreadLine) -> None:
+        state = self._state.states.get(line.thread.id)
+        if state is not None:
+            self._state.apply(PutThread(replace(state, meta=line.thread)))
+            return
+        base = None if line.base is None else self._state.find(TREE, line.base)
+        self._begin(line.thread, base)
+
+    def _begin(self, meta: Thread, base: Node | None) -> ThreadState:
+        key = self._state.next_thread_key()
+        state = ThreadState(key=key, tree=TREE, meta=meta, leaf=base, base=base, updated_ns=meta.updated_ns)
+        self._state.apply(PutThread(state))
+        return state
+
+    def _entry(self, item: Located, line: EntryLine, *, is_last: bool) -> None:
+        if self._state.find(TREE, line.id) is not None:
+            text = "an entry with this id stands further up; the first one counts"
+            self._note(item, "duplicate", text, thread=line.thread, entry=line.id, is_useless=True)
+            return
+        parent = None if line.parent is None else self._state.find(TREE, line.parent)
+        if line.parent is not None and parent is None:
+            text = f"its parent {line.parent!r} is not above it; it is shown as a root"
+            self._note(item, "parent", text, thread=line.thread, entry=line.id, parent=line.parent)
+        state = self._state.states.get(line.thread)
+        if state is None and not line.is_kept:
+            state = self._invent(item, line, parent)
+        owner = self._ghost(line.thread) if state is None or line.is_kept else state.key
+        node = self._node(line, owner, parent)
+        self._spans[node.key] = (item.offset, item.length)
+        self._state.put_node(node)
+        if state is not None and not line.is_kept:
+            updated = max(state.updated_ns, line.at) if is_last else state.updated_ns
+            self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))
+
+    def _node(self, line: EntryLine, owner: int, parent: Node | None) -> Node:
+        key = max(line.n, self._state.last_entry_key + 1)
+        if parent is None:
+            return Node(key, line.id, owner, None, 1, line.messages, line.tokens)
+        messages, tokens = parent.messages + line.messages, parent.tokens + line.tokens
+        return Node(key, line.id, owner, parent.key, parent.depth + 1, messages, tokens)
+
+    def _invent(self, item: Located, line: EntryLine, parent: Node | None) -> ThreadState:
+        meta = Thread(id=line.thread, tree=self.tree_id or line.thread, created_ns=line.at, updated_ns=line.at)
+        text = "the line of the thread is lost; it is shown without its metadata"
+        self._note(item, "thread", text, thread=line.thread)
+        self.invented[line.thread] = meta
+        return self._begin(meta, parent)
+
+    def _ghost(self, thread_id: str) -> int:
+        """A key for the owner of entries that outlived their thread."""
+        if thread_id not in self._ghosts:
+            key = self._state.next_thread_key()
+            self._state.owner_ids[key] = thread_id
+            self._ghosts[thread_id] = key
+        return self._ghosts[thread_id]
+
+    def _move(self, item: Located, line: MoveLine) -> None:
+        state = self._state.states.get(line.thread)
+        if state is None or line.number <= state.moves:
+            text = "a move of no thread" if state is None else f"move {line.number} stands further up"
+            self._note(item, "reflog", text, thread=line.thread, is_useless=True)
+            return
+        leaf = None if line.to_entry is None else self._state.find(TREE, line.to_entry)
+        if line.to_entry is not None and leaf is None:
+            self._note(item, "reflog", f"the leaf moved to {line.to_entry!r}, which is not here", thread=line.thread)
+            leaf = state.leaf
+        move = self._fitting(item, line, state)
+        updated = state.updated_ns if line.reason == "branch" else max(state.updated_ns, line.at)
+        moved = replace(state, leaf=leaf, moves=move.number, updated_ns=updated)
+        self._state.apply(PutMove(moved, move))
+        self._state.apply(PutHead(moved))
+
+    def _fitting(self, item: Located, line: MoveLine, state: ThreadState) -> Move:
+        move = Move(
+            number=line.number,
+            thread_id=line.thread,
+            from_entry=line.from_entry,
+            to_entry=line.to_entry,
+            reason=line.reason,
+            at_ns=line.at,
+        )
+        has_gap = self._has_gap(line.thread)
+        if line.number == state.moves + 1 and not has_gap:
+            return move
+        if not has_gap:
+            self._note(item, "reflog", f"moves before number {line.number} are lost", thread=line.thread)
+        move = replace(move, number=state.moves + 1)
+        try:
+            replay([*self._state.moves(state), move])
+        except IndexError:
+            return replace(move, reason="move")
+        return move
+
+    def _has_gap(self, thread_id: str) -> bool:
+        return any(problem.kind == "reflog" and problem.thread_id == thread_id for problem in self.problems)
+
+    def _lease(self, item: Located, line: LeaseLine) -> None:
+        state = self._state.states.get(line.thread)
+        if state is None:
+            self._note(item, "thread", "a lease of no thread", thread=line.thread, is_useless=True)
+            return
+        if line.lease is not None and line.lease.token > state.fence:
+            state = replace(state, fence=line.lease.token)
+            self._state.apply(PutHead(state))
+        self._state.apply(PutLease(state, line.lease))
+
+    def _note(
+        self,
+        item: Located,
+        kind: ProblemKind,
+        text: str,
+        *,
+        thread: str = "",
+        entry: str = "",
+        parent: str = "",
+        is_useless: bool = False,
+    ) -> None:
+        length = item.length + 1
+        self.problems.append(Problem(kind, item.offset, length, text, thread, entry, parent, is_useless))

@@ -1,0 +1,104 @@
+"""The trees that were read lately, each brought up to date before it is used."""
+
+from __future__ import annotations
+
+import os
+from collections import OrderedDict
+from collections.abc import Iterator
+
+from sessiontree.errors import ThreadNotFoundError
+from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
+from sessiontree.stores.jsonl.tree import Tree
+
+__all__ = ["Shelf"]
+
+_MOST_TREES = 256
+
+
+class Shelf:
+    def __init__(self, layout: Layout, most: int = _MOST_TREES) -> None:
+        self._layout = layout
+        self._most = most
+        self._trees: OrderedDict[str, Tree] = OrderedDict()
+
+    def get(self, name: str) -> Tree | None:
+        """The tree as its file is now, or None where there is no file."""
+        tree = self._refreshed(name)
+        if tree is None:
+            return None
+        self._trees[name] = tree
+        self._trees.move_to_end(name)
+        if len(self._trees) > self._most:
+            self._trees.popitem(last=False)[1].close()
+        return tree
+
+    def peek(self, name: str) -> Tree | None:
+        """Like ``get``, for a walk over all trees: a tree that was not on the shelf is the caller's to close."""
+        if name in self._trees:
+            return self.get(name)
+        return self._read(name)
+
+    def release(self, tree: Tree) -> None:
+        """The end of a ``peek``."""
+        if self._trees.get(tree.name) is not tree:
+            tree.close()
+
+    def find(self, thread_id: str) -> Tree | None:
+        """The tree that holds a thread: the one named after it, or the one that its pointer names."""
+        tree = self.get(name_of(thread_id))
+        if tree is not None and thread_id in tree.state.states:
+            return tree
+        home = self._layout.home_of_fork(thread_id)
+        if home is None:
+            return None
+        tree = self.get(name_of(home))
+        return tree if tree is not None and thread_id in tree.state.states else None
+
+    def holding(self, thread_id: str) -> Tree:
+        tree = self.find(thread_id)
+        if tree is None:
+            raise ThreadNotFoundError(thread_id)
+        return tree
+
+    def names(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Every tree file and how it is now."""
+        with os.scandir(self._layout.trees) as found:
+            for item in found:
+                if not item.name.endswith(TREE_SUFFIX):
+                    continue
+                try:
+                    yield item.name.removesuffix(TREE_SUFFIX), item.stat()
+                except FileNotFoundError:
+                    continue
+
+    def forget(self, name: str) -> None:
+        tree = self._trees.pop(name, None)
+        if tree is not None:
+            tree.close()
+
+    def clear(self) -> None:
+        for name in list(self._trees):
+            self.forget(name)
+
+    def _refreshed(self, name: str) -> Tree | None:
+        tree = self._trees.get(name)
+        if tree is None:
+            return self._read(name)
+        try:
+            now = tree.path.stat()
+        except FileNotFoundError:
+            self.forget(name)
+            return None
+        if now.st_ino == tree.inode and tree.is_current(now):
+            return tree
+        if tree.can_go_on(now):
+            tree.catch_up()
+            return tree
+        self.forget(name)
+        return self._read(name)
+
+    def _read(self, name: str) -> Tree | None:
+        try:
+            return Tree.read(name, self._layout.tree(name))
+        except FileNotFoundError:
+            return None

@@ -1,0 +1,228 @@
+"""The SQLite store: WAL, one writer behind the gate, readers on snapshots."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from msgspec import UnsetType
+
+from sessiontree._engine.filelock import Gate
+from sessiontree._engine.fs import Files
+from sessiontree._engine.mounts import refuse_network
+from sessiontree.commands import Append, Command
+from sessiontree.errors import (
+    CommitUnknownError,
+    DamagedDataError,
+    SessionTreeError,
+    StoreClosedError,
+    StoreFullError,
+    StorePoisonedError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+)
+from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.rules import decide
+from sessiontree.store import Durability, Outcome
+from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite.inspection import inspect
+from sessiontree.stores.sqlite.listing import list_threads
+from sessiontree.stores.sqlite.reads import Snapshot
+from sessiontree.stores.sqlite.view import SqliteView
+
+__all__ = ["SqliteBackend"]
+
+T = TypeVar("T")
+
+_ERASE_ATTEMPTS = 100
+_ERASE_PAUSE_SECONDS = 0.02
+
+
+class SqliteBackend:
+    is_blocking = True
+
+    def __init__(self, path: Path, *, durability: Durability = "power_loss") -> None:
+        self.place = str(path)
+        self._path = path
+        self._poison = ""
+        self._is_closed = False
+        self._idle: list[sqlite3.Connection] = []
+        self._idle_lock = threading.Lock()
+        with self._translated():
+            self._open(path, durability)
+
+    def write(self, commands: Sequence[Command]) -> list[Outcome]:
+        if self._is_closed:
+            raise StoreClosedError(self.place)
+        if self._poison:
+            raise StorePoisonedError(self.place, self._poison)
+        with self._translated(commands), self._gate:
+            outcomes = self._transact(commands)
+        if self._view.has_dropped:
+            self._erase()
+        return outcomes
+
+    def mark(self, thread_id: str) -> object:
+        with self._watch_lock:
+            if self._is_closed:
+                return None
+            return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+
+    def close(self) -> None:
+        with self._idle_lock, self._watch_lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            idle, self._idle = self._idle, []
+            for connection in (*idle, self._watcher, self._writer):
+                connection.close()
+        self._gate.close()
+
+    def thread(self, thread_id: str) -> Thread:
+        return self._read(lambda snapshot: snapshot.state(thread_id).public())
+
+    def threads(self, query: ThreadQuery) -> Page:
+        with self._reader() as connection:
+            return list_threads(connection, query)
+
+    def entry(self, thread_id: str, entry_id: str) -> Entry:
+        return self._read(lambda snapshot: snapshot.entry(thread_id, entry_id))
+
+    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.entries(thread_id, after, limit))
+
+    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.path(thread_id, leaf, limit))
+
+    def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.children(thread_id, entry_id))
+
+    def moves(self, thread_id: str) -> Sequence[Move]:
+        return self._read(lambda snapshot: snapshot.moves(thread_id))
+
+    def lease(self, thread_id: str) -> Lease | None:
+        return self._read(lambda snapshot: snapshot.lease(thread_id))
+
+    def news(self, thread_id: str, cursor: int | None) -> News:
+        return self._read(lambda snapshot: snapshot.news(thread_id, cursor))
+
+    def stats(self) -> StoreStats:
+        return self._read(Snapshot.stats)
+
+    def inspect(self) -> list[Finding]:
+        with self._reader() as connection:
+            return inspect(connection, self.place)
+
+    def _open(self, path: Path, durability: Durability) -> None:
+        refuse_network(path)
+        is_new = not schema.recognise(path)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self._gate = Gate(path.with_name(path.name + "-gate"))
+        schema.touch(path)
+        self._writer = schema.connect(path)
+        with self._gate:
+            if is_new:
+                schema.create(self._writer)
+            schema.prepare_writer(self._writer, durability, path)
+            if is_new:
+                Files().sync_folder(path.parent)
+        self._view = SqliteView(self._writer)
+        self._watcher = schema.connect(path)
+        self._watch_lock = threading.Lock()
+
+    def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
+        self._writer.execute("BEGIN IMMEDIATE")
+        try:
+            self._view.begin()
+            outcomes = [self._carry_out(command) for command in commands]
+            self._view.flush()
+            self._writer.execute("COMMIT")
+        except BaseException:
+            self._view.forget()
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
+            raise
+        return outcomes
+
+    def _carry_out(self, command: Command) -> Outcome:
+        try:
+            decision = decide(command, self._view)
+        except SessionTreeError as refusal:
+            return refusal
+        for fact in decision.facts:
+            self._view.apply(fact)
+        return decision.result
+
+    def _erase(self) -> None:
+        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages."""
+        self._view.has_dropped = False
+        for _ in range(_ERASE_ATTEMPTS):
+            with self._translated(), self._gate:
+                is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if not is_busy:
+                return
+            time.sleep(_ERASE_PAUSE_SECONDS)
+
+    def _read(self, question: Callable[[Snapshot], T]) -> T:
+        with self._reader() as connection:
+            connection.execute("BEGIN")
+            try:
+                return question(Snapshot(connection))
+            finally:
+                connection.execute("ROLLBACK")
+
+    @contextmanager
+    def _reader(self) -> Iterator[sqlite3.Connection]:
+        with self._translated():
+            connection = self._take_reader()
+            try:
+                yield connection
+            finally:
+                self._give_back(connection)
+
+    def _take_reader(self) -> sqlite3.Connection:
+        with self._idle_lock:
+            if self._is_closed:
+                raise StoreClosedError(self.place)
+            if self._idle:
+                return self._idle.pop()
+        connection = schema.connect(self._path)
+        connection.execute("PRAGMA query_only = 1")
+        return connection
+
+    def _give_back(self, connection: sqlite3.Connection) -> None:
+        with self._idle_lock:
+            if not self._is_closed:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+    @contextmanager
+    def _translated(self, commands: Sequence[Command] = ()) -> Iterator[None]:
+        """SQLite's errors in our words."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._in_our_words(error, commands) from error
+        except PermissionError as error:
+            raise StoreReadOnlyError(self.place) from error
+
+    def _in_our_words(self, error: sqlite3.Error, commands: Sequence[Command]) -> SessionTreeError:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        if name == "SQLITE_FULL":
+            return StoreFullError(self.place)
+        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
+            return StoreReadOnlyError(self.place)
+        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
+            return DamagedDataError(self.place, 0, str(error))
+        if name.startswith("SQLITE_IOERR") and commands:
+            self._poison = f"{name}: {error}"
+            ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
+            return CommitUnknownError(self.place, self._poison, ids)
+        return StoreUnavailableError(self.place, f"{name or type(error).__name__}: {error}")

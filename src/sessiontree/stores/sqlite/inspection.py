@@ -1,0 +1,65 @@
+"""Doctor for the SQLite store: the file's own integrity, every body's checksum, and the common invariants."""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Iterator
+
+from sessiontree.check import findings_in
+from sessiontree.commands import Draft
+from sessiontree.model import Lease, Move
+from sessiontree.queries import Finding
+from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
+from sessiontree.stores.sqlite.view import SqliteView
+
+__all__ = ["inspect"]
+
+
+def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
+    connection.execute("BEGIN")
+    try:
+        content = _WholeStore(connection)
+        return [*_broken_pages(connection, place), *_changed_bodies(connection, place), *findings_in(content, place)]
+    finally:
+        connection.execute("ROLLBACK")
+
+
+class _WholeStore:
+    """Everything in the file, as the checker wants to walk it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.states: dict[str, ThreadState] = {}
+        self.leases: dict[int, Lease] = {}
+        self.reflogs: dict[int, list[Move]] = {}
+        for row in connection.execute(STATE_SELECT):
+            state = state_of(row)
+            self.states[state.meta.id] = state
+        names = {state.key: state.meta.id for state in self.states.values()}
+        for key, *rest in connection.execute("SELECT thread, token, turn_id, owner, created_ns, expires_ns FROM lease"):
+            self.leases[key] = lease_of(names.get(key, ""), tuple(rest))
+        moves = connection.execute(
+            "SELECT thread, number, from_entry, to_entry, reason, at_ns FROM move ORDER BY thread, number"
+        )
+        for key, *rest in moves:
+            self.reflogs.setdefault(key, []).append(move_of(names.get(key, ""), tuple(rest)))
+        self.nodes = {row[0]: Node(*row) for row in connection.execute(f"SELECT {NODE_COLUMNS} FROM entry")}
+        self._view = SqliteView(connection)
+
+    def draft(self, node: Node) -> Draft:
+        return self._view.draft(node)
+
+
+def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    for (problem,) in connection.execute("PRAGMA integrity_check"):
+        if problem != "ok":
+            yield Finding(kind="file", place=place, problem=str(problem))
+
+
+def _changed_bodies(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    for entry_id, crc, body in connection.execute("SELECT id, crc, body FROM entry"):
+        if zlib.crc32(body) != crc:
+            yield Finding(
+                kind="checksum", place=place, problem="the body changed after it was written", entry_id=entry_id
+            )

@@ -1,0 +1,167 @@
+"""The reader's side of the SQLite store: snapshots of one moment, on connections that never write."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+
+from msgspec import UnsetType
+
+from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
+from sessiontree.model import Entry, Lease, Move
+from sessiontree.queries import News, StoreStats
+from sessiontree.rules.appending import visible
+from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_of, payload_of_row
+from sessiontree.stores.sqlite.view import SqliteView
+
+__all__ = ["Snapshot"]
+
+
+class Snapshot:
+    """One read transaction."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._run = connection.execute
+        self._view = SqliteView(connection)
+
+    def state(self, thread_id: str) -> ThreadState:
+        state = self._view.thread(thread_id)
+        if state is None:
+            raise ThreadNotFoundError(thread_id)
+        return state
+
+    def entry(self, thread_id: str, entry_id: str) -> Entry:
+        node = self._visible(thread_id, entry_id)
+        row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (node.key,)).fetchone()
+        return self._entries([row])[0]
+
+    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
+        state = self.state(thread_id)
+        start = 0 if after is None else self._visible(thread_id, after).key
+        inherited = self._walk(state.base) if state.base else []
+        rows = [row for row in reversed(inherited) if row[0] > start]
+        rows += self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key LIMIT ?",
+            (state.key, start, -1 if limit is None else limit),
+        )
+        return self._entries(rows[:limit])
+
+    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
+        state = self.state(thread_id)
+        match leaf:
+            case None:
+                tip = None
+            case str():
+                tip = self._visible(thread_id, leaf)
+            case _:
+                tip = state.leaf
+        if tip is None or limit == 0:
+            return []
+        rows = self._walk(tip, limit)
+        rows.reverse()
+        entries = chain_of(rows, self._names(rows))
+        if rows[0][3] is not None:
+            entries[0] = self._entries(rows[:1])[0]
+        return entries
+
+    def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+        state = self.state(thread_id)
+        key = None if entry_id is None else self._visible(thread_id, entry_id).key
+        rows: list[Row] = []
+        if state.base is not None:
+            rows += [row for row in reversed(self._walk(state.base)) if row[3] == key]
+        rows += self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND parent IS ? ORDER BY key", (state.key, key)
+        )
+        return self._entries(rows)
+
+    def moves(self, thread_id: str) -> list[Move]:
+        return list(self._view.moves(self.state(thread_id)))
+
+    def lease(self, thread_id: str) -> Lease | None:
+        return self._view.lease(self.state(thread_id))
+
+    def news(self, thread_id: str, cursor: int | None) -> News:
+        state = self.state(thread_id)
+        last = self._run("SELECT coalesce(max(key), 0) FROM entry WHERE owner = ?", (state.key,)).fetchone()[0]
+        if cursor is None:
+            return News(entries=(), cursor=last)
+        rows = self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key", (state.key, cursor)
+        )
+        return News(entries=tuple(self._entries(rows)), cursor=max(last, cursor))
+
+    def stats(self) -> StoreStats:
+        counts = self._run(
+            "SELECT (SELECT count(*) FROM thread), (SELECT count(*) FROM thread WHERE is_archived),"
+            " (SELECT count(*) FROM entry), (SELECT count(*) FROM move), (SELECT count(*) FROM lease),"
+            " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())"
+        ).fetchone()
+        threads, archived, entries, moves, leases, size = counts
+        return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
+
+    def _visible(self, thread_id: str, entry_id: str) -> Node:
+        node = visible(self._view, self.state(thread_id), entry_id)
+        if node is None:
+            raise EntryNotFoundError(thread_id, entry_id)
+        return node
+
+    def _walk(self, tip: Node, limit: int | None = None) -> list[Row]:
+        """Rows from a tip to its root: one backward scan for each thread that the path runs through."""
+        rows: list[Row] = []
+        want: int | None = tip.key
+        while want is not None and len(rows) != limit:
+            found = self._run("SELECT owner FROM entry WHERE key = ?", (want,)).fetchone()
+            if found is None:
+                break
+            scan = self._run(
+                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key <= ? ORDER BY key DESC", (found[0], want)
+            )
+            want = _follow(scan, want, rows, limit)
+        return rows
+
+    def _entries(self, rows: Iterable[Row]) -> list[Entry]:
+        rows = list(rows)
+        names = self._names(rows)
+        ids = {row[0]: row[1] for row in rows}
+        return [
+            Entry(
+                id=entry_id,
+                thread_id=names[owner],
+                parent=None if parent is None else ids.get(parent) or self._id_of(parent),
+                created_ns=created_ns,
+                turn_id=turn_id,
+                payload=payload_of_row(body),
+            )
+            for _, entry_id, owner, parent, created_ns, turn_id, body in rows
+        ]
+
+    def _id_of(self, key: int) -> str | None:
+        row = self._run("SELECT id FROM entry WHERE key = ?", (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _names(self, rows: Iterable[Row]) -> dict[int, str]:
+        owners = {row[2] for row in rows}
+        found: dict[int, str] = {}
+        for owner in owners:
+            found |= names_of(
+                self._run(
+                    "SELECT key, id FROM thread WHERE key = ?1 UNION SELECT key, id FROM departed WHERE key = ?1",
+                    (owner,),
+                )
+            )
+        return found
+
+
+def _follow(scan: Iterable[Row], want: int | None, rows: list[Row], limit: int | None) -> int | None:
+    """Take the wanted rows out of a descending scan; what is still wanted then belongs to another thread."""
+    for row in scan:
+        if row[0] == want:
+            rows.append(row)
+            want = row[3]
+            if want is None or len(rows) == limit:
+                return want
+        elif want is not None and row[0] < want:
+            return want
+    return want

@@ -1,0 +1,124 @@
+"""Rows and records: what a row of each table means."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from sessiontree.codec import decode_payload, decode_thread
+from sessiontree.commands import Draft
+from sessiontree.model import Entry, Lease, Move, Payload, Thread, UnknownPayload
+from sessiontree.rules.state import Node, ThreadState
+
+__all__ = [
+    "ENTRY_COLUMNS",
+    "NODE_COLUMNS",
+    "STATE_SELECT",
+    "chain_of",
+    "draft_of",
+    "lease_of",
+    "move_of",
+    "payload_of_row",
+    "state_of",
+]
+
+Row = tuple[Any, ...]
+
+NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
+ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
+
+STATE_SELECT = """
+SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves,
+       leaf.key, leaf.id, leaf.owner, leaf.parent, leaf.depth, leaf.messages, leaf.tokens,
+       base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens
+FROM thread t
+JOIN thread_meta m ON m.key = t.key
+LEFT JOIN entry leaf ON leaf.key = t.leaf
+LEFT JOIN entry base ON base.key = t.base
+"""
+
+DAMAGED = "damaged"
+
+
+def state_of(row: Row) -> ThreadState:
+    key, tree, body, updated_ns, fence, moves = row[:6]
+    leaf = Node(*row[6:13]) if row[6] is not None else None
+    base = Node(*row[13:20]) if row[13] is not None else None
+    return ThreadState(key, tree, decode_thread(body), leaf, base, updated_ns, fence, moves)
+
+
+def meta_row(state: ThreadState, body: bytes) -> Row:
+    meta: Thread = state.meta
+    return (
+        state.key, meta.created_ns, meta.tree, meta.title.casefold(), meta.workspace, meta.vendor, meta.model,
+        meta.key.agent, meta.key.channel, meta.key.peer, meta.key.thread, meta.state, meta.status,
+        meta.parent_thread, meta.forked_from_thread, body,
+    )  # fmt: skip
+
+
+def entry_row(tree: int, node: Node, draft: Draft) -> Row:
+    return (
+        node.key, tree, node.owner, node.id, node.parent, node.depth, node.messages, node.tokens,
+        draft.created_ns, draft.turn_id, zlib.crc32(draft.body), draft.body,
+    )  # fmt: skip
+
+
+def chain_of(rows: Sequence[Row], names: dict[int, str]) -> list[Entry]:
+    """Entries of one path from its rows, root first: each row is the parent of the next one."""
+    entries: list[Entry] = []
+    parent: str | None = None
+    for _, entry_id, owner, _, created_ns, turn_id, body in rows:
+        entries.append(
+            Entry(
+                id=entry_id,
+                thread_id=names[owner],
+                parent=parent,
+                created_ns=created_ns,
+                turn_id=turn_id,
+                payload=payload_of_row(body),
+            )
+        )
+        parent = entry_id
+    return entries
+
+
+def payload_of_row(body: bytes) -> Payload:
+    """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
+    try:
+        return decode_payload(body)
+    except msgspec.MsgspecError:
+        return UnknownPayload(type=DAMAGED, body=body)
+
+
+def draft_of(row: Row) -> Draft:
+    entry_id, created_ns, turn_id, body, messages, tokens = row
+    return Draft(
+        id=entry_id,
+        payload=payload_of_row(body),
+        body=body,
+        created_ns=created_ns,
+        turn_id=turn_id,
+        messages=messages,
+        tokens=tokens,
+    )
+
+
+def move_of(thread_id: str, row: Row) -> Move:
+    number, from_entry, to_entry, reason, at_ns = row
+    return Move(
+        number=number, thread_id=thread_id, from_entry=from_entry, to_entry=to_entry, reason=reason, at_ns=at_ns
+    )
+
+
+def lease_of(thread_id: str, row: Row) -> Lease:
+    token, turn_id, owner, created_ns, expires_ns = row
+    return Lease(
+        thread_id=thread_id, turn_id=turn_id, owner=owner, token=token, created_ns=created_ns, expires_ns=expires_ns
+    )
+
+
+def names_of(rows: Iterable[Row]) -> dict[int, str]:
+    return dict(rows)

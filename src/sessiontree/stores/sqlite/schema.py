@@ -1,0 +1,161 @@
+"""Tables of the SQLite store, and how a file is opened, recognised, created or refused."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from sessiontree.codec import FORMAT
+from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
+from sessiontree.store import Durability
+
+__all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise"]
+
+APPLICATION_ID = 0x53545245
+_MAGIC = b"SQLite format 3\x00"
+_BUSY_SECONDS = 30.0
+
+# Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
+# an entry's parent is always an older key, so chains cannot loop.
+_TABLES = """
+CREATE TABLE thread (
+    key INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    tree INTEGER NOT NULL,
+    leaf INTEGER,
+    base INTEGER,
+    updated_ns INTEGER NOT NULL,
+    fence INTEGER NOT NULL,
+    moves INTEGER NOT NULL,
+    is_archived INTEGER NOT NULL
+);
+CREATE INDEX thread_tree ON thread (tree);
+CREATE TABLE thread_meta (
+    key INTEGER PRIMARY KEY,
+    created_ns INTEGER NOT NULL,
+    tree_id TEXT NOT NULL,
+    title_folded TEXT NOT NULL,
+    workspace TEXT NOT NULL,
+    vendor TEXT NOT NULL,
+    model TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    peer TEXT NOT NULL,
+    key_thread TEXT NOT NULL,
+    state TEXT NOT NULL,
+    status TEXT NOT NULL,
+    parent_thread TEXT NOT NULL,
+    forked_from_thread TEXT NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE INDEX thread_created ON thread_meta (created_ns);
+CREATE INDEX thread_tree_id ON thread_meta (tree_id);
+CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
+CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
+CREATE TABLE departed (key INTEGER PRIMARY KEY, id TEXT NOT NULL);
+CREATE TABLE floor (entry_key INTEGER NOT NULL);
+INSERT INTO floor VALUES (0);
+CREATE TABLE entry (
+    key INTEGER PRIMARY KEY,
+    tree INTEGER NOT NULL,
+    owner INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    parent INTEGER,
+    depth INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    created_ns INTEGER NOT NULL,
+    turn_id TEXT NOT NULL,
+    crc INTEGER NOT NULL,
+    body BLOB NOT NULL
+);
+CREATE UNIQUE INDEX entry_id ON entry (tree, id);
+CREATE INDEX entry_owner ON entry (owner);
+CREATE TABLE move (
+    thread INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    from_entry TEXT,
+    to_entry TEXT,
+    reason TEXT NOT NULL,
+    at_ns INTEGER NOT NULL,
+    PRIMARY KEY (thread, number)
+) WITHOUT ROWID;
+CREATE TABLE lease (
+    thread INTEGER PRIMARY KEY,
+    token INTEGER NOT NULL,
+    turn_id TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    created_ns INTEGER NOT NULL,
+    expires_ns INTEGER NOT NULL
+);
+"""
+
+
+def recognise(path: Path) -> bool:
+    """Whether a store is there; a file that is not ours or is too new is refused before anything touches it."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(100)
+    except FileNotFoundError:
+        return False
+    except IsADirectoryError:
+        raise ForeignStoreError(str(path), "it is a folder") from None
+    except PermissionError as error:
+        raise StoreReadOnlyError(str(path)) from error
+    if not head:
+        return False
+    if not head.startswith(_MAGIC) or len(head) < 100:
+        raise ForeignStoreError(str(path), "it is no SQLite file")
+    if int.from_bytes(head[68:72]) != APPLICATION_ID:
+        raise ForeignStoreError(str(path), "it is an SQLite file of another program")
+    _refuse_newer(path, int.from_bytes(head[60:64]))
+    return True
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(
+        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+    try:
+        _refuse_newer(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Make the tables if they are not there; the caller holds the gate. Readable in the file's head at once."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {FORMAT}")
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
+    """Set what durability means, and read it back: a pragma that fails tells so only in its row."""
+    synchronous = {"power_loss": 2, "process_crash": 1}[durability]
+    wanted = (("journal_mode", "wal", "wal"), ("synchronous", str(synchronous), synchronous), ("secure_delete", "1", 1))
+    for name, value, expected in wanted:
+        connection.execute(f"PRAGMA {name} = {value}").fetchone()
+        actual = connection.execute(f"PRAGMA {name}").fetchone()[0]
+        if actual != expected:
+            raise StoreError(str(path), f"SQLite answers {name}={actual!r} where {expected!r} is needed")
+
+
+def touch(path: Path) -> None:
+    """Create the file for its owner alone; SQLite gives its side files the same mode."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _refuse_newer(path: Path, version: int) -> None:
+    if version > FORMAT:
+        raise NewerFormatError(str(path), version, FORMAT)

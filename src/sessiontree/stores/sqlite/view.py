@@ -1,0 +1,220 @@
+"""The writer's side of the SQLite store: the view that the rules look through, and how facts become rows."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+
+from sessiontree.codec import encode_record
+from sessiontree.commands import Draft
+from sessiontree.model import Lease, Move
+from sessiontree.rules.state import (
+    DropThread,
+    Fact,
+    Node,
+    PutEntry,
+    PutHead,
+    PutLease,
+    PutMove,
+    PutThread,
+    ThreadState,
+)
+from sessiontree.stores.sqlite.rows import (
+    NODE_COLUMNS,
+    STATE_SELECT,
+    draft_of,
+    entry_row,
+    lease_of,
+    meta_row,
+    move_of,
+    state_of,
+)
+
+__all__ = ["SqliteView"]
+
+_MOST_CACHED = 20_000
+
+
+class SqliteView:
+    """Valid inside one write transaction. Thread rows are kept between transactions while nobody else writes."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._run = connection.execute
+        self._states: dict[str, ThreadState] = {}
+        self._leases: dict[int, Lease | None] = {}
+        self._dirty: dict[int, ThreadState] = {}
+        self._data_version = -1
+        self._last_entry_key = 0
+        self.has_dropped = False
+
+    def begin(self) -> None:
+        """Start from what is true now; another process may have written since the last transaction."""
+        version = self._run("PRAGMA data_version").fetchone()[0]
+        if version != self._data_version or len(self._states) > _MOST_CACHED:
+            self.forget()
+            self._data_version = version
+            self._last_entry_key = self._run(
+                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)) FROM floor"
+            ).fetchone()[0]
+
+    def forget(self) -> None:
+        self._states.clear()
+        self._leases.clear()
+        self._dirty.clear()
+        self._data_version = -1
+        self.has_dropped = False
+
+    def flush(self) -> None:
+        """Write each changed head once, however many commands of the group changed it."""
+        if not self._dirty:
+            return
+        self._connection.executemany(
+            "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ? WHERE key = ?",
+            [
+                (state.leaf.key if state.leaf else None, state.updated_ns, state.fence, state.moves, state.key)
+                for state in self._dirty.values()
+            ],
+        )
+        self._dirty.clear()
+
+    def thread(self, thread_id: str) -> ThreadState | None:
+        state = self._states.get(thread_id)
+        if state is None:
+            row = self._run(STATE_SELECT + "WHERE t.id = ?", (thread_id,)).fetchone()
+            if row is None:
+                return None
+            state = self._states[thread_id] = state_of(row)
+        return state
+
+    def find(self, tree: int, entry_id: str) -> Node | None:
+        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
+        return None if row is None else Node(*row)
+
+    def draft(self, node: Node) -> Draft:
+        parent = self.parent(node)
+        before = (parent.messages, parent.tokens) if parent else (0, 0)
+        row = self._run("SELECT id, created_ns, turn_id, body FROM entry WHERE key = ?", (node.key,)).fetchone()
+        return draft_of((*row, node.messages - before[0], node.tokens - before[1]))
+
+    def parent(self, node: Node) -> Node | None:
+        if node.parent is None:
+            return None
+        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE key = ?", (node.parent,)).fetchone()
+        return None if row is None else Node(*row)
+
+    def is_ancestor(self, node: Node, of: Node) -> bool:
+        found = self._run(
+            "WITH RECURSIVE up (key) AS ("
+            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key WHERE e.parent >= ?2"
+            ") SELECT 1 FROM up WHERE key = ?2",
+            (of.key, node.key),
+        )
+        return found.fetchone() is not None
+
+    def moves(self, state: ThreadState) -> Sequence[Move]:
+        rows = self._run(
+            "SELECT number, from_entry, to_entry, reason, at_ns FROM move WHERE thread = ? ORDER BY number",
+            (state.key,),
+        )
+        return [move_of(state.meta.id, row) for row in rows]
+
+    def lease(self, state: ThreadState) -> Lease | None:
+        if state.key not in self._leases:
+            row = self._run(
+                "SELECT token, turn_id, owner, created_ns, expires_ns FROM lease WHERE thread = ?", (state.key,)
+            ).fetchone()
+            self._leases[state.key] = None if row is None else lease_of(state.meta.id, row)
+        return self._leases[state.key]
+
+    def owned(self, state: ThreadState) -> int:
+        return int(self._run("SELECT count(*) FROM entry WHERE owner = ?", (state.key,)).fetchone()[0])
+
+    def tree_of(self, thread_id: str) -> int | None:
+        row = self._run(
+            "SELECT t.tree FROM thread_meta m JOIN thread t ON t.key = m.key WHERE m.tree_id = ? LIMIT 1", (thread_id,)
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def unseen_without(self, state: ThreadState) -> Sequence[int]:
+        rows = self._run(
+            "WITH RECURSIVE inherited (key) AS ("
+            " SELECT base FROM thread WHERE tree = ?1 AND key <> ?2 AND base IS NOT NULL"
+            " UNION SELECT e.parent FROM entry e JOIN inherited i ON e.key = i.key WHERE e.parent IS NOT NULL"
+            ") SELECT key FROM entry WHERE tree = ?1"
+            " AND owner NOT IN (SELECT key FROM thread WHERE tree = ?1 AND key <> ?2)"
+            " AND key NOT IN (SELECT key FROM inherited)",
+            (state.tree, state.key),
+        )
+        return [row[0] for row in rows]
+
+    def next_entry_key(self) -> int:
+        self._last_entry_key += 1
+        return self._last_entry_key
+
+    def next_thread_key(self) -> int:
+        row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
+        return 1 if row is None else int(row[0]) + 1
+
+    def apply(self, fact: Fact) -> None:
+        match fact:
+            case PutEntry(state=state, node=node, draft=draft):
+                self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", entry_row(state.tree, node, draft))
+            case PutHead(state=state):
+                self._states[state.meta.id] = state
+                self._dirty[state.key] = state
+            case PutThread(state=state):
+                self._put_thread(state)
+            case PutMove(state=state, move=move):
+                self._run(
+                    "INSERT INTO move VALUES (?,?,?,?,?,?)",
+                    (state.key, move.number, move.from_entry, move.to_entry, move.reason, move.at_ns),
+                )
+            case PutLease(state=state, lease=lease):
+                self._put_lease(state, lease)
+            case DropThread(state=state, entries=entries):
+                self._drop(state, entries)
+
+    def _put_thread(self, state: ThreadState) -> None:
+        body = encode_record(state.meta, f"thread {state.meta.id!r}")
+        head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
+        self._dirty.pop(state.key, None)
+        self._run(
+            "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
+            " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
+            " is_archived = excluded.is_archived",
+            (
+                state.key, state.meta.id, state.tree, *head,
+                state.updated_ns, state.fence, state.moves, state.meta.is_archived,
+            ),
+        )  # fmt: skip
+        self._run(f"INSERT OR REPLACE INTO thread_meta VALUES ({','.join('?' * 16)})", meta_row(state, body))
+        self._run("DELETE FROM thread_tag WHERE key = ?", (state.key,))
+        for tag in set(state.meta.tags):
+            self._run("INSERT INTO thread_tag VALUES (?, ?)", (tag, state.key))
+        self._states[state.meta.id] = state
+
+    def _put_lease(self, state: ThreadState, lease: Lease | None) -> None:
+        self._leases[state.key] = lease
+        if lease is None:
+            self._run("DELETE FROM lease WHERE thread = ?", (state.key,))
+            return
+        self._run(
+            "INSERT OR REPLACE INTO lease VALUES (?,?,?,?,?,?)",
+            (state.key, lease.token, lease.turn_id, lease.owner, lease.created_ns, lease.expires_ns),
+        )
+
+    def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.has_dropped = True
+        self._states.pop(state.meta.id, None)
+        self._leases.pop(state.key, None)
+        self._dirty.pop(state.key, None)
+        self._connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in entries])
+        for table, column in (("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key")):
+            self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
+        self._run("DELETE FROM move WHERE thread = ?", (state.key,))
+        self._run("DELETE FROM lease WHERE thread = ?", (state.key,))
+        self._run("INSERT INTO departed VALUES (?, ?)", (state.key, state.meta.id))
+        self._run("DELETE FROM departed WHERE NOT EXISTS (SELECT 1 FROM entry WHERE owner = departed.key)")
+        # Keys are never used again, so that a follower's cursor stays right after a delete.
+        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))

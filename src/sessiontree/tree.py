@@ -1,0 +1,66 @@
+"""Pure questions about paths: which turns are open, how the last one ended, where a retry starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from sessiontree.model import TERMINAL_STATUSES, Entry, RunFailure, TurnMarker, UserMessage
+from sessiontree.model.entry import Label
+
+__all__ = ["Lifecycle", "labels_of", "lifecycle", "open_turns", "retry_target"]
+
+Lifecycle = Literal["idle", "running", "interrupted", "completed", "waiting", "failed", "cancelled"]
+
+
+def open_turns(path: Iterable[Entry]) -> list[str]:
+    """Ids of turns that started and did not end, oldest first."""
+    started: dict[str, None] = {}
+    for entry in path:
+        match entry.payload:
+            case TurnMarker(status="started"):
+                started[entry.turn_id] = None
+            case TurnMarker(status=status) if status in TERMINAL_STATUSES:
+                started.pop(entry.turn_id, None)
+    return list(started)
+
+
+def lifecycle(path: Sequence[Entry], *, has_active_lease: bool) -> Lifecycle:
+    """What the last turn marker says about the conversation; a turn without an end runs, or was interrupted."""
+    for entry in reversed(path):
+        match entry.payload:
+            case TurnMarker(status="completed"):
+                return "completed"
+            case TurnMarker(status="waiting"):
+                return "waiting"
+            case TurnMarker(status="failed"):
+                return "failed"
+            case TurnMarker(status="aborted", is_recoverable=is_recoverable):
+                return "interrupted" if is_recoverable else "cancelled"
+            case TurnMarker(status="started" | "save_point"):
+                return "running" if has_active_lease else "interrupted"
+    return "idle"
+
+
+def retry_target(path: Sequence[Entry]) -> str | None:
+    """Where to go on after a failure: the entry before the failed turn's last save point, or the last user message."""
+    failed_turn = next((entry.turn_id for entry in reversed(path) if isinstance(entry.payload, RunFailure)), None)
+    for entry in reversed(path):
+        match entry.payload:
+            case TurnMarker(status="save_point") if failed_turn and entry.turn_id == failed_turn:
+                return entry.parent
+            case TurnMarker(status="started") if entry.turn_id == failed_turn:
+                break
+    return next((entry.id for entry in reversed(path) if isinstance(entry.payload, UserMessage)), None)
+
+
+def labels_of(entries: Iterable[Entry]) -> dict[str, str]:
+    """Label to entry id. The newest line about an entry counts; an empty label takes the old one away."""
+    by_target: dict[str, str] = {}
+    for entry in entries:
+        match entry.payload:
+            case Label(target=target, label=label):
+                by_target.pop(target, None)
+                if label:
+                    by_target[target] = label
+    return {label: target for target, label in by_target.items()}

@@ -1,0 +1,103 @@
+"""A turn: a lease that is kept alive, and the markers that tell how it went."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Self
+
+from sessiontree.drivers import drive
+from sessiontree.errors import ConflictError, SessionTreeError, StoreError
+from sessiontree.model import Entry, Lease, Message, Payload, TurnMarker
+from sessiontree.operations import turns
+from sessiontree.operations.entries import Content, NewEntry, append_many
+from sessiontree.operations.requests import Sources
+from sessiontree.operations.turns import ending_for
+from sessiontree.store import Store
+
+__all__ = ["Turn"]
+
+
+class Turn:
+    """``with journal.turn(thread_id) as turn:``; leaving the block ends the turn as what happened says."""
+
+    def __init__(
+        self,
+        store: Store,
+        sources: Sources,
+        thread_id: str,
+        *,
+        owner: str | None,
+        turn_id: str | None,
+        ttl_seconds: float,
+    ) -> None:
+        self._store = store
+        self._sources = sources
+        self._thread_id = thread_id
+        self._owner = owner
+        self._turn_id = turn_id
+        self._ttl_seconds = ttl_seconds
+        self._ending: TurnMarker = TurnMarker(status="completed")
+        self._lease: Lease | None = None
+        self._stop = threading.Event()
+        self._heart: threading.Thread | None = None
+
+    @property
+    def lease(self) -> Lease:
+        assert self._lease is not None, "the turn has not begun; use it in a with block"
+        return self._lease
+
+    @property
+    def id(self) -> str:
+        return self.lease.turn_id
+
+    def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+        """Append under the lease; FencedError once somebody else took the turn over."""
+        return self.append_many([NewEntry(content=content, id=id)])[0]
+
+    def append_many(self, contents: Iterable[Content]) -> list[Entry]:
+        """Append several entries under the lease, all or none."""
+        return drive(append_many(self._sources, self._thread_id, contents, lease=self.lease), self._store)
+
+    def save_point(self, reason: str = "") -> Entry:
+        """Mark a place that a retry of this turn can go back to."""
+        return drive(turns.mark_turn(self._sources, self.lease, "save_point", reason), self._store)
+
+    def wait(self, reason: str = "") -> None:
+        """End the turn as waiting, for example for an answer of the user."""
+        self._ending = TurnMarker(status="waiting", reason=reason)
+
+    def abort(self, reason: str = "") -> None:
+        """End the turn as aborted when the block is left."""
+        self._ending = TurnMarker(status="aborted", reason=reason)
+
+    def __enter__(self) -> Self:
+        begin = turns.begin_turn(self._sources, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
+        self._lease = drive(begin, self._store)
+        self._heart = threading.Thread(target=self._beat, name=f"lease {self._thread_id}", daemon=True)
+        self._heart.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._heart is not None:
+            self._heart.join()
+        marker, text = (self._ending, "") if error is None else ending_for(error)
+        try:
+            drive(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+        except SessionTreeError as refusal:
+            if error is None:
+                raise
+            error.add_note(f"the end of turn {self.id!r} could not be written: {refusal}")
+
+    def _beat(self) -> None:
+        while not self._stop.wait(self._ttl_seconds / 3):
+            try:
+                drive(turns.renew_lease(self._sources, self.lease, self._ttl_seconds), self._store)
+            except ConflictError:
+                return
+            except StoreError:
+                continue

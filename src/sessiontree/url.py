@@ -1,0 +1,65 @@
+"""Addresses of stores: ``memory:``, ``sqlite:///file.db``, ``jsonl:///folder``, ``postgresql://…`` or a plain path."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+from sessiontree.errors import StoreUrlError
+
+__all__ = ["Address", "parse_url"]
+
+from sessiontree.model.record import Record
+
+_SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
+
+
+class Address(Record, frozen=True, kw_only=True):
+    """What an address names: the kind of store, and its path or whole URL."""
+
+    kind: str
+    target: str = ""
+
+
+def parse_url(url: str | os.PathLike[str]) -> Address:
+    """The store that an address names.
+
+    >>> parse_url("sqlite:///relative.db")
+    Address(kind='sqlite', target='relative.db')
+    >>> parse_url("sqlite:////var/lib/absolute.db").target
+    '/var/lib/absolute.db'
+    >>> parse_url("notes/journal.db").kind
+    'sqlite'
+    """
+    if not isinstance(url, str):
+        return _plain_path(os.fspath(url))
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return _plain_path(url)
+    match scheme[1].lower():
+        case "memory" if url[len("memory:") :].strip("/") == "":
+            return Address(kind="memory")
+        case "sqlite" | "jsonl" as kind:
+            return Address(kind=kind, target=_path_in(url, kind))
+        case "postgresql" | "postgres":
+            return Address(kind="postgres", target=url)
+        case _:
+            raise StoreUrlError(url, f"there is no store for {scheme[1]!r}")
+
+
+def _plain_path(path: str) -> Address:
+    if not path:
+        raise StoreUrlError(path, "the address is empty")
+    is_folder = path.endswith(("/", ".jsonl")) or Path(path).is_dir()
+    return Address(kind="jsonl" if is_folder else "sqlite", target=path)
+
+
+def _path_in(url: str, kind: str) -> str:
+    prefix = f"{kind}:///"
+    if not url.startswith(prefix) or len(url) == len(prefix):
+        raise StoreUrlError(
+            url, f"a path is missing; three slashes, then the path: {kind}:///relative or {kind}:////absolute"
+        )
+    return unquote(url[len(prefix) :])
