@@ -31,6 +31,7 @@ from sessiontree.dialects.wire import (
     source_of,
     text_block,
     tool_name,
+    without,
 )
 from sessiontree.model import (
     FilePart,
@@ -199,7 +200,7 @@ def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
 
 def _messages(wire: Wire) -> list[Message]:
     """One message; a user's message with tool results is the results and then the rest."""
-    rest = {key: value for key, value in wire.items() if key not in ("role", "content")}
+    rest = without(wire, "role", "content")
     extra = kept(NAME, rest) if rest else {}
     parts = _read_content(wire.get("content"))
     if wire["role"] == "assistant":
@@ -218,7 +219,7 @@ def _read_content(content: Any) -> list[Part]:
 
 
 def _read_block(block: Wire) -> Part:
-    rest = {key: value for key, value in block.items() if key != "type"}
+    rest = without(block, "type")
     match block:
         case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": dict(value)}:
             extra = _left(rest, "id", "name", "input")
@@ -244,7 +245,7 @@ def _read_content_block(block: Wire, rest: Wire) -> ResultContent:
 def _known_block(block: Wire, rest: Wire) -> ResultContent | None:
     match block:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text=text, extra=kept(NAME, _without(rest, "text")))
+            return TextPart(text=text, extra=kept(NAME, without(rest, "text")))
         case {"type": "image", "source": {"type": "base64", "media_type": str(mime), "data": str(data)}}:
             return ImagePart(mime=mime, data=data, extra=_left(rest, "source"))
         case {"type": "image", "source": {"type": "url", "url": str(url)}}:
@@ -265,7 +266,7 @@ def _read_result(call_id: str, rest: Wire) -> ToolResultPart:
     if isinstance(content, str) and content:
         parts = (TextPart(text=content),)
     elif content:
-        parts = tuple(_read_content_block(block, _without(block, "type")) for block in content)
+        parts = tuple(_read_content_block(block, without(block, "type")) for block in content)
     if content and not (isinstance(content, str) and is_blank(content)):
         known.append("content")
     if rest.get("is_error") is True:
@@ -273,13 +274,9 @@ def _read_result(call_id: str, rest: Wire) -> ToolResultPart:
     return ToolResultPart(call_id=call_id, parts=parts, is_error=bool(rest.get("is_error")), extra=_left(rest, *known))
 
 
-def _without(wire: Wire, *keys: str) -> Wire:
-    return {key: value for key, value in wire.items() if key not in keys}
-
-
 def _left(rest: Wire, *known: str) -> Wire:
     """``extra`` for the fields that are not known; nothing when none is left."""
-    left = _without(rest, *known)
+    left = without(rest, *known)
     return kept(NAME, left) if left else {}
 
 

@@ -32,6 +32,7 @@ from sessiontree.dialects.wire import (
     same_role_runs,
     source_of,
     tool_name,
+    without,
 )
 from sessiontree.model import (
     FilePart,
@@ -210,7 +211,7 @@ def _response_text(response: Wire) -> str:
 
 def _messages(content: Wire) -> list[Message]:
     """One message; a content with function responses is the results and then the rest."""
-    rest = {key: value for key, value in content.items() if key not in ("role", "parts")}
+    rest = without(content, "role", "parts")
     parts = [_read_part(part) for part in content.get("parts") or ()]
     if content.get("role") == "model":
         return [Message(role="assistant", parts=tuple(parts), extra=kept(NAME, rest) if rest else {})]
@@ -237,45 +238,50 @@ def _read_part(wire: Wire) -> Part:
 
 def _known_part(wire: Wire) -> Part | None:
     match wire:
-        case {"functionCall": {"name": str(name), **more}, **rest}:
-            return _read_call(name, more, rest)
-        case {"functionResponse": {"name": str(name), **more}, **rest}:
-            return _read_response(name, more, rest)
-        case {"text": str(text), "thought": True, **rest}:
-            signature = rest.pop("thoughtSignature", "")
-            return ReasoningPart(provider=NAME, text=text, signature=signature, extra=_left(rest))
-        case {"text": str(text), **rest}:
-            return TextPart(text=text, extra=_left(rest))
-        case {"inlineData": {"mimeType": str(mime), "data": str(data)}, **rest}:
-            return _media_kind(mime)(mime=mime, data=data, extra=_left(rest))
-        case {"fileData": {"fileUri": str(url), **more}, **rest}:
-            return _media_kind(more.get("mimeType", ""))(mime=more.get("mimeType", ""), url=url, extra=_left(rest))
+        case {"functionCall": {"name": str(name)}}:
+            return _read_call(name, wire["functionCall"], without(wire, "functionCall"))
+        case {"functionResponse": {"name": str(name)}}:
+            return _read_response(name, wire["functionResponse"], without(wire, "functionResponse"))
+        case {"text": str(text), "thought": True}:
+            signature = wire.get("thoughtSignature", "")
+            extra = _left(without(wire, "text", "thought", "thoughtSignature"))
+            return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
+        case {"text": str(text)}:
+            return TextPart(text=text, extra=_left(without(wire, "text")))
+        case {"inlineData": {"mimeType": str(mime), "data": str(data)}}:
+            return _media_kind(mime)(mime=mime, data=data, extra=_left(without(wire, "inlineData")))
+        case {"fileData": {"fileUri": str(url)}}:
+            mime = wire["fileData"].get("mimeType", "")
+            return _media_kind(mime)(mime=mime, url=url, extra=_left(without(wire, "fileData")))
         case _:
             return None
 
 
-def _media_kind(mime: str) -> type[ImagePart] | type[FilePart]:
+def _media_kind(mime: str) -> type[ImagePart | FilePart]:
     return ImagePart if mime.startswith("image/") else FilePart
 
 
-def _read_call(name: str, more: Wire, rest: Wire) -> ToolCallPart:
-    arguments = arguments_of(more.pop("args")) if isinstance(more.get("args"), dict) else ""
-    call_id = more.pop("id", None) or ""
-    left = {**rest, "functionCall": more} if more else rest
-    return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=_left(left))
+def _read_call(name: str, call: Wire, rest: Wire) -> ToolCallPart:
+    args = call.get("args")
+    more = without(call, "name", "id", "args")
+    return ToolCallPart(
+        id=call.get("id") or "",
+        name=name,
+        arguments=arguments_of(args) if isinstance(args, dict) else "",
+        extra=_left({**rest, "functionCall": more} if more else rest),
+    )
 
 
-def _read_response(name: str, more: Wire, rest: Wire) -> ToolResultPart:
-    response = more.pop("response", None) or {}
-    call_id = more.pop("id", None) or ""
-    media = tuple(_read_media(part) for part in more.pop("parts", None) or ())
-    left = {**rest, "$response": response, **({"functionResponse": more} if more else {})}
+def _read_response(name: str, answer: Wire, rest: Wire) -> ToolResultPart:
+    response = answer.get("response") or {}
+    more = without(answer, "name", "id", "response", "parts")
+    media = tuple(_read_media(part) for part in answer.get("parts") or ())
     return ToolResultPart(
-        call_id=call_id,
+        call_id=answer.get("id") or "",
         name=name,
         parts=(TextPart(text=_response_text(response)), *media),
         is_error="error" in response,
-        extra=kept(NAME, left),
+        extra=kept(NAME, {**rest, "$response": response, **({"functionResponse": more} if more else {})}),
     )
 
 

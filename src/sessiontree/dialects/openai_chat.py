@@ -28,6 +28,7 @@ from sessiontree.dialects.wire import (
     source_of,
     text_block,
     tool_name,
+    without,
 )
 from sessiontree.model import (
     FilePart,
@@ -180,7 +181,7 @@ def _message(wire: Wire) -> Message:
     if role not in _ROLES:
         whole = OpaquePart(provider=NAME, block=wire)
         return Message(role="user", parts=(whole,), extra=kept(NAME, {"$whole": True}))
-    rest = {key: value for key, value in wire.items() if key not in ("role", "content", "name")}
+    rest = without(wire, "role", "content", "name")
     if role == "developer":
         rest["role"] = role
     parts = _read_content(wire.get("content"))
@@ -207,7 +208,7 @@ def _read_calls(rest: Wire) -> list[Part]:
 
 
 def _read_call(wire: Wire) -> ToolCallPart:
-    rest = {key: value for key, value in wire.items() if key not in ("id", "type", "function", "custom")}
+    rest = without(wire, "id", "type", "function", "custom")
     is_custom = wire.get("type") == "custom"
     word, text = ("custom", "input") if is_custom else ("function", "arguments")
     body = dict(wire[word])
@@ -220,7 +221,7 @@ def _read_call(wire: Wire) -> ToolCallPart:
 
 
 def _read_result(wire: Wire) -> Message:
-    rest = {key: value for key, value in wire.items() if key not in ("role", "content", "tool_call_id")}
+    rest = without(wire, "role", "content", "tool_call_id")
     parts = tuple(part for part in _read_content(wire.get("content")) if not isinstance(part, ToolCallPart))
     result = ToolResultPart(call_id=wire["tool_call_id"], parts=parts)  # type: ignore[arg-type]
     return Message(role="tool", parts=(result,), extra=kept(NAME, rest) if rest else {})
@@ -241,7 +242,7 @@ def _read_block(block: Wire) -> Part:
 
 
 def _known_block(block: Wire) -> Part | None:
-    rest = {key: value for key, value in block.items() if key not in ("type", "text", "image_url", "file")}
+    rest = without(block, "type", "text", "image_url", "file")
     match block:
         case {"type": "text", "text": str(text)}:
             return TextPart(text=text, extra=kept(NAME, rest))

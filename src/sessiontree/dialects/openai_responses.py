@@ -26,6 +26,7 @@ from sessiontree.dialects.wire import (
     own,
     source_of,
     tool_name,
+    without,
 )
 from sessiontree.model import (
     FilePart,
@@ -182,7 +183,7 @@ def _joined(items: list[Wire]) -> list[Wire]:
         elif joined and isinstance(joined[-1].get("content"), list):
             joined[-1] = {**joined[-1], "content": [*joined[-1]["content"], *item["content"]]}
         else:
-            joined.append(_without(item, "$joins"))
+            joined.append(without(item, "$joins"))
     return joined
 
 
@@ -227,13 +228,13 @@ def _messages(items: Iterable[Wire]) -> list[Message]:
 
 def _input(item: Wire) -> Message:
     match item:
-        case {"role": "user" | "system" | "developer" as said_by, "content": content, **rest}:
-            role: Role = "user" if said_by == "user" else "system"
-            rest = {**rest, "role": said_by} if said_by == "developer" else rest
-            return Message(role=role, parts=_read_content(content), extra=kept(NAME, rest) if rest else {})
-        case {"type": kind, "call_id": str(call_id), "output": output, **rest} if kind in _RESULTS:
-            parts = _read_content(output)
-            result = ToolResultPart(call_id=call_id, parts=parts, extra=kept(NAME, rest) if rest else {})
+        case {"role": "user" | "system" | "developer" as speaker, "content": content}:
+            role: Role = "user" if speaker == "user" else "system"
+            extra = _left(without(item, "content") if speaker == "developer" else without(item, "content", "role"))
+            return Message(role=role, parts=_read_content(content), extra=extra)
+        case {"type": kind, "call_id": str(call_id), "output": output} if kind in _RESULTS:
+            extra = _left(without(item, "type", "call_id", "output"))
+            result = ToolResultPart(call_id=call_id, parts=_read_content(output), extra=extra)
             return Message(role="tool", parts=(result,))
         case _:
             whole = OpaquePart(provider=NAME, block=item)
@@ -246,12 +247,12 @@ def _output(item: Wire) -> list[Part]:
         case {"role": "assistant", "content": str(text)} if item.keys() == {"role", "content"}:
             return [TextPart(text=text)]
         case {"role": "assistant", "content": [_, *_] as blocks} if all(map(_is_output_text, blocks)):
-            around = _without(item, "content")
+            around = without(item, "content")
             return [_output_text(block, around, is_first=index == 0) for index, block in enumerate(blocks)]
         case {"type": "function_call" | "custom_tool_call" as kind, "call_id": str(call_id), "name": str(name)}:
-            return [_read_call(kind, call_id, name, _without(item, "type", "call_id", "name"))]
+            return [_read_call(kind, call_id, name, without(item, "type", "call_id", "name"))]
         case {"type": "reasoning", "id": str(item_id), "summary": list(summary)}:
-            return [_read_reasoning(item_id, summary, _without(item, "type", "id"))]
+            return [_read_reasoning(item_id, summary, without(item, "type", "id"))]
         case _:
             return [OpaquePart(provider=NAME, block=item)]
 
@@ -262,8 +263,8 @@ def _read_reasoning(item_id: str, summary: list[Wire], rest: Wire) -> ReasoningP
     return ReasoningPart(provider=NAME, id=item_id, text=text, encrypted=encrypted, extra=kept(NAME, rest))
 
 
-def _without(wire: Wire, *keys: str) -> Wire:
-    return {key: value for key, value in wire.items() if key not in keys}
+def _left(rest: Wire) -> Wire:
+    return kept(NAME, rest) if rest else {}
 
 
 def _is_output_text(block: Any) -> bool:
@@ -271,17 +272,17 @@ def _is_output_text(block: Any) -> bool:
 
 
 def _output_text(block: Wire, item: Wire, is_first: bool) -> TextPart:
-    rest = _without(block, "type", "text")
+    rest = without(block, "type", "text")
     place: Wire = {"$item": item} if is_first else {"$joins": True}
     return TextPart(text=block["text"], extra=kept(NAME, {**place, "$block": rest}))
 
 
 def _read_call(kind: str, call_id: str, name: str, rest: Wire) -> ToolCallPart:
-    left = _without(rest, _CALLS[kind])
+    left = without(rest, _CALLS[kind])
     if kind == "custom_tool_call":
         left["$custom"] = True
     arguments = rest.get(_CALLS[kind]) or ""
-    return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=kept(NAME, left) if left else {})
+    return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=_left(left))
 
 
 def _read_content(content: Any) -> tuple[ResultContent, ...]:

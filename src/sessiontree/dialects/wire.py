@@ -41,6 +41,7 @@ __all__ = [
     "source_of",
     "text_block",
     "tool_name",
+    "without",
 ]
 
 Wire = dict[str, Any]
@@ -65,6 +66,10 @@ def kept(dialect: str, rest: Wire) -> Wire:
 def own(extra: Wire, dialect: str) -> Wire:
     """The left-over fields of a dialect, ready to be written again."""
     return {key: value for key, value in extra.get(dialect, {}).items() if not key.startswith("$")}
+
+
+def without(wire: Wire, *keys: str) -> Wire:
+    return {key: value for key, value in wire.items() if key not in keys}
 
 
 def has_form(extra: Wire, dialect: str) -> bool:

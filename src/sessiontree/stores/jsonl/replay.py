@@ -73,6 +73,7 @@ class Replay:
 
     def __init__(self, state: FileState, spans: dict[int, tuple[int, int]]) -> None:
         self.tree_id: str | None = None
+        self.has_header = False
         self.newer_format = 0
         self.problems: list[Problem] = []
         self.invented: dict[str, Thread] = {}
@@ -100,9 +101,10 @@ class Replay:
                     pass
 
     def _header(self, item: Located, line: TreeLine) -> None:
-        if self.tree_id is not None:
+        if self.has_header:
             self._note(item, "duplicate", "a second header", is_useless=True)
             return
+        self.has_header = True
         self.tree_id = line.tree
         self._state.reserve(line.last)
         if line.format > FORMAT:
@@ -110,6 +112,7 @@ class Replay:
             self._note(item, "format", f"format {line.format} is newer than {FORMAT}")
 
     def _thread(self, line: ThreadLine) -> None:
+        self.tree_id = self.tree_id or line.thread.tree
         state = self._state.states.get(line.thread.id)
         if state is not None:
             self._state.apply(PutThread(replace(state, meta=line.thread)))

@@ -20,6 +20,15 @@ class Shelf:
         self._layout = layout
         self._most = most
         self._trees: OrderedDict[str, Tree] = OrderedDict()
+        self._pinned: set[str] = set()
+
+    def pin(self, tree: Tree) -> None:
+        """Give out this tree as it is until ``unpin``: a running group changes it, its file does not know yet."""
+        self._trees[tree.name] = tree
+        self._pinned.add(tree.name)
+
+    def unpin(self, name: str) -> None:
+        self._pinned.discard(name)
 
     def get(self, name: str) -> Tree | None:
         """The tree as its file is now, or None where there is no file."""
@@ -28,8 +37,7 @@ class Shelf:
             return None
         self._trees[name] = tree
         self._trees.move_to_end(name)
-        if len(self._trees) > self._most:
-            self._trees.popitem(last=False)[1].close()
+        self._evict()
         return tree
 
     def peek(self, name: str) -> Tree | None:
@@ -72,6 +80,7 @@ class Shelf:
                     continue
 
     def forget(self, name: str) -> None:
+        self._pinned.discard(name)
         tree = self._trees.pop(name, None)
         if tree is not None:
             tree.close()
@@ -80,10 +89,18 @@ class Shelf:
         for name in list(self._trees):
             self.forget(name)
 
+    def _evict(self) -> None:
+        if len(self._trees) > self._most:
+            oldest = next((name for name in self._trees if name not in self._pinned), None)
+            if oldest is not None:
+                self.forget(oldest)
+
     def _refreshed(self, name: str) -> Tree | None:
         tree = self._trees.get(name)
         if tree is None:
             return self._read(name)
+        if name in self._pinned:
+            return tree
         try:
             now = tree.path.stat()
         except FileNotFoundError:

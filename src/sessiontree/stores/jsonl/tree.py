@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from sessiontree.model import Entry
 from sessiontree.rules.state import Node
 from sessiontree.stores.jsonl.lines import FORMAT, BadLineError, EntryLine, body_of, decode_line
 from sessiontree.stores.jsonl.replay import FileState, Problem, Replay
-from sessiontree.stores.jsonl.scan import Damage, Scan, read_spans
+from sessiontree.stores.jsonl.scan import Damage, Located, Scan, read_spans
 
 __all__ = ["Tree"]
 
@@ -130,6 +130,10 @@ class Tree:
         nodes = list(islice(self.state.upwards(leaf), limit))
         nodes.reverse()
         return self.entries(nodes)
+
+    def groups(self) -> Iterator[Sequence[Located]]:
+        """The whole file again, command by command."""
+        return Scan(self._file).groups()
 
     def text(self, offset: int, length: int) -> bytes:
         """The bytes of the file as they are."""

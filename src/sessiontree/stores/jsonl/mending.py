@@ -1,0 +1,183 @@
+"""Everything that changes a tree file other than at its end: torn ends, deletes, repairs, and the pointers of forks.
+
+A file is rewritten beside itself and renamed into place; whoever has the old one open notices by its inode.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from sessiontree._engine.fs import Files
+from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout
+from sessiontree.stores.jsonl.lines import (
+    FORMAT,
+    EntryLine,
+    LeaseLine,
+    Line,
+    MoveLine,
+    ThreadLine,
+    TreeLine,
+    UnknownLine,
+    changed_line,
+    encode_line,
+)
+from sessiontree.stores.jsonl.scan import Located
+from sessiontree.stores.jsonl.tree import Tree
+
+__all__ = ["cut_torn_end", "drop_leftovers", "drop_tree", "point_to", "remove_thread", "restore"]
+
+_CHUNK = 1 << 20
+
+
+def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
+    """Keep the torn bytes aside, then cut the file after its last whole command."""
+    assert tree.torn is not None
+    _set_aside(tree, tree.torn.offset, tree.torn.length, layout, files)
+    file = files.open_append(tree.path)
+    try:
+        files.truncate(file, tree.torn.offset)
+        files.sync(file)
+    finally:
+        os.close(file)
+    tree.torn = None
+
+
+def remove_thread(tree: Tree, thread_id: str, gone: Collection[int], layout: Layout, files: Files) -> None:
+    """Rewrite a file without a thread and the entries that went with it; without the last thread, drop the file."""
+    if set(tree.state.states) == {thread_id}:
+        drop_tree(tree, files)
+    else:
+        _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in gone}), files)
+    drop_leftovers(tree.name, layout, files)
+    pointer = layout.pointer(thread_id)
+    if pointer.exists() and tree.tree_id != thread_id:
+        files.remove(pointer)
+
+
+def drop_tree(tree: Tree, files: Files) -> None:
+    _fresh(tree).unlink(missing_ok=True)
+    files.remove(tree.path)
+
+
+def drop_leftovers(name: str, layout: Layout, files: Files) -> None:
+    for path in layout.leftovers(name):
+        files.remove(path)
+
+
+def restore(tree: Tree, layout: Layout, files: Files) -> None:
+    """Rewrite a file without its bad and useless lines, which are kept aside, and with the lines that it lacks."""
+    useless = [(problem.offset, problem.length) for problem in tree.problems if problem.is_useless]
+    for offset, length in [(bad.offset, bad.length) for bad in tree.damage] + useless:
+        _set_aside(tree, offset, length, layout, files)
+    _rewrite(tree, _restored(tree, {offset for offset, _ in useless}), files)
+
+
+def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None:
+    """Say where a fork lives. An older pointer that leads nowhere is overwritten."""
+    files.put(layout.pointer(thread_id), msgspec.json.encode(tree_id) + b"\n")
+
+
+def _set_aside(tree: Tree, offset: int, length: int, layout: Layout, files: Files) -> None:
+    taken = {path.name for path in layout.leftovers(tree.name)}
+    number = 1
+    name = f"{tree.name}{TREE_SUFFIX}.{offset}.torn"
+    while name in taken:
+        number += 1
+        name = f"{tree.name}{TREE_SUFFIX}.{offset}.{number}.torn"
+    files.put(layout.torn / name, tree.text(offset, length))
+
+
+def _header(tree: Tree) -> Iterator[bytes]:
+    if tree.tree_id is not None:
+        yield encode_line(TreeLine(format=FORMAT, tree=tree.tree_id, last=tree.state.last_entry_key))
+
+
+def _without(tree: Tree, thread_id: str, gone: Collection[str]) -> Iterator[bytes]:
+    yield from _header(tree)
+    for group in tree.groups():
+        for item in group:
+            if not _goes(item.line, thread_id, gone):
+                yield _as_kept(tree, item, thread_id)
+
+
+def _goes(line: Line, thread_id: str, gone: Collection[str]) -> bool:
+    match line:
+        case TreeLine():
+            return True
+        case ThreadLine(thread=thread):
+            return thread.id == thread_id
+        case EntryLine(id=entry_id):
+            return entry_id in gone
+        case MoveLine(thread=owner) | LeaseLine(thread=owner) | UnknownLine(thread=owner):
+            return bool(owner == thread_id)
+
+
+def _as_kept(tree: Tree, item: Located, thread_id: str) -> bytes:
+    text = tree.text(item.offset, item.length)
+    if isinstance(item.line, EntryLine) and item.line.thread == thread_id:
+        return changed_line(text, 1, is_kept=True)
+    return text + b"\n"
+
+
+def _restored(tree: Tree, useless: Collection[int]) -> Iterator[bytes]:
+    yield from _header(tree)
+    invented = dict(tree.replay.invented)
+    for group in tree.groups():
+        kept = [item for item in group if not isinstance(item.line, TreeLine) and item.offset not in useless]
+        for item in kept[:1]:
+            if isinstance(item.line, EntryLine) and (meta := invented.pop(item.line.thread, None)) is not None:
+                yield encode_line(ThreadLine(thread=meta, base=_base_id(tree, meta.id)))
+        yield from _regrouped(tree, kept)
+
+
+def _base_id(tree: Tree, thread_id: str) -> str | None:
+    base = tree.state.states[thread_id].base
+    return base.id if base else None
+
+
+def _regrouped(tree: Tree, kept: Sequence[Located]) -> Iterator[bytes]:
+    """The lines of one command, whose first one says how many of them are left."""
+    for number, item in enumerate(kept):
+        text = tree.text(item.offset, item.length)
+        lines = len(kept) if number == 0 else 1
+        yield text + b"\n" if item.line.lines == lines else changed_line(text, lines)
+
+
+def _fresh(tree: Tree) -> Path:
+    return tree.path.with_name(tree.path.name + ".new")
+
+
+def _rewrite(tree: Tree, texts: Iterable[bytes], files: Files) -> None:
+    fresh = _fresh(tree)
+    fresh.unlink(missing_ok=True)
+    file = files.open_append(fresh)
+    try:
+        for block in _blocks(texts):
+            files.append(file, block)
+        files.sync(file)
+        files.replace(fresh, tree.path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(file)
+
+
+def _blocks(texts: Iterable[bytes]) -> Iterator[bytes]:
+    block: list[bytes] = []
+    size = 0
+    for text in texts:
+        block.append(text)
+        size += len(text)
+        if size >= _CHUNK:
+            yield b"".join(block)
+            block.clear()
+            size = 0
+    if block:
+        yield b"".join(block)
