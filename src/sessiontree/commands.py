@@ -30,7 +30,10 @@ __all__ = [
 
 
 class Draft(Record, frozen=True, kw_only=True):
-    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs."""
+    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
+
+    ``has_new_id`` says that the id was made for this draft, so nothing in the store can have it.
+    """
 
     id: str
     payload: Payload
@@ -39,6 +42,7 @@ class Draft(Record, frozen=True, kw_only=True):
     turn_id: str = ""
     messages: int = 0
     tokens: int = 0
+    has_new_id: bool = False
 
 
 class CreateThread(Record, frozen=True, kw_only=True):

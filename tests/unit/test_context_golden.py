@@ -32,7 +32,7 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.tokens import estimate_text
-from tests.seeds import seed_fixtures  # noqa: F401
+from seeds import seed_fixtures  # noqa: F401
 
 Json = dict[str, Any]
 

@@ -57,7 +57,7 @@ class EmbeddedStore:
         self.backend.close()
 
     async def acommit(self, command: Command) -> Result:
-        return await self._committer.acommit(command)
+        return await self._committer.submit(command)
 
     async def aread(self, query: Query[T]) -> T:
         if not self.backend.is_blocking or self._is_closed:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from sessiontree.errors import ThreadNotFoundError
+from sessiontree.rules.state import ThreadState
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.tree import Tree
 
@@ -24,6 +25,7 @@ class Shelf:
 
     def pin(self, tree: Tree) -> None:
         """Give out this tree as it is until ``unpin``: a running group changes it, its file does not know yet."""
+        tree.state.elsewhere = self.state_of
         self._trees[tree.name] = tree
         self._pinned.add(tree.name)
 
@@ -67,6 +69,10 @@ class Shelf:
         if tree is None:
             raise ThreadNotFoundError(thread_id)
         return tree
+
+    def state_of(self, thread_id: str) -> ThreadState | None:
+        tree = self.find(thread_id)
+        return None if tree is None else tree.state.states[thread_id]
 
     def names(self) -> Iterator[tuple[str, os.stat_result]]:
         """Every tree file and how it is now."""
