@@ -11,7 +11,6 @@ True
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -97,7 +96,9 @@ def content_hash(payload: Payload) -> str:
     >>> content_hash(user("hi")) == content_hash(user("hi"))
     True
     """
-    return hashlib.sha256(encode_payload(payload)).hexdigest()
+    from hashlib import sha256  # noqa: PLC0415  slow to import, and not needed to append or read
+
+    return sha256(encode_payload(payload)).hexdigest()
 
 
 def seal(payload: Payload) -> tuple[Payload, bytes]:

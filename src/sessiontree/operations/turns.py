@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from sessiontree.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
 from sessiontree.errors import InvalidInputError
@@ -119,7 +118,7 @@ def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
 
 def this_process() -> str:
     """A name for the owner that nobody gave."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{os.uname().nodename}:{os.getpid()}"
 
 
 def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:

@@ -154,13 +154,13 @@ class JsonlBackend:
         with self._lock:
             self._check_open()
             for name, _ in list(self._shelf.names()):
-                tree = self._shelf.peek(name)
+                tree = self._shelf.read(name)
                 if tree is None:
                     continue
                 try:
                     findings += findings_of(tree, self._layout)
                 finally:
-                    self._shelf.release(tree)
+                    tree.close()
         return findings
 
     def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:

@@ -79,7 +79,7 @@ class Batch:
                 self._write(pending)
         for name, pending in self._pending.items():
             self._shelf.unpin(name)
-            if pending.tree.inode == 0:
+            if pending.tree.end == 0:
                 self._shelf.forget(name)
             elif pending.texts:
                 pending.tree.drafts.clear()

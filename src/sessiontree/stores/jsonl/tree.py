@@ -46,8 +46,12 @@ class Tree:
         """FileNotFoundError if there is none."""
         tree = cls(name, path)
         tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        tree.inode = os.fstat(tree._file).st_ino
-        tree.catch_up()
+        try:
+            tree.inode = os.fstat(tree._file).st_ino
+            tree.catch_up()
+        except BaseException:
+            tree.close()
+            raise
         return tree
 
     @property
