@@ -59,29 +59,35 @@ def answer_signals(view: Sequence[Projected]) -> list[Projected]:
 
     Its call is not in the view, so as a tool result it would be an orphan and the user's answer would be lost.
     """
-    asked: dict[CallKey, str] = {}
+    signals: dict[CallKey, str] = {}
     answered: list[Projected] = []
     for item in view:
-        asked.update((call_key(call), call.name) for call in _calls(item.entry))
-        answered.extend(_answered(item, asked))
+        _note_signals(item.entry, signals)
+        answered.extend(_answered(item, signals) if signals else [item])
     return answered
 
 
-def _answered(item: Projected, asked: Mapping[CallKey, str]) -> list[Projected]:
-    results = [result for result in item.message.tool_results if asked.get(result_key(result)) in _PREFIXES]
+def _note_signals(entry: Entry, signals: dict[CallKey, str]) -> None:
+    """Remember the signals that wait for an answer; another call under the same id takes their place."""
+    if not isinstance(entry.payload, ToolCallMessage):
+        return
+    for call in entry.payload.message.tool_calls:
+        signals.pop(call_key(call), None)
+        if call.name in _PREFIXES:
+            signals[call_key(call)] = call.name
+
+
+def _answered(item: Projected, signals: Mapping[CallKey, str]) -> list[Projected]:
+    results = [result for result in item.message.tool_results if result_key(result) in signals]
     if not results:
         return [item]
     rest = tuple(part for part in item.message.parts if part not in results)
-    words = "".join(joined_text(result.parts) for result in results if asked[result_key(result)] == _ASK)
+    words = "".join(joined_text(result.parts) for result in results if signals[result_key(result)] == _ASK)
     said = Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text=words),))
     messages = [msgspec.structs.replace(item.message, parts=rest)] if rest else []
     if words.strip(BLANKS):
         messages.append(said)
     return [Projected(entry=item.entry, message=message) for message in messages]
-
-
-def _calls(entry: Entry) -> tuple[ToolCallPart, ...]:
-    return entry.payload.message.tool_calls if isinstance(entry.payload, ToolCallMessage) else ()
 
 
 def _spoken(part: Part) -> Part:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.codec import encode_record, seal
+from sessiontree.codec import check_number, encode_record, seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
@@ -117,6 +117,8 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         raise InvalidInputError("an entry id must not be empty; leave it out to get a new one")
     if new.id is not None or new.turn_id:
         encode_record((new.id, new.turn_id), "entry or turn id")
+    if new.created_ns is not None:
+        check_number(new.created_ns)
     messages, tokens = _weight(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else new.id,

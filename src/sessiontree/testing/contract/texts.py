@@ -160,7 +160,7 @@ class TextContract(Contract):
 
     def test_what_is_no_json_at_all_is_refused(self, journal: Journal) -> None:
         journal.create_thread("t")
-        for data in (object(), {1, 2, object()}, 2**70, 1j):
+        for data in (object(), {"deep": [object()]}, 1j):
             with pytest.raises(InvalidInputError):
                 journal.append("t", Custom(data=data))
         assert journal.entries("t") == []
@@ -181,7 +181,7 @@ class TextContract(Contract):
     def test_what_the_writer_sees_is_what_a_reader_sees(self, store: Opened) -> None:
         journal = store.journal
         journal.create_thread("t", custom={"pair": (1, 2)})
-        stored = journal.append("t", Custom(data={"pair": (1, 2), 5: "five", "big": 2**53 + 1}))
+        stored = journal.append("t", Custom(data={"pair": (1, 2), 5: "five", "big": 2**70 + 1}))
         assert journal.thread("t").custom == {"pair": [1, 2]}
         assert store.reopen().entry("t", stored.id) == stored
         assert store.journal.thread("t").custom == {"pair": [1, 2]}
