@@ -89,7 +89,7 @@ def payload_of_row(body: bytes) -> Payload:
     """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
     try:
         return decode_payload(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return UnknownPayload(type=DAMAGED, body=body)
 
 
