@@ -202,6 +202,15 @@ def test_after_a_failed_sync_nothing_more_is_acknowledged(tmp_path: Path) -> Non
     again.close()
 
 
+def test_a_failed_sync_of_the_folder_of_a_new_tree_poisons_too(tmp_path: Path) -> None:
+    JsonlBackend(tmp_path / "s").close()
+    store = JsonlBackend(tmp_path / "s", files=FailingFiles(1, errno.EIO, names=("sync_folder",)))
+    for _ in range(2):
+        with pytest.raises(StorePoisonedError):
+            store.write([create("t")])
+    store.close()
+
+
 def test_durability_process_crash_syncs_no_append(tmp_path: Path) -> None:
     files = FailingFiles(0, 0, names=("sync", "sync_folder"))
     store = JsonlBackend(tmp_path / "s", durability="process_crash", files=files)

@@ -120,5 +120,10 @@ def lease_of(thread_id: str, row: Row) -> Lease:
     )
 
 
+def is_storable(text: str) -> bool:
+    """Whether a text can be in the database at all; one with lone surrogates cannot even be asked for."""
+    return text.isascii() or text.encode("utf-8", "ignore").decode() == text
+
+
 def names_of(rows: Iterable[Row]) -> dict[int, str]:
     return dict(rows)
