@@ -61,12 +61,12 @@ class Committer:
         """Carry out a command for a sync caller."""
         if not self._queue and self._writing.acquire(blocking=False):
             try:
-                self._check_open()
+                self.check_open()
                 outcome = self._write((command,))[0]
             finally:
                 self._writing.release()
             return _result(outcome)
-        self._check_open()
+        self.check_open()
         ticket = _Ticket(command)
         self._queue.append(ticket)
         self._wake()
@@ -79,7 +79,7 @@ class Committer:
 
         The writer is woken at the end of the loop's round, when every task that is ready has queued up.
         """
-        self._check_open()
+        self.check_open()
         ticket = _Ticket(command, loop)
         self._queue.append(ticket)
         if loop not in self._about_to_wake:
@@ -99,7 +99,7 @@ class Committer:
         with self._writing:
             pass
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
         if self._pid != os.getpid():
