@@ -56,10 +56,15 @@ class Journal:
         self.close()
 
     def create_thread(
-        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation; an id that is taken is ThreadExistsError."""
-        return self._run(threads.create_thread(self._sources, id, created_ns, fields))
+        return self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -157,10 +162,11 @@ class Journal:
         *,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
         )
 
     def rewind(self, thread_id: str, entry_id: str) -> Thread:
