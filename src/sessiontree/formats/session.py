@@ -59,9 +59,9 @@ def chain_id(previous: str, body: bytes) -> str:
     return digest.hexdigest()
 
 
-def unreadable(body: bytes, problem: str) -> Custom:
+def unreadable(body: bytes, problem: str, *, is_ended: bool = True) -> Custom:
     """An entry that keeps what could not be read; of very long runs only the length and the hash."""
-    facts: dict[str, Any] = {"problem": problem, "size": len(body)}
+    facts: dict[str, Any] = {"problem": problem, "size": len(body)} | ({} if is_ended else {"unended": True})
     if len(body) <= _LARGEST_KEPT:
         facts["base64"] = base64.b64encode(body).decode()
     else:

@@ -32,18 +32,21 @@ def from_kept(kept: dict[str, Any]) -> bytes:
     return str(kept["text"]).encode()
 
 
-def keep_original(original: bytes, computed: bytes) -> dict[str, str]:
-    """What to remember so that ``original_or`` can give the original back; nothing if it is what we would write."""
+def keep_original(original: bytes | None, computed: bytes) -> dict[str, str]:
+    """What to remember so that ``original_or`` can give the original back; nothing if it is what we would write.
+
+    ``None``: there was no such file.
+    """
     if original == computed:
         return {}
-    return {**as_kept(original), "of": _hash(computed)}
+    return {**(as_kept(original) if original is not None else {}), "of": _hash(computed)}
 
 
-def original_or(kept: dict[str, Any] | None, computed: bytes) -> bytes:
-    """The original while it is still true, else what was computed."""
-    if kept and kept.get("of") == _hash(computed):
-        return from_kept(kept)
-    return computed
+def original_or(kept: dict[str, Any] | None, computed: bytes) -> bytes | None:
+    """The original while it is still true, else what was computed; ``None`` where there was no file."""
+    if not kept or kept.get("of") != _hash(computed):
+        return computed
+    return from_kept(kept) if len(kept) > 1 else None
 
 
 def _hash(body: bytes) -> str:

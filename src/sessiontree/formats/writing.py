@@ -10,7 +10,7 @@ from sessiontree.formats.report import ExportReport, Note, NoteKind
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread
 
-__all__ = ["Target", "every_thread", "pages"]
+__all__ = ["Target", "every_thread", "joined", "pages"]
 
 _PAGE = 1000
 
@@ -29,7 +29,7 @@ class Target:
         self._notes: list[Note] = []
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file under the folder; ``name`` may name one folder in it."""
+        """Write a file under the folder; ``name`` may name one folder in it. Nothing to write is no file."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("xb") as file:
@@ -76,3 +76,15 @@ def pages(journal: Journal, thread_id: str) -> Iterator[Entry]:
     while found := journal.entries(thread_id, after=after, limit=_PAGE):
         yield from found
         after = found[-1].id
+
+
+def joined(lines: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
+    """Lines with line breaks; the last one has none if its flag says that it never had one."""
+    is_first, is_open = True, False
+    for line, has_no_end in lines:
+        if not is_first:
+            yield b"\n"
+        yield line
+        is_first, is_open = False, has_no_end
+    if not is_first and not is_open:
+        yield b"\n"

@@ -145,12 +145,10 @@ class _Folder:
             for item in self._line_items(line, previous):
                 previous = item.id
                 yield item
-            if not line.is_ended and line.body:
-                self._has_holes = True
 
     def _line_items(self, line: Line, previous: str) -> Iterator[Item]:
         try:
-            item = self._exact(line.body)
+            item = self._exact(line.body) if line.is_ended else None
             if item is not None:
                 yield item
                 return
@@ -173,7 +171,7 @@ class _Folder:
         start = 0
         try:
             for body in gojson.values_in(line.body):
-                item = self._kept(gojson.as_type(body, wire.Entry), body, previous)
+                item = self._kept(gojson.as_type(body, wire.Entry), body, previous, is_ended=line.is_ended)
                 start += len(body)
                 previous = item.id
                 yield item
@@ -182,14 +180,16 @@ class _Folder:
             rest = line.body[start:]
             place = str(self._folder / _ENTRIES)
             self._tally.note("damage", place, str(error), offset=line.offset + start, size=len(rest))
-            yield Item(unreadable(rest, str(error)), chain_id(previous, rest), _time(self._meta.updated_at))
+            broken = unreadable(rest, str(error), is_ended=line.is_ended)
+            yield Item(broken, chain_id(previous, rest), _time(self._meta.updated_at))
 
-    def _kept(self, entry: wire.Entry, body: bytes, previous: str) -> Item:
+    def _kept(self, entry: wire.Entry, body: bytes, previous: str, *, is_ended: bool) -> Item:
         if not entry.id:
             entry.id = chain_id(previous, body)
         item = self._item(entry)
         self._parents[entry.id] = entry.parent_id
-        return item._replace(payload=with_origin(item.payload, line=as_kept(body)))
+        facts: dict[str, Any] = {"line": as_kept(body)} | ({} if is_ended else {"unended": True})
+        return item._replace(payload=with_origin(item.payload, **facts))
 
     def _item(self, entry: wire.Entry) -> Item:
         created_ns = gotime.nanoseconds(entry.created_at)

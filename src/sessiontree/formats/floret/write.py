@@ -13,7 +13,7 @@ from sessiontree.formats.floret.entries import OURS, wire_of
 from sessiontree.formats.floret.meta import folder_name, meta_of
 from sessiontree.formats.session import unreadable_bytes
 from sessiontree.formats.verbatim import from_kept, original_or
-from sessiontree.formats.writing import Target, pages
+from sessiontree.formats.writing import Target, joined, pages
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread, ToolCallPart
 
@@ -23,9 +23,10 @@ __all__ = ["write"]
 def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     for thread in threads:
         folder = _free_folder(thread, target)
-        target.write(f"{folder}/entries.jsonl", _lines(journal, thread, target))
-        meta = meta_of(thread)
-        target.write(f"{folder}/thread.json", [original_or(thread.origin.get("thread.json"), meta)])
+        meta = original_or(thread.origin.get("thread.json"), meta_of(thread))
+        target.write(f"{folder}/thread.json", [] if meta is None else [meta])
+        if thread.leaf is not None or journal.entries(thread.id, limit=1):
+            target.write(f"{folder}/entries.jsonl", joined(_lines(journal, thread, target)))
         lease = _lease(journal, thread)
         if lease is not None:
             target.write(f"{folder}/active_turn.json", [lease])
@@ -42,23 +43,24 @@ def _free_folder(thread: Thread, target: Target) -> str:
     return name
 
 
-def _lines(journal: Journal, thread: Thread, target: Target) -> Iterator[bytes]:
+def _lines(journal: Journal, thread: Thread, target: Target) -> Iterator[tuple[bytes, bool]]:
     native_id = str(thread.origin.get("id", thread.id))
     for entry in pages(journal, thread.id):
         target.entries += 1
-        yield _line(entry, native_id, is_own=entry.thread_id == thread.id, target=target)
+        has_no_end = "unended" in getattr(entry.payload, "origin", ())
+        yield _line(entry, native_id, is_own=entry.thread_id == thread.id, target=target), has_no_end
 
 
 def _line(entry: Entry, native_id: str, *, is_own: bool, target: Target) -> bytes:
     broken = unreadable_bytes(entry.payload)
     if broken is not None:
-        return broken + b"\n"
+        return broken
     origin: dict[str, Any] = getattr(entry.payload, "origin", {})
     if "line" in origin and is_own:
-        return from_kept(origin["line"]) + b"\n"
+        return from_kept(origin["line"])
     line = wire_of(entry.id, native_id, entry.parent, entry.created_ns, entry.turn_id, entry.payload)
     _mind_losses(entry, line, target)
-    return wire.encode_entry(line) + b"\n"
+    return wire.encode_entry(line)
 
 
 def _mind_losses(entry: Entry, line: wire.Entry, target: Target) -> None:
