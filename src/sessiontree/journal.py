@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.commands import Deleted
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
+from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
     Entry,
@@ -25,8 +26,9 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, threads, turns, views
+from sessiontree.operations import entries, exports, leaf, threads, turns, views
 from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
@@ -250,6 +252,25 @@ class Journal:
         nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
         """
         return follow(self.store, thread_id, after, timeout)
+
+    def export(
+        self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None
+    ) -> str:
+        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        """
+        return self._run(exports.export(thread_id, format, scope))
+
+    def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return self._run(exports.events(thread_id, after, limit))
+
+    def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return self._run(exports.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

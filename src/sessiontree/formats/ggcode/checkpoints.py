@@ -13,7 +13,7 @@ import msgspec
 
 from sessiontree.formats import gojson
 from sessiontree.formats.ggcode import wire
-from sessiontree.formats.ggcode.messages import message_of
+from sessiontree.formats.ggcode.messages import message_of, wire_message
 from sessiontree.model import Compaction, Message
 
 __all__ = ["Recent", "head_of"]
@@ -35,15 +35,16 @@ class Recent:
         messages = record.checkpoint_messages
         kept = self._kept(messages)
         head = messages[: len(messages) - kept]
+        ours = [message_of(message) for message in head]
         first = self._messages[-kept][0] if kept else entry_id
         self._messages.clear()
         return Compaction(
             id=entry_id,
-            summary="\n\n".join(filter(None, (message_of(_with_role(message)).text for message in head))),
+            summary="\n\n".join(filter(None, (message.text for message in ours))),
             first_kept_entry_id=first,
             tokens_after=record.checkpoint_tokens,
             strategy="summarize",
-            origin={"head": [gojson.encode_plain(message).decode() for message in head], "kept": kept},
+            origin={"head": msgspec.to_builtins(ours)},
         )
 
     def _kept(self, messages: list[wire.Message]) -> int:
@@ -59,14 +60,10 @@ class Recent:
 def head_of(compaction: Compaction) -> list[wire.Message]:
     """The messages of a checkpoint that are not references."""
     if "head" in compaction.origin:
-        return [msgspec.json.decode(text, type=wire.Message) for text in compaction.origin["head"]]
+        return [wire_message(msgspec.convert(message, Message)) for message in compaction.origin["head"]]
     if not compaction.summary:
         return []
     return [wire.Message(role="system", content=[wire.Block(type="text", text=compaction.summary)])]
-
-
-def _with_role(message: wire.Message) -> wire.Message:
-    return wire.Message(role="user", content=message.content)
 
 
 def _digest(message: wire.Message) -> bytes:

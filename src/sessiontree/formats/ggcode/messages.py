@@ -11,6 +11,7 @@ from sessiontree.formats import gojson
 from sessiontree.formats.ggcode import wire
 from sessiontree.messages import payload_of as payload_for
 from sessiontree.model import (
+    Custom,
     FilePart,
     ImagePart,
     Message,
@@ -24,31 +25,34 @@ from sessiontree.model import (
     ToolResultPart,
 )
 
-__all__ = ["has_role", "message_of", "payload_of", "wire_message"]
+__all__ = ["FOREIGN", "message_of", "payload_of", "wire_message"]
 
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
 _PROVIDER = "ggcode"
 
-
-def has_role(message: wire.Message) -> bool:
-    """Whether we have a role for it."""
-    return message.role in _ROLES
+FOREIGN = "message"
+"""Name of a custom entry for a message whose role we do not have."""
 
 
 def payload_of(message: wire.Message) -> Payload:
     """Our payload; the results of tools are no words of the user, although ggcode gives them that role."""
     ours = message_of(message)
+    if "role" in ours.extra:
+        return Custom(name=FOREIGN, message=ours)
     if ours.tool_results and not ours.text:
         return ToolResultMessage(message=ours)
     return payload_for(ours)
 
 
 def message_of(message: wire.Message) -> Message:
+    extra: dict[str, Any] = {"content": None} if message.content is None else {}
     role: Any = message.role
+    if role not in _ROLES:
+        extra["role"], role = role, "system"
     parts: list[Part] = []
     for block in message.content or ():
         parts += _parts(block)
-    return Message(role=role, parts=tuple(parts), extra={"content": None} if message.content is None else {})
+    return Message(role=role, parts=tuple(parts), extra=extra)
 
 
 def _parts(block: wire.Block) -> list[Part]:
@@ -94,8 +98,9 @@ def _result(block: wire.Block) -> ToolResultPart:
 
 
 def wire_message(message: Message) -> wire.Message:
+    role = message.extra.get("role", message.role)
     if not message.parts and "content" in message.extra:
-        return wire.Message(role=message.role, content=None)
+        return wire.Message(role=role, content=None)
     blocks: list[wire.Block] = []
     thought: ReasoningPart | None = None
     for part in message.parts:
@@ -107,7 +112,7 @@ def wire_message(message: Message) -> wire.Message:
             _think(block, thought)
             thought = None
         blocks.append(block)
-    return wire.Message(role=message.role, content=blocks)
+    return wire.Message(role=role, content=blocks)
 
 
 def _block(part: Part) -> wire.Block:

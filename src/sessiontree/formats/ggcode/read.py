@@ -12,6 +12,7 @@ from sessiontree.formats import gojson, gotime
 from sessiontree.formats.ggcode import wire
 from sessiontree.formats.ggcode.checkpoints import Recent, is_said_by_user
 from sessiontree.formats.ggcode.index import INDEX, Index, kept_entry
+from sessiontree.formats.ggcode.messages import message_of, wire_message
 from sessiontree.formats.ggcode.meta import meta_hash
 from sessiontree.formats.ggcode.records import payload_of_record, wire_record
 from sessiontree.formats.lines import Line, lines_of, size_of
@@ -80,7 +81,7 @@ class _Log:
                 "vendor": newest.vendor,
                 "endpoint": newest.endpoint,
                 "model": newest.model,
-                "origin": {"id": self._id},
+                "origin": {"id": self._id, **self._times()},
             },
             items=self._items(),
             finish=self._finish,
@@ -96,6 +97,15 @@ class _Log:
                 except gojson.JsonError:
                     continue
         return found
+
+    def _times(self) -> dict[str, Any]:
+        """Times in the zone in which they were written."""
+        newest = self._indexed[1] if self._indexed else self._meta
+        written = {"created_at": self._meta.created_at, "updated_at": newest.updated_at}
+        zoned = {name: text for name, text in written.items() if not text.endswith("Z")}
+        return {"times": {
+            name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)} for name, text in zoned.items()
+        }} if zoned else {}
 
     @staticmethod
     def _time(*written: str) -> int:
@@ -123,7 +133,7 @@ class _Log:
         if isinstance(payload, Compaction):
             again: wire.Record | None = wire.bare("checkpoint", self._id)
             assert again is not None
-            again.checkpoint_messages = record.checkpoint_messages
+            again.checkpoint_messages = [wire_message(message_of(message)) for message in record.checkpoint_messages]
             again.checkpoint_tokens = record.checkpoint_tokens
         else:
             again = wire_record(payload, self._id)

@@ -9,7 +9,7 @@ from msgspec import Raw
 
 from sessiontree.formats import gojson
 from sessiontree.formats.ggcode import wire
-from sessiontree.formats.ggcode.messages import has_role, payload_of, wire_message
+from sessiontree.formats.ggcode.messages import payload_of, wire_message
 from sessiontree.model import Custom, Event, Message, Payload, ThreadInfo, Usage, UsageReport
 
 __all__ = ["META_FIELDS", "RECORD", "payload_of_record", "wire_record"]
@@ -23,7 +23,7 @@ META_FIELDS = ("workspace", "vendor", "endpoint", "model", "tunnel_events_comple
 def payload_of_record(record: wire.Record) -> Payload:
     """Our payload for every type but a checkpoint, which needs to know what came before it."""
     match record.type:
-        case "message" if record.message is not None and has_role(record.message):
+        case "message" if record.message is not None:
             return payload_of(record.message)
         case "tunnel_event" if record.tunnel_event is not None:
             return _event(record.tunnel_event)
