@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-__all__ = ["JsonError", "as_type", "decode", "decode_text", "encode", "encode_plain", "indented", "values_in"]
+__all__ = ["JsonError", "ValueReader", "as_type", "decode", "decode_text", "encode", "encode_plain", "indented", "values_in"]
 
 T = TypeVar("T")
 
@@ -90,6 +90,30 @@ def values_in(body: bytes) -> Iterator[bytes]:
             raise JsonError(f"{error} (after {at} characters)") from error
         yield text[at:end].encode("utf-8", "surrogatepass")
         at = end
+
+
+class ValueReader:
+    """Reads the pairs of an object one by one, as far as a file goes that breaks off somewhere."""
+
+    def __init__(self, text: str, at: int) -> None:
+        self._text = text
+        self._at = at
+        self._decoder = json.JSONDecoder(parse_constant=_refuse)
+
+    def pair(self) -> tuple[str, Any] | None:
+        """The next key and value, or ``None`` where there is no whole one."""
+        try:
+            key = self._value(",")
+            value = self._value(":")
+        except (ValueError, RecursionError):
+            return None
+        return (key, _without_surrogates(value)) if isinstance(key, str) else None
+
+    def _value(self, after: str) -> Any:
+        while self._at < len(self._text) and self._text[self._at] in _BLANKS + after:
+            self._at += 1
+        value, self._at = self._decoder.raw_decode(self._text, self._at)
+        return value
 
 
 def decode_text(body: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from msgspec import UNSET, UnsetType
@@ -29,6 +30,8 @@ _MOST_WAITING = 10_000
 def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, prefix: str) -> None:
     """Bring one session up to date with its source; nothing that the journal holds is changed."""
     thread_id = prefix + session.id
+    if session.fork is not None:
+        session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     thread, is_new = _open(journal, session, thread_id, format_name)
     if thread.origin.get("format") != format_name:
         problem = f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
@@ -37,6 +40,8 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     tally.threads[thread_id] = None
     tally.created += is_new
     stream = _Stream(journal, thread_id, session.place, tally, is_new=is_new)
+    if session.fork is not None:
+        stream.inherit(entry.id for entry in journal.path(thread_id, session.fork[1]))
     last_size = tally.bytes_read
     for item in session.items:
         stream.read(item, tally.bytes_read - last_size)
@@ -53,6 +58,9 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
     except ThreadNotFoundError:
         fields: ThreadFields = {**session.fields}
         fields["origin"] = {"format": format_name, **fields.get("origin", {})}
+        if session.fork is not None:
+            source, at = session.fork
+            return journal.fork(source, at=at, new_id=thread_id, created_ns=session.created_ns, **fields), True
         thread = journal.create_thread(
             thread_id, created_ns=session.created_ns, updated_ns=session.updated_ns, **fields
         )
@@ -106,6 +114,12 @@ class _Stream:
         self._names: dict[str, str | None] = {}
         self._waiting: dict[str, list[tuple[Item, str | None]]] = {}
         self._waits: set[str] = set()
+
+    def inherit(self, entry_ids: Iterable[str]) -> None:
+        """Entries of another thread that this one sees."""
+        for entry_id in entry_ids:
+            self._seen.add(entry_id)
+            self.tip = entry_id
 
     def read(self, item: Item, size: int = 0) -> None:
         self._batch_bytes += size

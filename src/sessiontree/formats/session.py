@@ -34,7 +34,7 @@ class Session(NamedTuple):
     """A conversation of a source. ``items`` is read once; then ``leaf`` and ``finish`` are asked.
 
     ``leaf`` tells the tip (UNSET: the last item); ``finish`` gets the loaded thread and gives the metadata that was
-    not known before.
+    not known before. ``fork`` is the thread and the entry that this one was forked from, if both share a tree.
     """
 
     id: str
@@ -45,6 +45,7 @@ class Session(NamedTuple):
     items: Iterable[Item]
     leaf: Callable[[], str | UnsetType | None] = lambda: UNSET
     finish: Callable[[Thread], ThreadFields] = lambda _thread: {}
+    fork: tuple[str, str] | None = None
 
 
 def chain_id(previous: str, body: bytes) -> str:
