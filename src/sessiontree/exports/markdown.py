@@ -94,7 +94,7 @@ def _message(message: Message) -> Iterator[str]:
 
 def _part(part: Part) -> str:
     match part:
-        case TextPart(text=text) if text:
+        case TextPart(text=text):
             return f"{text}\n\n"
         case ToolCallPart(name=name, arguments=arguments):
             return f"**Tool Call:** `{name}`\n" + (f"```json\n{arguments}\n```\n\n" if arguments else "\n")

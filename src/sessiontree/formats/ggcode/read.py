@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ class _Log:
             created_ns=self._created_ns,
             updated_ns=self._updated_ns,
             fields={
-                "title": newest.title,
+                "title": _mended(newest.title),
                 "workspace": newest.workspace,
                 "vendor": newest.vendor,
                 "endpoint": newest.endpoint,
@@ -172,3 +173,8 @@ class _Log:
         elif origin.pop("hidden", None):
             fields["is_archived"] = False
         return fields
+
+
+def _mended(title: str) -> str:
+    """ggcode cuts titles at a byte; half a character at the cut is taken away."""
+    return re.sub("\ufffd+\\.\\.\\.$", "...", title)
