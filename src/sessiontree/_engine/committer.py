@@ -6,15 +6,18 @@ running flush is the batching window: no timer, nobody waits for company.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sessiontree.commands import Command, Result
 from sessiontree.errors import SessionTreeError, StoreClosedError, StoreError
 from sessiontree.store import Outcome
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Committer"]
 
@@ -49,53 +52,73 @@ class Committer:
         self._writing = threading.Lock()
         self._waiting = threading.Condition(threading.Lock())
         self._queue: deque[_Ticket] = deque()
+        self._about_to_wake: set[asyncio.AbstractEventLoop] = set()
         self._thread: threading.Thread | None = None
+        self._is_serving = False
         self._is_closed = False
 
     def commit(self, command: Command) -> Result:
         """Carry out a command for a sync caller."""
         if not self._queue and self._writing.acquire(blocking=False):
             try:
-                self._check_open()
+                self.check_open()
                 outcome = self._write((command,))[0]
             finally:
                 self._writing.release()
             return _result(outcome)
+        self.check_open()
         ticket = _Ticket(command)
-        self._enqueue(ticket)
+        self._queue.append(ticket)
+        self._wake()
         assert ticket.done is not None
         ticket.done.acquire()
         return _result(ticket.outcome)
 
-    async def acommit(self, command: Command) -> Result:
-        """Carry out a command for an async caller. Cancelling the wait does not take the command back."""
-        ticket = _Ticket(command, asyncio.get_running_loop())
-        self._enqueue(ticket)
+    def submit(self, command: Command, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Result]:
+        """Carry out a command for an async caller. Cancelling the future does not take the command back.
+
+        The writer is woken at the end of the loop's round, when every task that is ready has queued up.
+        """
+        self.check_open()
+        ticket = _Ticket(command, loop)
+        self._queue.append(ticket)
+        if loop not in self._about_to_wake:
+            self._about_to_wake.add(loop)
+            loop.call_soon(self._wake, loop)
         assert ticket.future is not None
-        return await ticket.future
+        return ticket.future
 
     def close(self) -> None:
-        """Finish what is queued, then refuse."""
+        """Finish what is queued, then refuse. A command that slips in behind is served, and refused by the store."""
+        if not self.is_in_its_process:
+            self._is_closed = True
+            return
         with self._waiting:
             self._is_closed = True
             self._waiting.notify_all()
             thread = self._thread
-        if thread is not None and self._pid == os.getpid():
+        if thread is not None:
             thread.join()
         with self._writing:
             pass
 
-    def _check_open(self) -> None:
+    @property
+    def is_in_its_process(self) -> bool:
+        """Not so in the child of a fork, where locks and connections belong to the parent."""
+        return self._pid == os.getpid()
+
+    def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
-        if self._pid != os.getpid():
+        if not self.is_in_its_process:
             raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
 
-    def _enqueue(self, ticket: _Ticket) -> None:
+    def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         with self._waiting:
-            self._check_open()
-            self._queue.append(ticket)
-            if self._thread is None:
+            if loop is not None:
+                self._about_to_wake.discard(loop)
+            if not self._is_serving:
+                self._is_serving = True
                 self._thread = threading.Thread(target=self._serve, name=f"writer {self._place}", daemon=True)
                 self._thread.start()
             self._waiting.notify()
@@ -111,6 +134,7 @@ class Committer:
         with self._waiting:
             while not self._queue:
                 if self._is_closed:
+                    self._is_serving = False
                     return False
                 self._waiting.wait()
             return True
