@@ -171,7 +171,9 @@ class AsyncJournal:
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return await self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
+            leaf.move_leaf(
+                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     async def rewind(self, thread_id: str, entry_id: str) -> Thread:
@@ -256,9 +258,7 @@ class AsyncJournal:
         """
         return follow_async(self.store, thread_id, after, timeout)
 
-    async def export(
-        self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None
-    ) -> str:
+    async def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
 
         ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).

@@ -17,7 +17,17 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-__all__ = ["JsonError", "ValueReader", "as_type", "decode", "decode_text", "encode", "encode_plain", "indented", "values_in"]
+__all__ = [
+    "JsonError",
+    "ValueReader",
+    "as_type",
+    "decode",
+    "decode_text",
+    "encode",
+    "encode_plain",
+    "indented",
+    "values_in",
+]
 
 T = TypeVar("T")
 

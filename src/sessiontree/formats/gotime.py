@@ -30,13 +30,13 @@ _LOOSE = re.compile(
 def nanoseconds(written: str) -> int | None:
     """Nanoseconds since 1970 of an RFC 3339 time; ``None`` where it is none or lies outside of 1678 to 2262."""
     found = _RFC3339.fullmatch(written)
-    return _sum(*found.groups()) if found else None
+    return _sum(found) if found else None
 
 
 def nanoseconds_of_any(written: str) -> int | None:
     """The same for every form that a database driver may have left."""
     found = _LOOSE.fullmatch(written.strip())
-    return _sum(*found.groups()) if found else None
+    return _sum(found) if found else None
 
 
 def text(time_ns: int) -> str:
@@ -51,7 +51,8 @@ def whole_seconds(written: str) -> str:
     return re.sub(r"\.\d+", "", written)
 
 
-def _sum(day: str, hour: str, minute: str, second: str, fraction: str | None, zone: str | None) -> int | None:
+def _sum(found: re.Match[str]) -> int | None:
+    day, hour, minute, second, fraction, zone = found.groups()
     start = _day_seconds(day)
     if start is None or int(hour) > 23 or int(minute) > 59 or int(second) > 59:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET
 
 from sessiontree.errors import (
     ConflictError,
@@ -47,8 +47,7 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
         stream.read(item, tally.bytes_read - last_size)
         last_size = tally.bytes_read
     stream.finish()
-    leaf = session.leaf()
-    _settle_leaf(journal, thread, stream, stream.tip if leaf is UNSET else leaf, session, tally)
+    _settle_leaf(journal, thread, stream, session)
     _settle_fields(journal, thread_id, session, format_name)
 
 
@@ -67,17 +66,14 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
         return thread, True
 
 
-def _settle_leaf(
-    journal: Journal, before: Thread, stream: _Stream, wanted: str | None, session: Session, tally: Tally
-) -> None:
+def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
     """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
-    imported = before.origin.get("leaf", before.leaf)
-    target = stream.named(wanted) if wanted else None
-    if before.leaf != imported:
+    wanted = session.leaf()
+    target = stream.tip if wanted is UNSET else wanted
+    target = stream.named(target) if isinstance(target, str) else None
+    if before.leaf != before.origin.get("leaf", before.leaf):
         target = before.leaf
-        if stream.added:
-            problem = f"{stream.added} new records are on a branch of their own: the thread was continued here"
-            tally.note("hint", session.place, problem, thread_id=before.id)
+        stream.explain_branch()
     if journal.thread(before.id).leaf != target:
         journal.move_leaf(before.id, target, at_ns=session.updated_ns)
 
@@ -101,7 +97,7 @@ class _Stream:
 
     def __init__(self, journal: Journal, thread_id: str, place: str, tally: Tally, *, is_new: bool) -> None:
         self.tip: str | None = None
-        self.added = 0
+        self._added = 0
         self._journal = journal
         self._thread_id = thread_id
         self._place = place
@@ -139,6 +135,11 @@ class _Stream:
         while self._waiting:
             self._adopt_oldest()
         self._flush()
+
+    def explain_branch(self) -> None:
+        if self._added:
+            problem = f"{self._added} new records are on a branch of their own: the thread was continued here"
+            self._tally.note("hint", self._place, problem, thread_id=self._thread_id)
 
     def named(self, entry_id: str) -> str | None:
         """The id under which a record of the source is in the journal."""
@@ -179,9 +180,7 @@ class _Stream:
             self._flush()
         if not self._batch:
             self._batch_parent = parent
-        self._batch.append(
-            NewEntry(content=item.payload, id=item.id, created_ns=item.created_ns, turn_id=item.turn_id)
-        )
+        self._batch.append(NewEntry(content=item.payload, id=item.id, created_ns=item.created_ns, turn_id=item.turn_id))
         self._seen.add(item.id)
         self.tip = item.id
 
@@ -217,7 +216,7 @@ class _Stream:
             return
         self._journal.append_many(self._thread_id, batch, parent=parent)
         self._tally.added += len(batch)
-        self.added += len(batch)
+        self._added += len(batch)
 
     def _append_singly(self, batch: list[NewEntry], parent: str | None) -> None:
         run: list[NewEntry] = []

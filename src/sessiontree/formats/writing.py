@@ -20,7 +20,9 @@ class Target:
 
     def __init__(self, folder: Path) -> None:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise InvalidInputError(f"{folder} is not an empty folder; an export overwrites nothing, choose another one")
+            raise InvalidInputError(
+                f"{folder} is not an empty folder; an export overwrites nothing, choose another one"
+            )
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.folder = folder
         self.threads: list[str] = []

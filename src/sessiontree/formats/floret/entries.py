@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 import msgspec
 
 from sessiontree.codec import decode_payload, encode_payload
 from sessiontree.formats import gotime
 from sessiontree.formats.floret import wire
+from sessiontree.formats.session import Item
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -105,17 +106,22 @@ def payload_of(entry: wire.Entry) -> Payload:
         case "thread_info":
             return ThreadInfo(metadata=metadata)
         case _:
-            message = message_of(entry.message) if entry.message.role in _ROLES else None
-            return Custom(name=entry.type, message=message, metadata=metadata)
+            return _custom(entry, metadata)
 
 
 def _said(kind: Any, entry: wire.Entry, metadata: dict[str, Any]) -> Payload:
     message = message_of(entry.message)
     if kind in (AssistantMessage, ToolCallMessage):
-        said: Payload = kind(message=message, provider=entry.provider, model=entry.model, metadata=metadata)
-        return said
-    said = kind(message=message, metadata=metadata)
-    return said
+        return cast(Payload, kind(message=message, provider=entry.provider, model=entry.model, metadata=metadata))
+    return cast(Payload, kind(message=message, metadata=metadata))
+
+
+def _custom(entry: wire.Entry, metadata: dict[str, Any]) -> Custom:
+    """An entry of the host's own, or a message without a role, which the original shows to no model either."""
+    if entry.message.role in _ROLES:
+        return Custom(name=entry.type, message=message_of(entry.message), metadata=metadata)
+    fields = {name: value for name, value in msgspec.to_builtins(entry.message).items() if value}
+    return Custom(name=entry.type, data={"message": fields} if fields else None, metadata=metadata)
 
 
 def _compaction(entry: wire.Entry, metadata: dict[str, Any]) -> Compaction:
@@ -165,22 +171,25 @@ def _view(view: wire.ToolResultView) -> ResultView:
         visible_lines=view.visible_lines,
         strategy=view.strategy,
         content_sha256=view.content_sha256,
-        full_output=full and ArtifactRef(**{ours: getattr(full, theirs) for theirs, ours in _ARTIFACT.items()}),
+        full_output=_artifact(full) if full else None,
     )
 
 
-def wire_of(
-    entry_id: str, thread_id: str, parent: str | None, created_ns: int, turn_id: str, payload: Payload
-) -> wire.Entry:
+def _artifact(artifact: wire.ArtifactRef) -> ArtifactRef:
+    return ArtifactRef(**{ours: getattr(artifact, theirs) for theirs, ours in _ARTIFACT.items()})
+
+
+def wire_of(item: Item, thread_id: str) -> wire.Entry:
     """floret's entry for one of ours."""
+    payload = item.payload
     origin: Mapping[str, Any] = getattr(payload, "origin", {})
     entry = wire.Entry(
-        id=origin.get("id", entry_id),
+        id=origin.get("id", item.id),
         thread_id=thread_id,
-        parent_id=origin.get("parent", parent or ""),
+        parent_id=origin.get("parent", item.parent or ""),
         type="custom",
-        turn_id=turn_id,
-        created_at=origin.get("time") or gotime.text(created_ns),
+        turn_id=item.turn_id,
+        created_at=origin.get("time") or gotime.text(item.created_ns),
         message=_NO_MESSAGE,
         context_usage_before=_NO_USAGE,
         context_usage_after=_NO_USAGE,
@@ -218,9 +227,12 @@ def _fill(entry: wire.Entry, payload: Payload) -> None:
             entry.error = payload.error
         case ThreadInfo() if not payload.text:
             pass
-        case Custom() if payload.data is None and (payload.name == "custom" or payload.name in _MESSAGES):
-            entry.type = payload.name
-            entry.message = wire_message(payload.message) if payload.message else _NO_MESSAGE
+        case Custom(name=name, data=None | {"message": dict()}) if name == "custom" or name in _MESSAGES:
+            entry.type = name
+            if payload.message is not None:
+                entry.message = wire_message(payload.message)
+            elif payload.data is not None:
+                entry.message = msgspec.convert(payload.data["message"], wire.Message)
         case _:
             entry.type = "custom"
             entry.metadata = _texts({**entry.metadata, OURS: encode_payload(payload).decode()})
@@ -278,5 +290,9 @@ def _wire_view(view: ResultView) -> wire.ToolResultView:
         visible_lines=view.visible_lines,
         strategy=view.strategy,
         content_sha256=view.content_sha256,
-        full_output=full and wire.ArtifactRef(**{theirs: getattr(full, ours) for theirs, ours in _ARTIFACT.items()}),
+        full_output=_wire_artifact(full) if full else None,
     )
+
+
+def _wire_artifact(artifact: ArtifactRef) -> wire.ArtifactRef:
+    return wire.ArtifactRef(**{theirs: getattr(artifact, ours) for theirs, ours in _ARTIFACT.items()})

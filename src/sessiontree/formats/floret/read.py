@@ -160,8 +160,7 @@ class _Folder:
         """The quick way: a line that we would write in the same way."""
         entry = _decode(body)
         item = self._item(entry)
-        again = wire_of(item.id, entry.thread_id, entry.parent_id, item.created_ns, item.turn_id, item.payload)
-        if not entry.id or wire.encode_entry(again) != body:
+        if not entry.id or wire.encode_entry(wire_of(item, entry.thread_id)) != body:
             return None
         self._parents[entry.id] = entry.parent_id
         return item

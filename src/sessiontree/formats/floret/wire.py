@@ -71,7 +71,6 @@ class Usage(msgspec.Struct, omit_defaults=True):
     hard_limit_exceeded: bool = False
 
 
-
 class Entry(msgspec.Struct, omit_defaults=True, kw_only=True):
     id: str
     thread_id: str

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-
 from sessiontree.codec import encode_payload
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.floret import wire
 from sessiontree.formats.floret.entries import OURS, wire_of
 from sessiontree.formats.floret.meta import folder_name, meta_of
-from sessiontree.formats.session import unreadable_bytes
+from sessiontree.formats.session import Item, unreadable_bytes
 from sessiontree.formats.verbatim import from_kept, original_or
 from sessiontree.formats.writing import Target, joined, pages
 from sessiontree.journal import Journal
@@ -58,7 +57,7 @@ def _line(entry: Entry, native_id: str, *, is_own: bool, target: Target) -> byte
     origin: dict[str, Any] = getattr(entry.payload, "origin", {})
     if "line" in origin and is_own:
         return from_kept(origin["line"])
-    line = wire_of(entry.id, native_id, entry.parent, entry.created_ns, entry.turn_id, entry.payload)
+    line = wire_of(Item(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id), native_id)
     _mind_losses(entry, line, target)
     return wire.encode_entry(line)
 
@@ -80,9 +79,7 @@ def _lease(journal: Journal, thread: Thread) -> bytes | None:
     lease = journal.active_lease(thread.id)
     if lease is not None:
         created = gotime.text(lease.created_ns)
-        held = wire.TurnLease(
-            thread_id=thread.id, turn_id=lease.turn_id, owner_id=lease.owner, created_at=created
-        )
+        held = wire.TurnLease(thread_id=thread.id, turn_id=lease.turn_id, owner_id=lease.owner, created_at=created)
         return gojson.indented(gojson.encode(held))
     kept = thread.origin.get("lease")
     return None if kept is None else from_kept(kept)

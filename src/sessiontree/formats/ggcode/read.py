@@ -25,7 +25,13 @@ from sessiontree.model import Compaction, Payload, Thread, ThreadFields
 __all__ = ["detect", "sessions", "size"]
 
 _HEAD = 64 * 1024
-_STARTS = (b'{"type":"meta"', b'{"type":"message"', b'{"type":"tunnel_event"', b'{"type":"checkpoint"', b'{"type":"cost"')
+_STARTS = (
+    b'{"type":"meta"',
+    b'{"type":"message"',
+    b'{"type":"tunnel_event"',
+    b'{"type":"checkpoint"',
+    b'{"type":"cost"',
+)
 _decode = msgspec.json.Decoder(wire.Record).decode
 
 
@@ -104,9 +110,16 @@ class _Log:
         newest = self._indexed[1] if self._indexed else self._meta
         written = {"created_at": self._meta.created_at, "updated_at": newest.updated_at}
         zoned = {name: text for name, text in written.items() if not text.endswith("Z")}
-        return {"times": {
-            name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)} for name, text in zoned.items()
-        }} if zoned else {}
+        return (
+            {
+                "times": {
+                    name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)}
+                    for name, text in zoned.items()
+                }
+            }
+            if zoned
+            else {}
+        )
 
     @staticmethod
     def _time(*written: str) -> int:

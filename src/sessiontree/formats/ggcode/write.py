@@ -106,9 +106,7 @@ class _Session:
         return record
 
 
-def _mind_losses(
-    journal: Journal, thread: Thread, path: Sequence[Entry], session: _Session, target: Target
-) -> None:
+def _mind_losses(journal: Journal, thread: Thread, path: Sequence[Entry], session: _Session, target: Target) -> None:
     shown = {entry.id for entry in path}
     others = sum(entry.id not in shown for entry in journal.entries(thread.id))
     if others:

@@ -6,7 +6,7 @@ checkpoint is a label on an entry, and a rewind is a move of the leaf to it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +126,7 @@ class _Reader:
             yield self._marked(_file_checkpoint(name, tips.get(name, ""), files or {}), "files " + name, tips.get(name))
         self._leaf = (yield from self._chain(self._session.messages or [], written)) or None
 
-    def _chain(self, messages: wire.Chat, written: set[str]) -> Iterator[Item]:
+    def _chain(self, messages: wire.Chat, written: set[str]) -> Generator[Item, None, str]:
         previous = ""
         for message in messages:
             entry_id = chain_id(previous, msgspec.json.encode(message, order="sorted"))

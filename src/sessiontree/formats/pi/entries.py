@@ -51,15 +51,14 @@ def _meaning(wire: Json) -> Payload:
         case {"type": "message", "message": dict(message)}:
             return payload_of_message(message)
         case {"type": "custom_message", "customType": str(name)}:
-            facts = {key: wire[key] for key in ("display", "details") if key in wire}
-            message = Message(role="user", kind="custom_message", parts=parts_of(wire.get("content")))
-            return UserMessage(message=message, metadata={"customType": name, **facts})
+            said = Message(role="user", kind="custom_message", parts=parts_of(wire.get("content")))
+            return UserMessage(message=said, metadata={"customType": name, **_only(wire, "display", "details")})
         case {"type": "model_change"}:
             return ModelChange(provider=_str(wire.get("provider")), model=_str(wire.get("modelId")))
         case {"type": "compaction"}:
             return _compaction(wire)
         case {"type": "branch_summary"}:
-            facts = {key: wire[key] for key in ("details", "fromHook") if key in wire}
+            facts = _only(wire, "details", "fromHook")
             summary, source = _str(wire.get("summary")), _str(wire.get("fromId"))
             return BranchSummary(summary=summary, from_entry_id=source, metadata=facts)
         case {"type": "custom", "customType": str(name)} if name.startswith(OURS):
@@ -82,7 +81,7 @@ def _our_own(wire: Json) -> Payload:
 
 
 def _compaction(wire: Json) -> Compaction:
-    facts = {key: wire[key] for key in ("details", "fromHook") if key in wire}
+    facts = _only(wire, "details", "fromHook")
     tokens = wire.get("tokensBefore")
     return Compaction(
         id=_str(wire.get("id")),
@@ -101,7 +100,7 @@ def fields_of(payload: Payload) -> Json:
     match payload:
         case UserMessage(message=Message(kind="custom_message") as message):
             name = payload.metadata.get("customType", "")
-            facts = {key: payload.metadata[key] for key in ("display", "details") if key in payload.metadata}
+            facts = _only(payload.metadata, "display", "details")
             return {"type": "custom_message", "customType": name, "content": content_of(message.parts), **facts}
         case ModelChange():
             return {"type": "model_change", "provider": payload.provider, "modelId": payload.model}
@@ -111,10 +110,10 @@ def fields_of(payload: Payload) -> Json:
                 "summary": payload.summary,
                 "firstKeptEntryId": payload.first_kept_entry_id,
                 "tokensBefore": payload.tokens_before,
-                **{key: payload.metadata[key] for key in ("details", "fromHook") if key in payload.metadata},
+                **_only(payload.metadata, "details", "fromHook"),
             }
         case BranchSummary():
-            facts = {key: payload.metadata[key] for key in ("details", "fromHook") if key in payload.metadata}
+            facts = _only(payload.metadata, "details", "fromHook")
             return {"type": "branch_summary", "fromId": payload.from_entry_id, "summary": payload.summary, **facts}
         case Label():
             label = {"label": payload.label} if payload.label else {}
@@ -155,6 +154,10 @@ def _timestamp(time_ns: int) -> str:
     text = gotime.text(time_ns)
     head, _, fraction = text.removesuffix("Z").partition(".")
     return f"{head}.{fraction.ljust(3, '0')}Z"
+
+
+def _only(fields: Json, *names: str) -> Json:
+    return {name: fields[name] for name in names if name in fields}
 
 
 def _str(value: Any) -> str:

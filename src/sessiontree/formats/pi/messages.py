@@ -111,20 +111,23 @@ def parts_of(content: Any) -> tuple[Part, ...]:
 
 def _part(block: Any) -> Part:
     match block:
-        case {"type": "text", "text": str(text), **rest}:
-            return TextPart(text=text, extra=dict(rest))
-        case {"type": "thinking", "thinking": str(text), **rest}:
-            signature = rest.pop("thinkingSignature", "")
-            if isinstance(signature, str):
-                return ReasoningPart(provider=_PROVIDER, text=text, signature=signature, extra=dict(rest))
-            return OpaquePart(provider=_PROVIDER, block=block)
-        case {"type": "toolCall", "id": str(call_id), "name": str(name), **rest} if "arguments" in rest:
-            arguments = json.dumps(rest.pop("arguments"), ensure_ascii=False, separators=(",", ":"))
-            return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=dict(rest))
-        case {"type": "image", "data": str(data), "mimeType": str(mime), **rest}:
-            return ImagePart(data=data, mime=mime, extra=dict(rest))
+        case {"type": "text", "text": str(text)}:
+            return TextPart(text=text, extra=_without(block, "text"))
+        case {"type": "thinking", "thinking": str(text)} if isinstance(block.get("thinkingSignature", ""), str):
+            signature = block.get("thinkingSignature", "")
+            extra = _without(block, "thinking", "thinkingSignature")
+            return ReasoningPart(provider=_PROVIDER, text=text, signature=signature, extra=extra)
+        case {"type": "toolCall", "id": str(call_id), "name": str(name), "arguments": arguments}:
+            text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+            return ToolCallPart(id=call_id, name=name, arguments=text, extra=_without(block, "id", "name", "arguments"))
+        case {"type": "image", "data": str(data), "mimeType": str(mime)}:
+            return ImagePart(data=data, mime=mime, extra=_without(block, "data", "mimeType"))
         case _:
             return OpaquePart(provider=_PROVIDER, block=block)
+
+
+def _without(block: Json, *names: str) -> Json:
+    return {name: value for name, value in block.items() if name not in (*names, "type")}
 
 
 def wire_message(payload: Payload) -> Json | None:

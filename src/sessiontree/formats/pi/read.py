@@ -101,9 +101,7 @@ class _File:
             if not line.body.strip():
                 continue
             try:
-                wire = gojson.decode(line.body)
-                if not isinstance(wire, dict):
-                    raise gojson.JsonError("the line holds no object")
+                wire = _object(line.body)
             except gojson.JsonError as error:
                 item = self._broken(line, str(error), previous)
             else:
@@ -145,6 +143,13 @@ class _File:
 
     def _finish(self, thread: Thread) -> ThreadFields:
         return {"title": self._title} if self._title and not thread.title else {}
+
+
+def _object(body: bytes) -> Json:
+    value = gojson.decode(body)
+    if not isinstance(value, dict):
+        raise gojson.JsonError("the line holds no object")
+    return value
 
 
 def _id_in_name(path: str) -> str:

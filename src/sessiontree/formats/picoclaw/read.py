@@ -190,7 +190,5 @@ def _legacy_items(found: wire.LegacySession, time_ns: int) -> Iterator[Item]:
         yield Item(payload, previous, time_ns)
     if found.summary:
         entry_id = chain_id(previous, found.summary.encode())
-        cut = Compaction(
-            id=entry_id, summary=found.summary, first_kept_entry_id=first or entry_id, strategy="truncate"
-        )
+        cut = Compaction(id=entry_id, summary=found.summary, first_kept_entry_id=first or entry_id, strategy="truncate")
         yield Item(cut, entry_id, time_ns)

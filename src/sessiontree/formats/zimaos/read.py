@@ -27,8 +27,11 @@ Row = dict[str, Any]
 
 def detect(source: Path) -> bool:
     """An SQLite file with a table of sessions that has the seed's columns."""
-    if not source.is_file() or source.open("rb").read(16) != b"SQLite format 3\x00":
+    if not source.is_file():
         return False
+    with source.open("rb") as file:
+        if file.read(16) != b"SQLite format 3\x00":
+            return False
     try:
         with _opened(source) as connection:
             found = {row[1] for row in connection.execute("PRAGMA table_info(sessions)")}

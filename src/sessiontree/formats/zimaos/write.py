@@ -67,7 +67,7 @@ def _state(thread: Thread) -> int:
         return STATES.index("archived")
     if thread.state in STATES:
         return STATES.index(thread.state)
-    return known if known >= 0 else 0
+    return max(known, 0)
 
 
 def _metadata(thread: Thread, path: Sequence[Entry], count: int) -> str:
@@ -91,7 +91,9 @@ def _metadata(thread: Thread, path: Sequence[Entry], count: int) -> str:
 
 
 def _ordered(message: dict[str, Any]) -> dict[str, Any]:
-    first = {name: message[name] for name in ("role", "content", "tool_calls", "tool_call_id") if name in message}
+    first: dict[str, Any] = {
+        name: message[name] for name in ("role", "content", "tool_calls", "tool_call_id") if name in message
+    }
     return {**first, **{name: value for name, value in message.items() if name not in first}}
 
 
