@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from sessiontree.formats.report import Tally
 
 __all__ = ["Line", "lines_of", "size_of"]
 
 LONGEST_LINE = 256 * 1024 * 1024
+_TELL_EVERY = 64 * 1024
 
 
 class Line(NamedTuple):
@@ -23,22 +24,33 @@ class Line(NamedTuple):
 
 def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterator[Line]:
     """The lines of a file. One that is longer than ``longest`` is noted as damage and skipped."""
-    offset = 0
+    offset = told = 0
     with path.open("rb") as file:
         while body := file.readline(longest):
-            size = len(body)
-            tally.advance(size)
-            if body.endswith(b"\n"):
-                yield Line(body[:-1], offset, is_ended=True)
-            elif size < longest:
-                yield Line(body, offset, is_ended=False)
-            else:
-                while body and not body.endswith(b"\n"):
-                    body = file.readline(longest)
-                    size += len(body)
-                    tally.advance(len(body))
-                tally.note("damage", str(path), f"a line of {size} bytes is too long", offset=offset, size=size)
+            start, size = offset, len(body)
             offset += size
+            if offset - told >= _TELL_EVERY:
+                tally.advance(offset - told)
+                told = offset
+            if body.endswith(b"\n"):
+                yield Line(body[:-1], start, True)  # noqa: FBT003  one of millions
+            elif size < longest:
+                yield Line(body, start, False)  # noqa: FBT003
+            else:
+                offset += _skip_line(file, longest)
+                size = offset - start
+                tally.note("damage", str(path), f"a line of {size} bytes is too long", offset=start, size=size)
+    tally.advance(offset - told)
+
+
+def _skip_line(file: BinaryIO, most: int) -> int:
+    """Go to the next line; how many bytes that were."""
+    skipped = 0
+    while body := file.readline(most):
+        skipped += len(body)
+        if body.endswith(b"\n"):
+            break
+    return skipped
 
 
 def size_of(*paths: Path) -> int:

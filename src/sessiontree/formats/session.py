@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from sessiontree.model import Custom, Payload, Thread, ThreadFields, UnknownPayload
 
-__all__ = ["UNREADABLE", "Item", "Session", "chain_id", "unreadable", "unreadable_bytes", "with_origin"]
+__all__ = ["UNREADABLE", "Item", "LineIds", "Session", "chain_id", "unreadable", "unreadable_bytes", "with_origin"]
 
 UNREADABLE = "unreadable"
 """Name of a custom entry that holds bytes which could not be read."""
@@ -58,6 +59,29 @@ def chain_id(previous: str, body: bytes) -> str:
     """
     digest = hashlib.blake2b(body, digest_size=12, key=previous.encode()[-64:])
     return digest.hexdigest()
+
+
+class LineIds:
+    """Ids for the lines of a log: the number of the line and a running checksum of everything up to it.
+
+    Cheaper than ``chain_id``, and enough where a line has one place only: should two ever be taken for the same, the
+    journal compares their content.
+
+    >>> first, second = LineIds(), LineIds()
+    >>> first.next(b"hello"), second.next(b"hello") != first.next(b"hello")
+    ('000001-3610a686', True)
+    """
+
+    def __init__(self) -> None:
+        self.last = ""
+        self._number = 0
+        self._sum = 0
+
+    def next(self, body: bytes) -> str:
+        self._number += 1
+        self._sum = zlib.crc32(body, self._sum)
+        self.last = f"{self._number:06}-{self._sum:08x}"
+        return self.last
 
 
 def unreadable(body: bytes, problem: str, *, is_ended: bool = True) -> Custom:

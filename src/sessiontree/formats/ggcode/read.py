@@ -18,7 +18,7 @@ from sessiontree.formats.ggcode.meta import meta_hash
 from sessiontree.formats.ggcode.records import payload_of_record, wire_record
 from sessiontree.formats.lines import Line, lines_of, size_of
 from sessiontree.formats.report import Tally
-from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
+from sessiontree.formats.session import Item, LineIds, Session, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept
 from sessiontree.model import Compaction, Payload, Thread, ThreadFields
 
@@ -126,12 +126,12 @@ class _Log:
         return next((value for text in written if (value := gotime.nanoseconds(text))), 0)
 
     def _items(self) -> Iterator[Item]:
-        previous = ""
+        ids = LineIds()
         for line in lines_of(self._path, self._tally):
-            if not line.body.strip():
+            if not line.body or line.body.isspace():
                 continue
-            previous = chain_id(previous, line.body)
-            yield Item(self._payload(line, previous), previous, self._updated_ns)
+            entry_id = ids.next(line.body)
+            yield Item(self._payload(line, entry_id), entry_id, self._updated_ns)
 
     def _payload(self, line: Line, entry_id: str) -> Payload:
         try:

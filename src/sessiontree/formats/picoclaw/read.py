@@ -14,7 +14,7 @@ from sessiontree.formats.picoclaw import wire
 from sessiontree.formats.picoclaw.messages import payload_of, wire_of
 from sessiontree.formats.picoclaw.meta import legacy_of, meta_of, stem_of
 from sessiontree.formats.report import Tally
-from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
+from sessiontree.formats.session import Item, LineIds, Session, chain_id, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept, keep_original
 from sessiontree.model import Compaction, Payload, Thread, ThreadFields
 
@@ -104,17 +104,17 @@ class _Log:
 
     def _items(self) -> Iterator[Item]:
         """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
-        previous, number, first_kept = "", 0, ""
+        ids, number, first_kept = LineIds(), 0, ""
         for line in lines_of(self._path, self._tally) if self._path.is_file() else ():
             if not line.body.removesuffix(b"\r"):
                 continue
-            previous = chain_id(previous, line.body)
-            if number >= self._meta.skip and not first_kept:
-                first_kept = previous
+            entry_id = ids.next(line.body)
+            if number == max(self._meta.skip, 0):
+                first_kept = entry_id
             number += 1
-            yield Item(self._payload(line), previous, self._time_ns)
+            yield Item(self._payload(line), entry_id, self._time_ns)
         if self._meta.skip > 0 or self._meta.summary:
-            yield self._cut(previous, first_kept)
+            yield self._cut(ids.last, first_kept)
 
     def _cut(self, previous: str, first_kept: str) -> Item:
         facts = msgspec.json.encode([first_kept, self._meta.summary])
