@@ -15,7 +15,9 @@ Json = dict[str, Any]
 
 def sets(fixtures: Path, name: str) -> list[Path]:
     """The folders of golden data whose store is in a format."""
-    return [folder for folder in sorted(fixtures.iterdir()) if folder.is_dir() and name in _formats(folder)]
+    found = [folder for folder in sorted(fixtures.iterdir()) if folder.is_dir() and name in _formats(folder)]
+    assert found, f"{fixtures} has no set of the format {name}"
+    return found
 
 
 def stores(folder: Path, name: str) -> Iterator[Path]:

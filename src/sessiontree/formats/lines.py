@@ -12,6 +12,7 @@ __all__ = ["Line", "lines_of", "size_of"]
 
 LONGEST_LINE = 256 * 1024 * 1024
 _TELL_EVERY = 64 * 1024
+_BLANK = (b"\n", b"\r\n", b"\r")
 
 
 class Line(NamedTuple):
@@ -23,8 +24,9 @@ class Line(NamedTuple):
 
 
 def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterator[Line]:
-    """The lines of a file. One that is longer than ``longest`` is noted as damage and skipped."""
+    """The lines of a file that are not empty. One longer than ``longest`` is noted as damage and skipped."""
     offset = told = 0
+    blank = 0
     with path.open("rb") as file:
         while body := file.readline(longest):
             start, size = offset, len(body)
@@ -32,7 +34,9 @@ def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterat
             if offset - told >= _TELL_EVERY:
                 tally.advance(offset - told)
                 told = offset
-            if body.endswith(b"\n"):
+            if body in _BLANK:
+                blank += 1
+            elif body.endswith(b"\n"):
                 yield Line(body[:-1], start, True)  # noqa: FBT003  one of millions
             elif size < longest:
                 yield Line(body, start, False)  # noqa: FBT003
@@ -41,6 +45,8 @@ def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterat
                 size = offset - start
                 tally.note("damage", str(path), f"a line of {size} bytes is too long", offset=start, size=size)
     tally.advance(offset - told)
+    if blank:
+        tally.note("repair", str(path), f"{blank} empty lines are left out")
 
 
 def _skip_line(file: BinaryIO, most: int) -> int:

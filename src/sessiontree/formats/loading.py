@@ -22,6 +22,9 @@ from sessiontree.operations.entries import NewEntry
 
 __all__ = ["load"]
 
+OURS = "native"
+"""The format in which a thread keeps the origin that it has."""
+
 _BATCH_ITEMS = 2000
 _BATCH_BYTES = 8 * 1024 * 1024
 _MOST_WAITING = 10_000
@@ -33,7 +36,7 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     thread, is_new = _open(journal, session, thread_id, format_name)
-    if thread.origin.get("format") != format_name:
+    if format_name != OURS and thread.origin.get("format") != format_name:
         problem = f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
         tally.note("conflict", session.place, problem, thread_id=thread_id)
         return
@@ -48,7 +51,8 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
         last_size = tally.bytes_read
     stream.finish()
     _settle_leaf(journal, thread, stream, session)
-    _settle_fields(journal, thread_id, session, format_name)
+    if format_name != OURS:
+        _settle_fields(journal, thread_id, session, format_name)
 
 
 def _open(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
@@ -56,7 +60,8 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
         return journal.thread(thread_id), False
     except ThreadNotFoundError:
         fields: ThreadFields = {**session.fields}
-        fields["origin"] = {"format": format_name, **fields.get("origin", {})}
+        if format_name != OURS:
+            fields["origin"] = {"format": format_name, **fields.get("origin", {})}
         if session.fork is not None:
             source, at = session.fork
             return journal.fork(source, at=at, new_id=thread_id, created_ns=session.created_ns, **fields), True
@@ -71,7 +76,7 @@ def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Ses
     wanted = session.leaf()
     target = stream.tip if wanted is UNSET else wanted
     target = stream.named(target) if isinstance(target, str) else None
-    if before.leaf != before.origin.get("leaf", before.leaf):
+    if not stream.is_new and before.leaf != before.origin.get("leaf", before.leaf):
         target = before.leaf
         stream.explain_branch()
     if journal.thread(before.id).leaf != target:
@@ -102,7 +107,7 @@ class _Stream:
         self._thread_id = thread_id
         self._place = place
         self._tally = tally
-        self._is_new = is_new
+        self.is_new = is_new
         self._batch: list[NewEntry] = []
         self._batch_parent: str | None = None
         self._batch_bytes = 0
@@ -210,7 +215,7 @@ class _Stream:
             self._append_singly(batch, parent)
 
     def _append(self, batch: list[NewEntry], parent: str | None) -> None:
-        if not self._is_new and self._stored(batch[-1].id or ""):
+        if not self.is_new and self._stored(batch[-1].id or ""):
             self._journal.append_many(self._thread_id, batch, parent=parent)
             self._tally.known += len(batch)
             return

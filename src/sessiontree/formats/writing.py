@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from sessiontree.errors import InvalidInputError
 from sessiontree.formats.report import ExportReport, Note, NoteKind
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread
 
-__all__ = ["Target", "every_thread", "joined", "pages"]
+__all__ = ["Target", "every_thread", "joined", "pages", "without_foreign_origins"]
 
 _PAGE = 1000
 
@@ -90,3 +92,15 @@ def joined(lines: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
         is_first, is_open = False, has_no_end
     if not is_first and not is_open:
         yield b"\n"
+
+
+def without_foreign_origins(entries: Iterable[Entry], thread: Thread, format_name: str) -> Iterator[Entry]:
+    """Entries for a writer: what an importer of another format kept for its own way back is not for this one."""
+    if thread.origin.get("format") == format_name:
+        yield from entries
+        return
+    for entry in entries:
+        if getattr(entry.payload, "origin", None):
+            yield replace(entry, payload=replace(entry.payload, origin={}))
+        else:
+            yield entry

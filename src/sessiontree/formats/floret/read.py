@@ -167,13 +167,18 @@ class _Folder:
 
     def _loose(self, line: Line, previous: str) -> Iterator[Item]:
         """Any other line: by Go's rules, several values in it too, and kept as it is."""
-        start = 0
+        start = count = 0
         try:
             for body in gojson.values_in(line.body):
                 item = self._kept(gojson.as_type(body, wire.Entry), body, previous, is_ended=line.is_ended)
                 start += len(body)
+                count += 1
                 previous = item.id
                 yield item
+            if count != 1:
+                self._has_holes = True
+                place = str(self._folder / _ENTRIES)
+                self._tally.note("repair", place, f"a line held {count} records", offset=line.offset)
         except gojson.JsonError as error:
             self._has_holes = True
             rest = line.body[start:]

@@ -12,7 +12,7 @@ from sessiontree.formats.floret.entries import OURS, wire_of
 from sessiontree.formats.floret.meta import folder_name, meta_of
 from sessiontree.formats.session import Item, unreadable_bytes
 from sessiontree.formats.verbatim import from_kept, original_or
-from sessiontree.formats.writing import Target, joined, pages
+from sessiontree.formats.writing import Target, joined, pages, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread, ToolCallPart
 
@@ -44,7 +44,7 @@ def _free_folder(thread: Thread, target: Target) -> str:
 
 def _lines(journal: Journal, thread: Thread, target: Target) -> Iterator[tuple[bytes, bool]]:
     native_id = str(thread.origin.get("id", thread.id))
-    for entry in pages(journal, thread.id):
+    for entry in without_foreign_origins(pages(journal, thread.id), thread, "floret"):
         target.entries += 1
         has_no_end = "unended" in getattr(entry.payload, "origin", ())
         yield _line(entry, native_id, is_own=entry.thread_id == thread.id, target=target), has_no_end

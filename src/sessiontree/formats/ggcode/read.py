@@ -128,7 +128,8 @@ class _Log:
     def _items(self) -> Iterator[Item]:
         ids = LineIds()
         for line in lines_of(self._path, self._tally):
-            if not line.body or line.body.isspace():
+            if line.body.isspace():
+                self._tally.note("repair", str(self._path), "a blank line is left out", offset=line.offset)
                 continue
             entry_id = ids.next(line.body)
             yield Item(self._payload(line, entry_id), entry_id, self._updated_ns)

@@ -15,7 +15,7 @@ from sessiontree.formats.ggcode.records import wire_record
 from sessiontree.formats.picoclaw.meta import stem_of
 from sessiontree.formats.session import unreadable_bytes
 from sessiontree.formats.verbatim import from_kept
-from sessiontree.formats.writing import Target, joined
+from sessiontree.formats.writing import Target, joined, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Entry, Thread
 
@@ -25,7 +25,7 @@ __all__ = ["write"]
 def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     rows: list[tuple[Thread, int]] = []
     for thread in threads:
-        path = journal.path(thread.id)
+        path = list(without_foreign_origins(journal.path(thread.id), thread, "ggcode"))
         session = _Session(thread, path)
         lines = list(session.lines())
         _mind_losses(journal, thread, path, session, target)

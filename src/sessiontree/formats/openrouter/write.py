@@ -8,7 +8,7 @@ from typing import Any
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.chat import chat_of
 from sessiontree.formats.openrouter import wire
-from sessiontree.formats.writing import Target
+from sessiontree.formats.writing import Target, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Checkpoint, Entry, Label, Thread
 
@@ -19,7 +19,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     state = wire.State(sessions={}, fork_counters={})
     for thread in threads:
         key = str(thread.origin.get("key", thread.id))
-        entries = journal.entries(thread.id)
+        entries = list(without_foreign_origins(journal.entries(thread.id), thread, "openrouter"))
         state.sessions[key] = _session(journal, thread, entries)
         counter = thread.origin.get("fork_counter", 0)
         if counter:
@@ -33,13 +33,14 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
 
 def _session(journal: Journal, thread: Thread, entries: list[Entry]) -> wire.Session:
     origin, times = thread.origin, thread.origin.get("times", {})
-    messages = _messages(journal.path(thread.id))
+    known = {entry.id: entry for entry in entries}
+    messages = _messages([known[entry.id] for entry in journal.path(thread.id)])
     checkpoints: dict[str, Any] = {}
     files: dict[str, Any] = {}
     for entry in entries:
         match entry.payload:
             case Label(target=tip, label=name) if name:
-                checkpoints[name] = _messages(journal.path(thread.id, tip)) if tip else []
+                checkpoints[name] = _messages([known[one.id] for one in journal.path(thread.id, tip)]) if tip else []
             case Checkpoint(label=name, origin=facts) if "files" in facts:
                 files[name] = facts["files"]
     return wire.Session(

@@ -98,7 +98,7 @@ class _File:
         previous = ""
         is_header_due = self._has_header
         for line in lines_of(self._path, self._tally):
-            if not line.body.strip():
+            if line.body.isspace():
                 continue
             try:
                 wire = _object(line.body)

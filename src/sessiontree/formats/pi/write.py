@@ -10,7 +10,7 @@ from sessiontree.formats import gotime
 from sessiontree.formats.pi.entries import wire_entry
 from sessiontree.formats.picoclaw.meta import stem_of
 from sessiontree.formats.session import unreadable_bytes
-from sessiontree.formats.writing import Target, pages
+from sessiontree.formats.writing import Target, pages, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread
 
@@ -35,7 +35,7 @@ def _free_stem(thread: Thread, target: Target) -> str:
 def _lines(journal: Journal, thread: Thread, target: Target) -> Iterator[bytes]:
     yield _dumped(_header(thread))
     last: bytes | None = None
-    for entry in pages(journal, thread.id):
+    for entry in without_foreign_origins(pages(journal, thread.id), thread, "pi"):
         target.entries += 1
         line = _line(entry)
         if entry.id == thread.leaf:

@@ -106,8 +106,6 @@ class _Log:
         """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
         ids, number, first_kept = LineIds(), 0, ""
         for line in lines_of(self._path, self._tally) if self._path.is_file() else ():
-            if not line.body.removesuffix(b"\r"):
-                continue
             entry_id = ids.next(line.body)
             if number == max(self._meta.skip, 0):
                 first_kept = entry_id

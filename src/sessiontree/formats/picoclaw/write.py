@@ -12,7 +12,7 @@ from sessiontree.formats.picoclaw.messages import wire_of
 from sessiontree.formats.picoclaw.meta import legacy_of, meta_of, stem_of
 from sessiontree.formats.session import unreadable_bytes
 from sessiontree.formats.verbatim import from_kept, original_or
-from sessiontree.formats.writing import Target, joined
+from sessiontree.formats.writing import Target, joined, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Entry, Thread
 
@@ -29,7 +29,7 @@ class _Log(NamedTuple):
 
 def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     for thread in threads:
-        path = journal.path(thread.id)
+        path = list(without_foreign_origins(journal.path(thread.id), thread, "picoclaw"))
         _mind_losses(journal, thread, path, target)
         log = _log(path)
         target.entries += len(log.lines)

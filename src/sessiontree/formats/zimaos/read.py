@@ -12,13 +12,13 @@ from typing import Any
 from urllib.parse import quote
 
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.chat import payload_of_chat
+from sessiontree.formats.chat import FOREIGN, payload_of_chat
 from sessiontree.formats.lines import size_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id
 from sessiontree.formats.zimaos.rows import COLUMNS, STATES, Metadata
 from sessiontree.messages import system
-from sessiontree.model import Compaction, SessionKey, Thread, ThreadFields
+from sessiontree.model import Compaction, Custom, Payload, SessionKey, SystemMessage, Thread, ThreadFields
 
 __all__ = ["detect", "sessions", "size"]
 
@@ -34,7 +34,7 @@ def detect(source: Path) -> bool:
             return False
     try:
         with _opened(source) as connection:
-            found = {row[1] for row in connection.execute("PRAGMA table_info(sessions)")}
+            found = {_text(row[1]) for row in connection.execute("PRAGMA table_info(sessions)")}
     except sqlite3.Error:
         return False
     return {"agent_id", "channel_id", "peer_id", "messages"} <= found
@@ -146,7 +146,7 @@ class _Row:
             yield Item(summary, previous, self._active_ns)
         for message in self._messages():
             previous = chain_id(previous, gojson.encode(message))
-            yield Item(payload_of_chat(message), previous, self._active_ns)
+            yield Item(_said(payload_of_chat(message)), previous, self._active_ns)
 
     def _messages(self) -> list[dict[str, Any]]:
         text = self._row["messages"]
@@ -179,6 +179,11 @@ class _Row:
         facts = {"state": state, "times": times, "counts": counts, "summary": self._metadata.summary}
         broken = {"broken": self._broken} if self._broken else {}
         return {"origin": {**thread.origin, **facts, **broken, "has_thread": self._row["thread_id"] is not None}}
+
+
+def _said(payload: Payload) -> Payload:
+    """A system message among the others is no new prompt: the prompt has a column of its own."""
+    return Custom(name=FOREIGN, message=payload.message) if isinstance(payload, SystemMessage) else payload
 
 
 def _folded(message: dict[str, Any]) -> dict[str, Any]:
