@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.context import window_of
+from sessiontree.exports.markdown import history
 from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
 from sessiontree.formats.report import ImportReport
 from sessiontree.model import TextPart
@@ -113,10 +113,12 @@ def test_golden_what_is_exported_imports_as_the_same(name: str, seed_fixtures: P
             place = target if detect(target) == name else next(path for path in target.iterdir())
             import_sessions(other, place, format=name)
             assert len(exported.threads) == len(report.threads)
-            for thread_id in report.threads:
+            lost = {note.thread_id for note in exported.losses}
+            for thread_id in set(report.threads) - lost:
                 if other_id := _same_thread(other, thread_id):
                     said = _words(journal, thread_id)
-                    assert not said or said[-1] in _words(other, other_id), thread_id
+                    told = "\n".join(message.text for message in history(other.path(other_id)))
+                    assert not said or said[-1].strip() in told, thread_id
 
 
 def _same_thread(journal: st.Journal, thread_id: str) -> str | None:
@@ -127,8 +129,7 @@ def _same_thread(journal: st.Journal, thread_id: str) -> str | None:
 
 
 def _words(journal: st.Journal, thread_id: str) -> list[str]:
-    window = window_of(journal.path(thread_id))
-    found = [entry.message for entry in (*window.tail, *window.after) if entry.message and entry.message.role == "user"]
+    found = [message for message in history(journal.path(thread_id)) if message.role == "user"]
     plain = [message for message in found if all(isinstance(part, TextPart) for part in message.parts)]
     return [message.text for message in plain if message.text]
 

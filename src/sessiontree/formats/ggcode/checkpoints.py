@@ -37,7 +37,8 @@ class Recent:
         head = messages[: len(messages) - kept]
         ours = [message_of(message) for message in head]
         first = self._messages[-kept][0] if kept else entry_id
-        self._messages.clear()
+        for _ in range(len(self._messages) - kept):
+            self._messages.popleft()
         return Compaction(
             id=entry_id,
             summary="\n\n".join(filter(None, (message.text for message in ours))),

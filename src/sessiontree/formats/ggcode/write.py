@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from sessiontree.context import window_of
 from sessiontree.formats import gojson
 from sessiontree.formats.ggcode import wire
 from sessiontree.formats.ggcode.checkpoints import head_of
@@ -51,6 +52,7 @@ class _Session:
         self._thread = thread
         self._path = path
         self._id = str(thread.origin.get("id", thread.id))
+        self._said: dict[str, wire.Message] = {}
         self._messages: list[tuple[str, wire.Message]] = []
         self.kinds_left_out: set[str] = set()
 
@@ -91,13 +93,14 @@ class _Session:
             self.kinds_left_out.add(entry.type)
         elif record.message is not None:
             assert entry.message is not None
-            self._messages.append((entry.id, wire_message(entry.message)))
+            self._said[entry.id] = wire_message(entry.message)
+            self._messages.append((entry.id, self._said[entry.id]))
         return record
 
     def _checkpoint(self, entry: Entry, compaction: Compaction) -> wire.Record:
-        ids = [entry_id for entry_id, _ in self._messages]
-        first = compaction.first_kept_entry_id
-        kept = self._messages[ids.index(first) :] if first in ids else []
+        so_far = self._path[: next(place for place, one in enumerate(self._path) if one.id == entry.id) + 1]
+        tail = {kept.id for kept in window_of(so_far).tail}
+        kept = [(entry_id, message) for entry_id, message in self._said.items() if entry_id in tail]
         head = [("", message) for message in head_of(compaction)]
         self._messages = [*head, *kept]
         record = wire.bare("checkpoint", self._id)
