@@ -74,8 +74,7 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
 def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
     """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
     wanted = session.leaf()
-    target = stream.tip if wanted is UNSET else wanted
-    target = stream.named(target) if isinstance(target, str) else None
+    target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
     if not stream.is_new and before.leaf != before.origin.get("leaf", before.leaf):
         target = before.leaf
         stream.explain_branch()
@@ -145,6 +144,16 @@ class _Stream:
         if self._added:
             problem = f"{self._added} new records are on a branch of their own: the thread was continued here"
             self._tally.note("hint", self._place, problem, thread_id=self._thread_id)
+
+    def found(self, entry_id: str) -> str | None:
+        """The tip that the source names, or the last record where that one is lost."""
+        if entry_id in self._seen:
+            return self.named(entry_id)
+        if self.tip is None:
+            return None
+        problem = f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}"
+        self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
+        return self.tip
 
     def named(self, entry_id: str) -> str | None:
         """The id under which a record of the source is in the journal."""
