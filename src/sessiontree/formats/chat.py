@@ -39,7 +39,7 @@ def payload_of_chat(wire: dict[str, Any]) -> Payload:
 
 def _payload(wire: dict[str, Any]) -> Payload:
     role: Any = wire.get("role")
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         return Custom(name=FOREIGN, data=wire)
     extra = {name: value for name, value in wire.items() if name not in _KNOWN}
     name = wire.get("name")

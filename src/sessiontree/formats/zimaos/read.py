@@ -35,7 +35,7 @@ def detect(source: Path) -> bool:
     try:
         with _opened(source) as connection:
             found = {_text(row[1]) for row in connection.execute("PRAGMA table_info(sessions)")}
-    except sqlite3.Error:
+    except (sqlite3.Error, UnicodeError):
         return False
     return {"agent_id", "channel_id", "peer_id", "messages"} <= found
 
@@ -51,7 +51,7 @@ def sessions(source: Path, tally: Tally) -> Iterator[Session]:
                 row = {name: _text(value) for name, value in zip(COLUMNS, values, strict=True)}
                 tally.advance(sum(len(value) for value in row.values() if isinstance(value, str)))
                 yield _Row(row, f"{source}, session {row['id']!r}", tally).session()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeError) as error:
             tally.note("damage", str(source), f"the database cannot be read on: {error}")
 
 
