@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from sessiontree.formats.session import with_origin
 from sessiontree.messages import payload_of as payload_for
@@ -14,6 +14,7 @@ from sessiontree.model import (
     Part,
     Payload,
     ReasoningPart,
+    Role,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -39,12 +40,12 @@ def payload_of_chat(wire: dict[str, Any]) -> Payload:
 
 def _payload(wire: dict[str, Any]) -> Payload:
     role: Any = wire.get("role")
-    if not isinstance(role, str) or role not in _ROLES:
+    if not (isinstance(role, str) and role in _ROLES):
         return Custom(name=FOREIGN, data=wire)
     extra = {name: value for name, value in wire.items() if name not in _KNOWN}
     name = wire.get("name")
     return payload_for(
-        Message(role=role, parts=tuple(_parts(wire)), name=name if isinstance(name, str) else "", extra=extra)
+        Message(role=cast(Role, role), parts=tuple(_parts(wire)), name=name if isinstance(name, str) else "", extra=extra)
     )
 
 

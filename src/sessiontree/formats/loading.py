@@ -111,7 +111,8 @@ class _Stream:
         self._batch_parent: str | None = None
         self._batch_bytes = 0
         self._seen: set[str] = set()
-        self._names: dict[str, str | None] = {}
+        self._names: dict[str, str] = {}
+        self._dropped: dict[str | None, str | None] = {}
         self._waiting: dict[str, list[tuple[Item, str | None]]] = {}
         self._waits: set[str] = set()
 
@@ -157,7 +158,10 @@ class _Stream:
 
     def named(self, entry_id: str) -> str | None:
         """The id under which a record of the source is in the journal."""
-        return self._names.get(entry_id, entry_id)
+        found: str | None = self._names.get(entry_id, entry_id)
+        while found in self._dropped:
+            found = self._dropped[found]
+        return found
 
     def _adopt_oldest(self) -> None:
         missing = self._first_missing()
@@ -217,7 +221,9 @@ class _Stream:
         batch, self._batch, self._batch_bytes = self._batch, [], 0
         if not batch:
             return
-        parent = self.named(self._batch_parent) if self._batch_parent else None
+        parent = self._batch_parent
+        while parent in self._dropped:
+            parent = self._dropped[parent]
         try:
             self._append(batch, parent)
         except (ConflictError, InvalidInputError):
@@ -260,7 +266,7 @@ class _Stream:
         try:
             self._append([new], parent)
         except (InvalidInputError, DuplicateEntryError) as error:
-            self._names[new.id or ""] = parent
+            self._dropped[new.id] = parent
             self._tally.note("damage", self._place, f"record {new.id!r}: {error}", thread_id=self._thread_id)
             return parent
         return new.id
