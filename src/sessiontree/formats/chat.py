@@ -45,7 +45,9 @@ def _payload(wire: dict[str, Any]) -> Payload:
     extra = {name: value for name, value in wire.items() if name not in _KNOWN}
     name = wire.get("name")
     return payload_for(
-        Message(role=cast(Role, role), parts=tuple(_parts(wire)), name=name if isinstance(name, str) else "", extra=extra)
+        Message(
+            role=cast(Role, role), parts=tuple(_parts(wire)), name=name if isinstance(name, str) else "", extra=extra
+        )
     )
 
 

@@ -19,6 +19,7 @@ ZERO = "0001-01-01T00:00:00Z"
 
 _SECOND = 1_000_000_000
 _EPOCH = date(1970, 1, 1)
+_WHOLE = len("0001-01-01T00:00:00")
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
 # Go's time.String(), ISO 8601 and the same without a zone; a zone's name and the monotonic reading are left out.
@@ -29,6 +30,10 @@ _LOOSE = re.compile(
 
 def nanoseconds(written: str) -> int | None:
     """Nanoseconds since 1970 of an RFC 3339 time; ``None`` where it is none or lies outside of 1678 to 2262."""
+    if len(written) > _WHOLE and written[-1] == "Z" and written[_WHOLE] == ".":
+        seconds, fraction = _seconds_of(written[:_WHOLE]), written[_WHOLE + 1 : -1]
+        if seconds is not None and fraction.isdecimal() and fraction.isascii():
+            return seconds + int(fraction[:9].ljust(9, "0"))
     found = _RFC3339.fullmatch(written)
     return _sum(found) if found else None
 
@@ -59,6 +64,13 @@ def _sum(found: re.Match[str]) -> int | None:
     seconds = start + int(hour) * 3600 + int(minute) * 60 + int(second) - _zone_seconds(zone)
     value = seconds * _SECOND + (int(fraction[:9].ljust(9, "0")) if fraction else 0)
     return value if _LEAST <= value <= _MOST else None
+
+
+@lru_cache(maxsize=1024)
+def _seconds_of(written: str) -> int | None:
+    """Nanoseconds of a time in UTC without a fraction; many records lie in the same second."""
+    found = _RFC3339.fullmatch(written + "Z")
+    return _sum(found) if found else None
 
 
 @lru_cache(maxsize=1024)

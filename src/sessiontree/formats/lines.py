@@ -37,9 +37,9 @@ def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterat
             if body in _BLANK:
                 blank += 1
             elif body.endswith(b"\n"):
-                yield Line(body[:-1], start, True)  # noqa: FBT003  one of millions
+                yield Line(body[:-1], start, True)
             elif size < longest:
-                yield Line(body, start, False)  # noqa: FBT003
+                yield Line(body, start, False)
             else:
                 offset += _skip_line(file, longest)
                 size = offset - start

@@ -81,8 +81,9 @@ _NO_MESSAGE = wire.Message()
 def payload_of(entry: wire.Entry) -> Payload:
     """Our payload for an entry; what has no place in it shows when it is written back, and is kept as it was."""
     metadata: dict[str, Any] = entry.metadata
-    if OURS in metadata:
-        return decode_payload(metadata[OURS].encode())
+    ours = _our_own(metadata)
+    if ours is not None:
+        return ours
     kind = _MESSAGES.get(entry.type)
     if kind is not None and entry.message.role in _ROLES:
         return _said(kind, entry, metadata)
@@ -107,6 +108,16 @@ def payload_of(entry: wire.Entry) -> Payload:
             return ThreadInfo(metadata=metadata)
         case _:
             return _custom(entry, metadata)
+
+
+def _our_own(metadata: dict[str, Any]) -> Payload | None:
+    """A payload that we once wrote into floret's files; damaged text in there is nothing but text."""
+    if OURS not in metadata:
+        return None
+    try:
+        return decode_payload(metadata[OURS].encode())
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
 
 
 def _said(kind: Any, entry: wire.Entry, metadata: dict[str, Any]) -> Payload:

@@ -6,7 +6,6 @@ as a reference to the first entry of it, and only what is new (as a rule one sum
 
 from __future__ import annotations
 
-import hashlib
 from collections import deque
 
 import msgspec
@@ -18,17 +17,17 @@ from sessiontree.model import Compaction, Message
 
 __all__ = ["Recent", "head_of"]
 
-_MOST = 4096
+_MOST = 512
 
 
 class Recent:
-    """The latest messages, by id and hash: what a checkpoint can refer to."""
+    """The latest messages: what a checkpoint can refer to."""
 
     def __init__(self) -> None:
-        self._messages: deque[tuple[str, bytes]] = deque(maxlen=_MOST)
+        self._messages: deque[tuple[str, wire.Message]] = deque(maxlen=_MOST)
 
     def add(self, entry_id: str, message: wire.Message) -> None:
-        self._messages.append((entry_id, _digest(message)))
+        self._messages.append((entry_id, message))
 
     def checkpoint(self, entry_id: str, record: wire.Record) -> Compaction:
         """The checkpoint as a compaction: a summary of what is new, and a reference to what was kept."""
@@ -51,8 +50,8 @@ class Recent:
     def _kept(self, messages: list[wire.Message]) -> int:
         """How many messages at the end of a checkpoint are the latest ones."""
         count = 0
-        for message, (_, digest) in zip(reversed(messages), reversed(self._messages), strict=False):
-            if _digest(message) != digest:
+        for message, (_, recent) in zip(reversed(messages), reversed(self._messages), strict=False):
+            if gojson.encode_plain(message) != gojson.encode_plain(recent):
                 break
             count += 1
         return count
@@ -65,10 +64,6 @@ def head_of(compaction: Compaction) -> list[wire.Message]:
     if not compaction.summary:
         return []
     return [wire.Message(role="system", content=[wire.Block(type="text", text=compaction.summary)])]
-
-
-def _digest(message: wire.Message) -> bytes:
-    return hashlib.blake2b(gojson.encode_plain(message), digest_size=16).digest()
 
 
 def is_said_by_user(message: Message | None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,6 +33,7 @@ _STARTS = (
     b'{"type":"checkpoint"',
     b'{"type":"cost"',
 )
+_META = b'{"type":"meta"'
 _decode = msgspec.json.Decoder(wire.Record).decode
 
 
@@ -48,6 +50,19 @@ def sessions(source: Path, tally: Tally) -> Iterator[Session]:
     index = Index(source, tally)
     for path in sorted(source.glob("*.jsonl")):
         yield _Log(path, index, tally).session()
+
+
+def _meta_lines(path: Path) -> Iterator[bytes]:
+    if not path.stat().st_size:
+        return
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
+        start = 0 if body[: len(_META)] == _META else body.find(b"\n" + _META) + 1
+        while start or body[: len(_META)] == _META:
+            end = body.find(b"\n", start)
+            yield body[start : end if end >= 0 else len(body)]
+            start = body.find(b"\n" + _META, start) + 1
+            if not start:
+                return
 
 
 def _is_ours(path: Path) -> bool:
@@ -97,12 +112,11 @@ class _Log:
     def _last_meta(self) -> wire.Record:
         """The last meta record decides; it is looked for first, because a thread is created with its times."""
         found = wire.bare("meta", self._id)
-        for line in lines_of(self._path, Tally()):
-            if b'"meta"' in line.body[:64]:
-                try:
-                    found = gojson.as_type(line.body, wire.Record)
-                except gojson.JsonError:
-                    continue
+        for line in _meta_lines(self._path):
+            try:
+                found = gojson.as_type(line, wire.Record)
+            except gojson.JsonError:
+                continue
         return found
 
     def _times(self) -> dict[str, Any]:

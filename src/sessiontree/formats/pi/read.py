@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.lines import Line, lines_of, size_of
 from sessiontree.formats.pi.entries import payload_of
@@ -146,7 +148,10 @@ class _File:
 
 
 def _object(body: bytes) -> Json:
-    value = gojson.decode(body)
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        value = gojson.decode(body)
     if not isinstance(value, dict):
         raise gojson.JsonError("the line holds no object")
     return value

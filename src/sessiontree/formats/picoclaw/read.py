@@ -104,12 +104,12 @@ class _Log:
 
     def _items(self) -> Iterator[Item]:
         """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
-        ids, number, first_kept = LineIds(), 0, ""
-        for line in lines_of(self._path, self._tally) if self._path.is_file() else ():
+        ids, first_kept = LineIds(), ""
+        lines = lines_of(self._path, self._tally) if self._path.is_file() else ()
+        for number, line in enumerate(lines):
             entry_id = ids.next(line.body)
             if number == max(self._meta.skip, 0):
                 first_kept = entry_id
-            number += 1
             yield Item(self._payload(line), entry_id, self._time_ns)
         if self._meta.skip > 0 or self._meta.summary:
             yield self._cut(ids.last, first_kept)
