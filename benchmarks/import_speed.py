@@ -19,7 +19,29 @@ import sessiontree as st
 from sessiontree.formats import export_sessions, import_sessions
 
 GOAL = 25.0
-WORDS = "the agent reads a file and finds <a bug> in parser & lexer; café, 东京, then it runs every test again".split()
+WORDS = [
+    "the",
+    "agent",
+    "reads",
+    "a",
+    "file",
+    "and",
+    "finds",
+    "<a",
+    "bug>",
+    "in",
+    "parser",
+    "&",
+    "lexer;",
+    "café,",
+    "东京,",
+    "then",
+    "it",
+    "runs",
+    "every",
+    "test",
+    "again",
+]
 
 
 def text(source: random.Random, size: int) -> str:
@@ -41,7 +63,7 @@ def turn(source: random.Random, number: int) -> list[st.Payload]:
 
 def make_set(folder: Path, name: str, megabytes: int) -> Path:
     """A store of another program with about that much in it, written by our own exporter."""
-    source = random.Random(7)  # noqa: S311
+    source = random.Random(7)
     with st.open("memory:") as journal:
         size = 0
         while size < megabytes * 1_000_000 * _share(name):
@@ -70,7 +92,9 @@ def bar(name: str) -> Callable[[int, int], None]:
         if now - last > 0.2 or done == total:
             last = now
             width = 40 * done // max(total, 1)
-            print(f"\r{name:<10} [{'#' * width:<40}] {done / 1e6:6.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr)
+            print(
+                f"\r{name:<10} [{'#' * width:<40}] {done / 1e6:6.1f} of {total / 1e6:.1f} MB", end="", file=sys.stderr
+            )
 
     return show
 

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.formats.golden_sets import Json, expected, sets, shortened, stores
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.context import Projected, build_context, project
@@ -20,7 +21,6 @@ from sessiontree.formats.floret.entries import wire_message, wire_of
 from sessiontree.formats.session import UNREADABLE, Item
 from sessiontree.formats.verbatim import from_kept
 from sessiontree.model import Compaction, Custom, Entry
-from tests.seeds import seed_fixtures  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.formats.golden_sets import Json, expected, sets
 from msgspec.structs import replace
+from tests.formats.golden_sets import Json, expected, sets
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.context import window_of
@@ -21,7 +22,6 @@ from sessiontree.formats.ggcode.messages import wire_message
 from sessiontree.formats.ggcode.records import wire_record
 from sessiontree.formats.verbatim import from_kept
 from sessiontree.model import Event, Thread, ThreadInfo, UsageReport
-from tests.seeds import seed_fixtures  # noqa: F401
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,7 @@ def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, st
     times = {name: last.metadata.get(name, gotime.ZERO) for name in ("created_at", "updated_at")}
     if times["updated_at"] == gotime.ZERO:
         times["updated_at"] = times["created_at"]
-    told = {
-        name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)} for name, text in times.items()
-    }
+    told = {name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)} for name, text in times.items()}
     changed = replace(
         thread,
         title=last.text,

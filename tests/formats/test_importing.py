@@ -167,9 +167,9 @@ def test_a_tree_of_forks_travels_in_our_own_files(tmp_path: Path) -> None:
         journal.fork("root", at=entry.id, new_id="fork")
         journal.append("fork", st.user("only in the fork"))
         journal.append("root", st.user("only in the root"))
-        for format, ending in (("jsonl", "jsonl"), ("json", "json")):
+        for ending in ("jsonl", "json"):
             path = tmp_path / f"tree.{ending}"
-            path.write_text(journal.export("fork", format=format, scope="tree"), encoding="utf-8")
+            path.write_text(journal.export("fork", format=ending, scope="tree"), encoding="utf-8")
             assert detect(path) == "native"
             import_sessions(other, path)
             for thread_id in ("root", "fork"):

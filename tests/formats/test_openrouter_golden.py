@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.formats.golden_sets import Json, expected, sets, stores
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.formats import import_sessions
 from sessiontree.formats.chat import chat_of
-from tests.formats.golden_sets import Json, expected, sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
 
 Golden = list[tuple[Path, Path, st.Journal]]
 

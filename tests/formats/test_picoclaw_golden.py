@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.formats.golden_sets import expected, sets, stores
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.context import window_of
 from sessiontree.formats import import_sessions
 from sessiontree.formats.picoclaw.messages import wire_of
 from sessiontree.model import Compaction, Entry
-from tests.seeds import seed_fixtures  # noqa: F401
 
 
 @pytest.fixture(scope="module")

@@ -7,14 +7,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.formats.golden_sets import sets, stores
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.exports.markdown import history
 from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
 from sessiontree.formats.report import ImportReport
 from sessiontree.model import TextPart
-from tests.formats.golden_sets import sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
 
 EXACT = ("floret", "picoclaw", "ggcode")
 
@@ -32,7 +32,10 @@ def through(journal: st.Journal, source: Path, target: Path) -> tuple[ImportRepo
 @pytest.mark.parametrize("name", EXACT)
 @pytest.mark.parametrize("url", ["memory:", "sqlite"])
 def test_golden_sound_files_come_out_byte_for_byte(
-    name: str, url: str, seed_fixtures: Path, tmp_path: Path  # noqa: F811
+    name: str,
+    url: str,
+    seed_fixtures: Path,
+    tmp_path: Path,  # noqa: F811
 ) -> None:
     compared = 0
     for number, source in enumerate(store for folder in sets(seed_fixtures, name) for store in stores(folder, name)):
@@ -136,7 +139,9 @@ def _words(journal: st.Journal, thread_id: str) -> list[str]:
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("native", "pi")])
 def test_golden_importing_twice_adds_nothing_and_touches_nothing(
-    name: str, seed_fixtures: Path, tmp_path: Path  # noqa: F811
+    name: str,
+    seed_fixtures: Path,
+    tmp_path: Path,  # noqa: F811
 ) -> None:
     for folder in sets(seed_fixtures, name):
         for source in stores(folder, name):

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.formats.golden_sets import Json, expected, sets, stores
+from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
 from sessiontree.context import window_of
@@ -14,8 +16,6 @@ from sessiontree.formats import gotime, import_sessions
 from sessiontree.formats.chat import chat_of
 from sessiontree.formats.zimaos.rows import STATES
 from sessiontree.model import Compaction, SystemMessage
-from tests.formats.golden_sets import Json, expected, sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
 
 Golden = list[tuple[Path, st.Journal]]
 
