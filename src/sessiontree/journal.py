@@ -12,6 +12,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.commands import Deleted
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
+from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
     Entry,
@@ -25,8 +26,9 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, threads, turns, views
+from sessiontree.operations import entries, exports, leaf, threads, turns, views
 from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
@@ -56,10 +58,15 @@ class Journal:
         self.close()
 
     def create_thread(
-        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation; an id that is taken is ThreadExistsError."""
-        return self._run(threads.create_thread(self._sources, id, created_ns, fields))
+        return self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -158,10 +165,13 @@ class Journal:
         *,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+            leaf.move_leaf(
+                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     def rewind(self, thread_id: str, entry_id: str) -> Thread:
@@ -246,6 +256,23 @@ class Journal:
         caller stops.
         """
         return follow(self.store, thread_id, after, timeout)
+
+    def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
+        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        """
+        return self._run(exports.export(thread_id, format, scope))
+
+    def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return self._run(exports.events(thread_id, after, limit))
+
+    def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return self._run(exports.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
     def stats(self) -> StoreStats:
         """How much is in the store."""
