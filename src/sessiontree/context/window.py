@@ -55,6 +55,10 @@ def _first_kept(path: Sequence[Entry], at: int) -> int:
         for index, entry in enumerate(path):
             if entry.id == wanted:
                 return min(index, at)
+    if compaction.tail_after_entry_id:
+        for index, entry in enumerate(path):
+            if entry.id == compaction.tail_after_entry_id:
+                return min(index + 1, at)
     if compaction.kept_user_entry_ids:
         return at
     return _nearest_turn_start(path, at)
