@@ -30,7 +30,7 @@ _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
 )  # fmt: skip
 # What part of the room each heading may take; what one leaves over the next ones get.
 _SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
-_NEWEST_COUNT_MOST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST, _FOCUS})
+_NEWEST_COUNT_MOST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
 
 _DECIDED = re.compile(
     r"\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
@@ -51,6 +51,9 @@ _PATH = re.compile(r"(?<![\w/.-])(?:[~.]{0,2}/)?(?:[\w.@-]+/)+[\w.@-]+\.\w+|(?<!
                    r"jsx|md|toml|yaml|yml|json|sql|sh|c|h|cpp|java|rb|css|html|txt|lock|cfg|ini)\b")  # fmt: skip
 _SENTENCE = re.compile("(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\\n+")
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_FILLERS = frozenset(
+    ["the", "and", "for", "with", "that", "this", "all", "keep", "focus", "mention", "please", "summary", "summarise", "summarize", "about"]
+)
 _LINE_CHARACTERS = 280
 _EXCHANGES = 4
 
@@ -72,41 +75,21 @@ def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
     asked = [_short(text) for role, text in texts if role == "user" and text.strip()]
     sentences = [sentence for role, text in texts if role in {"user", "assistant"} for sentence in _sentences(text)]
     yield _GOALS, asked[:1] + asked[-2:]
-    yield _FOCUS, list(_about(request.instructions, sentences))
+    yield _FOCUS, _about(request.instructions, sentences)
     yield _DECISIONS, [sentence for sentence in sentences if _DECIDED.search(sentence)]
     yield _OPEN, [sentence for sentence in sentences if _UNDONE.search(sentence)]
     yield _FILES, sorted({path for _, text in texts for path in _PATH.findall(text)})
 
 
-def _about(instructions: str, sentences: Sequence[str]) -> Iterator[str]:
-    """Sentences that share a word with what the user wants to be kept."""
-    wanted = {word for word in re.findall(r"\w{3,}", instructions.casefold()) if word not in _FILLERS}
-    if wanted:
-        yield f"(kept for: {_short(instructions)})"
-    for sentence in sentences:
-        if wanted & set(re.findall(r"\w{3,}", sentence.casefold())):
-            yield sentence
+def _about(instructions: str, sentences: Sequence[str]) -> list[str]:
+    """Sentences that share words with what the user wants to be kept, those that share most first."""
+    wanted = _words(instructions) - _FILLERS
+    shared = {sentence: len(wanted & _words(sentence)) for sentence in dict.fromkeys(sentences)}
+    return sorted((sentence for sentence in shared if shared[sentence]), key=lambda sentence: -shared[sentence])
 
 
-_FILLERS = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "with",
-        "that",
-        "this",
-        "all",
-        "keep",
-        "focus",
-        "mention",
-        "please",
-        "summary",
-        "summarise",
-        "summarize",
-        "about",
-    ]
-)
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{3,}|\d+", text.casefold()))
 
 
 def _last_exchanges(messages: Sequence[Message]) -> Iterator[str]:
