@@ -32,7 +32,7 @@ _PROJECT = re.compile(
     re.IGNORECASE,
 )
 _GONE_TOMORROW = re.compile(
-    r"/tmp/|\.tmp/|/mnt/user-data/(?:workspace|uploads|outputs)|\b(?:workspace_root|artifact_root)\b"
+    r"/tmp/|\.tmp/|/mnt/user-data/(?:workspace|uploads|outputs)|\b(?:workspace_root|artifact_root)\b"  # noqa: S108  a pattern, not a file
     r"|\b(?:session|conversation|trace|run) ids?\b|\b(?:temporary|temp) files?\b|\bephemeral uploads?\b"
     r"|\buploaded (?:files?|attachments?)\b|\battachment paths?\b|\bscreenshots? attached\b",
     re.IGNORECASE,

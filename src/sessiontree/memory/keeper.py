@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sessiontree.errors import ThreadExistsError, ThreadNotFoundError
@@ -80,10 +81,8 @@ def _store(thread_id: str, memory: ExtractedMemory) -> Flow[Entry | None]:
     lines = memory_lines(memory.text, known)
     if not lines:
         return None
-    try:
+    with suppress(ThreadExistsError):
         yield lambda journal: journal.create_thread(thread_id, title="Memories", tags=(_TAG,))
-    except ThreadExistsError:
-        pass
     payload = Memory(
         text="\n".join(f"- {line}" for line in lines),
         tags=("session-compaction", f"thread:{memory.thread_id}"),
