@@ -51,14 +51,12 @@ def _first_kept(path: Sequence[Entry], at: int) -> int:
     compaction = path[at].payload
     assert isinstance(compaction, Compaction)
     wanted = compaction.first_kept_entry_id
-    if wanted:
-        for index, entry in enumerate(path):
-            if entry.id == wanted:
-                return min(index, at)
-    if compaction.tail_after_entry_id:
-        for index, entry in enumerate(path):
-            if entry.id == compaction.tail_after_entry_id:
-                return min(index + 1, at)
+    for index, entry in enumerate(path[: at + 1]):
+        if wanted and entry.id == wanted:
+            return index
+    for index, entry in enumerate(path[:at]):
+        if compaction.tail_after_entry_id and entry.id == compaction.tail_after_entry_id:
+            return index + 1
     if compaction.kept_user_entry_ids:
         return at
     return _nearest_turn_start(path, at)
