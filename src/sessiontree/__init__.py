@@ -17,17 +17,31 @@ from sessiontree import _msgspec as _msgspec  # isort: skip  before anything tha
 from msgspec import UNSET
 
 from sessiontree.codec import content_hash
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    ratio_policy,
+)
 from sessiontree.context import Context, Segment, build_context
 from sessiontree.errors import (
     ActiveTurnError,
+    ClaimLostError,
     CommitUnknownError,
+    CompactionClaimedError,
     ConflictError,
+    ContextOverflowError,
     DamagedDataError,
     DuplicateEntryError,
+    EmptySummaryError,
     EntryNotFoundError,
     FencedError,
     ForeignStoreError,
     InvalidInputError,
+    InvalidMoveError,
     InvalidParentError,
     NetworkFileSystemError,
     NewerFormatError,
@@ -35,7 +49,9 @@ from sessiontree.errors import (
     NotFoundError,
     NothingToRedoError,
     NothingToRetryError,
+    NothingToUncompactError,
     NothingToUndoError,
+    SessionNotFoundError,
     SessionTreeError,
     StaleLeafError,
     StaleVersionError,
@@ -46,8 +62,10 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
     StoreUrlError,
+    SummaryError,
     ThreadExistsError,
     ThreadNotFoundError,
+    TruncatedSummaryError,
 )
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
@@ -58,6 +76,7 @@ from sessiontree.model import (
     BranchSummary,
     Checkpoint,
     Compaction,
+    CompactionClaim,
     ContextUsage,
     Custom,
     Entry,
@@ -106,6 +125,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import estimate_message, estimate_text
 
 if TYPE_CHECKING:
@@ -120,16 +140,24 @@ __all__ = [
     "ArtifactRef",
     "AssistantMessage",
     "AsyncJournal",
+    "BranchResult",
     "BranchSummary",
     "Checkpoint",
+    "ClaimLostError",
     "CommitUnknownError",
     "Compaction",
+    "CompactionClaim",
+    "CompactionClaimedError",
+    "CompactionPolicy",
+    "CompactionResult",
     "ConflictError",
     "Context",
+    "ContextOverflowError",
     "ContextUsage",
     "Custom",
     "DamagedDataError",
     "DuplicateEntryError",
+    "EmptySummaryError",
     "Entry",
     "EntryNotFoundError",
     "Event",
@@ -139,6 +167,7 @@ __all__ = [
     "ForeignStoreError",
     "ImagePart",
     "InvalidInputError",
+    "InvalidMoveError",
     "InvalidParentError",
     "Journal",
     "Label",
@@ -156,6 +185,7 @@ __all__ = [
     "NotFoundError",
     "NothingToRedoError",
     "NothingToRetryError",
+    "NothingToUncompactError",
     "NothingToUndoError",
     "OpaquePart",
     "Page",
@@ -169,6 +199,7 @@ __all__ = [
     "RunFailure",
     "Segment",
     "SessionKey",
+    "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
@@ -180,6 +211,10 @@ __all__ = [
     "StoreStats",
     "StoreUnavailableError",
     "StoreUrlError",
+    "Summarizer",
+    "Summary",
+    "SummaryError",
+    "SummaryRequest",
     "SystemMessage",
     "TextPart",
     "Thread",
@@ -194,6 +229,7 @@ __all__ = [
     "ToolCallPart",
     "ToolResultMessage",
     "ToolResultPart",
+    "TruncatedSummaryError",
     "TurnMarker",
     "TurnStatus",
     "UnknownPayload",
@@ -207,8 +243,10 @@ __all__ = [
     "entry_type",
     "estimate_message",
     "estimate_text",
+    "extractive",
     "open",
     "open_async",
+    "ratio_policy",
     "system",
     "tool_result",
     "user",

@@ -132,7 +132,7 @@ class ClearLease(Ask, frozen=True, kw_only=True):
     now_ns: int
 
 
-class ClaimCompaction(Record, frozen=True, kw_only=True):
+class ClaimCompaction(Ask, frozen=True, kw_only=True):
     """Become the one who compacts a thread, or stay it for longer: the same ``claim.id`` renews."""
 
     thread_id: str
@@ -140,12 +140,12 @@ class ClaimCompaction(Record, frozen=True, kw_only=True):
     now_ns: int
 
 
-class ReleaseClaim(Record, frozen=True, kw_only=True):
+class ReleaseClaim(Ask, frozen=True, kw_only=True):
     thread_id: str
     claim_id: str
 
 
-class InstallCompaction(Record, frozen=True, kw_only=True):
+class InstallCompaction(Ask, frozen=True, kw_only=True):
     """Put a compaction under the leaf, if the claim still holds and ``base`` is still on the path to the leaf."""
 
     thread_id: str

@@ -19,15 +19,15 @@ __all__ = ["Titler", "first_user_text", "graphemes", "title_from"]
 Titler = Callable[[str], str | Awaitable[str]]
 """Makes a title out of the user's first words; under an AsyncJournal it may be a coroutine function."""
 
-_COMMAND = re.compile(r"^/\w+(\s|$)")
-_WRAPPED = re.compile(r"^<([\w-]+)(\s[^>]*)?>.*</\1>\s*$", re.DOTALL)
+_COMMAND = r"/\w+(\s|$)"
+_WRAPPED = r"(?s)<([\w-]+)(\s[^>]*)?>.*</\1>\s*$"
 _JOINER = "\u200d"
 
 
 def first_user_text(path: Sequence[Entry]) -> str:
     """The first thing that a person said: no blank, no slash command, no block that a host wrapped in a tag."""
     said = (entry.payload.message.text.strip() for entry in path if isinstance(entry.payload, UserMessage))
-    return next((text for text in said if text and not _COMMAND.match(text) and not _WRAPPED.match(text)), "")
+    return next((text for text in said if text and not re.match(_COMMAND, text) and not re.match(_WRAPPED, text)), "")
 
 
 def title_from(text: str, limit: int = 60) -> str:

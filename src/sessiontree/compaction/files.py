@@ -65,8 +65,8 @@ _PATH_KEYS = (
     "path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "source", "destination",
     "old_path", "new_path",
 )  # fmt: skip
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$", re.MULTILINE)
-_BLOCKS = re.compile(r"\n*<(read|modified)-files>\n.*?\n</\1-files>", re.DOTALL)
+_PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$"
+_BLOCKS = r"(?s)\n*<(read|modified)-files>\n.*?\n</\1-files>"
 
 
 class Files(Record, frozen=True, kw_only=True):
@@ -108,7 +108,7 @@ def without_files(summary: str) -> str:
     >>> without_files(with_files("Done.", Files(read=("a",))))
     'Done.'
     """
-    return _BLOCKS.sub("", summary)
+    return re.sub(_BLOCKS, "", summary)
 
 
 def _touched(call: ToolCallPart) -> Files:
@@ -136,6 +136,6 @@ def _paths(arguments: dict[str, Any]) -> tuple[str, ...]:
     several = arguments.get("paths") or arguments.get("files")
     listed: Sequence[Any] = several if isinstance(several, list) else ()
     patches = [value for key in ("patch", "input", "diff") if isinstance(value := arguments.get(key), str)]
-    patched = [one or other for patch in patches for one, other in _PATCHED.findall(patch)]
+    patched = [one or other for patch in patches for one, other in re.findall(_PATCHED, patch)]
     found = {path.strip() for path in (*named, *listed, *patched) if isinstance(path, str)}
     return tuple(sorted(path for path in found if path and "\n" not in path))

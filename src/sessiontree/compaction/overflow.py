@@ -13,13 +13,12 @@ import re
 __all__ = ["is_context_overflow"]
 
 _CODES = frozenset({"context_length_exceeded", "model_context_window_exceeded", "request_too_large"})
-_WORDS = re.compile(
-    r"context.{0,20}(length|window|size|limit)|prompt (is )?too long|input (is )?too long|too many (input )?tokens"
+_WORDS = (
+    r"(?is)context.{0,20}(length|window|size|limit)|prompt (is )?too long|input (is )?too long|too many (input )?tokens"
     r"|input token count.{0,40}exceed|exceeds? the (maximum|max|available).{0,30}(tokens?|context)"
-    r"|reduce the length of the (messages|prompt)|request_too_large",
-    re.IGNORECASE | re.DOTALL,
+    r"|reduce the length of the (messages|prompt)|request_too_large"
 )
-_LIMITS = re.compile(r"rate.?limit|per (minute|day)|quota|\btpm\b", re.IGNORECASE)
+_LIMITS = r"(?i)rate.?limit|per (minute|day)|quota|\btpm\b"
 
 
 def is_context_overflow(error: BaseException) -> bool:
@@ -27,4 +26,4 @@ def is_context_overflow(error: BaseException) -> bool:
     if getattr(error, "code", None) in _CODES or getattr(error, "status_code", None) == 413:
         return True
     text = str(error)
-    return bool(_WORDS.search(text)) and not _LIMITS.search(text)
+    return bool(re.search(_WORDS, text)) and not re.search(_LIMITS, text)

@@ -32,27 +32,41 @@ _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
 _SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
 _NEWEST_COUNT_MOST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
 
-_DECIDED = re.compile(
-    r"\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
-    r"prefer\w*|switch(?:ed)? to|going with|settled on)\b|决定|必须|使用|决めた|決定",
-    re.IGNORECASE,
+# Patterns are texts: compiling them here would slow down every start of a program.
+_DECIDED = (
+    r"(?i)\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
+    r"prefer\w*|switch(?:ed)? to|going with|settled on)\b|决定|必须|使用|决めた|決定"
 )
-_UNDONE = re.compile(
-    r"\b(todo|fixme|next step|remaining|still (?:need|to|fail|miss)\w*|not yet|pending|blocked|open question|"
-    r"follow.?up|left to do)\b|- \[ \]|待办|还需要",
-    re.IGNORECASE,
+_UNDONE = (
+    r"(?i)\b(todo|fixme|next step|remaining|still (?:need|to|fail|miss)\w*|not yet|pending|blocked|open question|"
+    r"follow.?up|left to do)\b|- \[ \]|待办|还需要"
 )
-_LASTING = re.compile(
-    r"\b(i (?:always|never|prefer|like|want|use|work|live)|my (?:name|team|project|company|editor|machine)|remember|"
-    r"prefers?|we (?:use|always|never)|by default|from now on)\b",
-    re.IGNORECASE,
+_LASTING = (
+    r"(?i)\b(i (?:always|never|prefer|like|want|use|work|live)|my (?:name|team|project|company|editor|machine)|remember|"
+    r"prefers?|we (?:use|always|never)|by default|from now on)\b"
 )
-_PATH = re.compile(r"(?<![\w/.-])(?:[~.]{0,2}/)?(?:[\w.@-]+/)+[\w.@-]+\.\w+|(?<![\w/.-])[\w-]+\.(?:py|rs|go|ts|tsx|js|"
+_PATH = (r"(?<![\w/.-])(?:[~.]{0,2}/)?(?:[\w.@-]+/)+[\w.@-]+\.\w+|(?<![\w/.-])[\w-]+\.(?:py|rs|go|ts|tsx|js|"
                    r"jsx|md|toml|yaml|yml|json|sql|sh|c|h|cpp|java|rb|css|html|txt|lock|cfg|ini)\b")  # fmt: skip
-_SENTENCE = re.compile("(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\\n+")
-_HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
+_SENTENCE = "(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\\n+"
+_HEADING = r"(?m)^## (.+)$"
 _FILLERS = frozenset(
-    ["the", "and", "for", "with", "that", "this", "all", "keep", "focus", "mention", "please", "summary", "summarise", "summarize", "about"]
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "that",
+        "this",
+        "all",
+        "keep",
+        "focus",
+        "mention",
+        "please",
+        "summary",
+        "summarise",
+        "summarize",
+        "about",
+    ]
 )
 _LINE_CHARACTERS = 280
 _EXCHANGES = 4
@@ -76,9 +90,9 @@ def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
     sentences = [sentence for role, text in texts if role in {"user", "assistant"} for sentence in _sentences(text)]
     yield _GOALS, asked[:1] + asked[-2:]
     yield _FOCUS, _about(request.instructions, sentences)
-    yield _DECISIONS, [sentence for sentence in sentences if _DECIDED.search(sentence)]
-    yield _OPEN, [sentence for sentence in sentences if _UNDONE.search(sentence)]
-    yield _FILES, sorted({path for _, text in texts for path in _PATH.findall(text)})
+    yield _DECISIONS, [sentence for sentence in sentences if re.search(_DECIDED, sentence)]
+    yield _OPEN, [sentence for sentence in sentences if re.search(_UNDONE, sentence)]
+    yield _FILES, sorted({path for _, text in texts for path in re.findall(_PATH, text)})
 
 
 def _about(instructions: str, sentences: Sequence[str]) -> list[str]:
@@ -100,7 +114,7 @@ def _last_exchanges(messages: Sequence[Message]) -> Iterator[str]:
 
 def _memories(messages: Iterable[Message]) -> str:
     sentences = [sentence for message in messages if message.role == "user" for sentence in _sentences(message.text)]
-    lasting = dict.fromkeys(sentence for sentence in sentences if _LASTING.search(sentence))
+    lasting = dict.fromkeys(sentence for sentence in sentences if re.search(_LASTING, sentence))
     return "\n".join(f"- {sentence}" for sentence in lasting) or NO_MEMORY
 
 
@@ -110,7 +124,7 @@ def _earlier_notes(previous: str) -> dict[str, list[str]]:
         return {}
     if not previous.startswith(NOTICE):
         return {_EARLIER: previous.strip().splitlines()}
-    marks = [(found.group(1), found.start(), found.end()) for found in _HEADING.finditer(previous)]
+    marks = [(found.group(1), found.start(), found.end()) for found in re.finditer(_HEADING, previous)]
     bounds = [*marks, ("", len(previous), len(previous))]
     return {
         heading: [line.removeprefix("- ") for line in previous[end:start].strip().splitlines()]
@@ -161,7 +175,7 @@ def _text(message: Message) -> str:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    for sentence in _SENTENCE.split(text):
+    for sentence in re.split(_SENTENCE, text):
         if sentence.strip():
             yield _short(sentence)
 
