@@ -109,7 +109,7 @@ def _extracted(messages: list[Message], extract: Summarizer, policy: CompactionP
     for portion in chunks(messages, policy.chunk_tokens, estimate_text):
         request = SummaryRequest(kind="memory", messages=portion, max_tokens=policy.summary_share)
         try:
-            answer = yield lambda _, request=request: extract(request)  # type: ignore[misc]
+            answer = yield lambda _: extract(request)
             found.append(summary_of(answer).text)
         except EmptySummaryError:
             continue
@@ -127,9 +127,7 @@ def _mark_done(thread_id: str, window_id: str) -> Flow[None]:
         custom = {**thread.custom, REFRESHED_WINDOW: window_id}
         version = thread.version
         try:
-            yield lambda journal, version=version, custom=custom: journal.update_thread(  # type: ignore[misc]
-                thread_id, expect_version=version, custom=custom
-            )
+            yield lambda journal: journal.update_thread(thread_id, expect_version=version, custom=custom)
         except StaleVersionError:
             continue
         return
