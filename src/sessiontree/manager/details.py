@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.flows import Flow
 from sessiontree.manager.desk import existing, update
 from sessiontree.messages import system
@@ -34,6 +35,8 @@ def change_tags(key: SessionKey, *, added: str = "", removed: str = "") -> Flow[
 
 
 def set_custom(key: SessionKey, name: str, value: Any) -> Flow[Thread]:
+    if name.startswith("_"):
+        raise InvalidInputError(f"names with a leading underscore are kept for the manager itself; rename {name!r}")
     return (yield from _changed(key, lambda thread: {"custom": {**thread.custom, name: value}}))
 
 

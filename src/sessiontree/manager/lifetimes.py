@@ -66,8 +66,8 @@ def with_note(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def without_note(custom: dict[str, Any]) -> dict[str, Any]:
-    """The custom data that belongs to the caller."""
-    return {name: value for name, value in custom.items() if name != _NOTE}
+    """The custom data that belongs to the caller; names that begin with an underscore are ours."""
+    return {name: value for name, value in custom.items() if not name.startswith("_")}
 
 
 def _a_day_before(reset: datetime) -> datetime:

@@ -29,7 +29,7 @@ __all__ = [
     "refresh_memory_async",
 ]
 
-REFRESHED_WINDOW = "memory_window"
+REFRESHED_WINDOW = "_memory_window"
 """The key in a thread's custom data that says for which window memories were drawn out last."""
 
 _FEWEST_MESSAGES = 3
