@@ -19,13 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from sessiontree.compaction.cut import cut_points
-from sessiontree.compaction.plan import items_of
+from sessiontree.compaction.cut import Item, cut_points
 from sessiontree.context import window_of
 from sessiontree.errors import InvalidInputError, NothingToUndoError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.messages import payload_of
-from sessiontree.model import Compaction, Entry, Message, Role, TextPart
+from sessiontree.model import Compaction, Entry, Message, Move, Role, TextPart
 from sessiontree.operations.entries import NewEntry
 
 __all__ = ["SimpleStore"]
@@ -58,7 +57,7 @@ class SimpleStore:
 
     def get_history(self, key: str) -> list[Message]:
         """The messages in force, oldest first; an unknown key has none."""
-        return [item.said for item in items_of(self._path(key))]
+        return [item.said for item in _in_force(self._path(key))]
 
     def get_full_history(self, key: str) -> list[Message]:
         """The messages that truncations left out too."""
@@ -73,7 +72,7 @@ class SimpleStore:
         """Replace the summary; the history stays."""
         self._create(key)
         path = self._path(key)
-        items = items_of(path)
+        items = _in_force(path)
         first = items[0].entry_id if items else ""
         self._write(key, path, summary, first)
 
@@ -91,7 +90,7 @@ class SimpleStore:
     def truncate_history(self, key: str, keep_last: int) -> None:
         """Keep the last messages; a few more where the cut would part a tool call from its result."""
         path = self._path(key)
-        items = items_of(path)
+        items = _in_force(path)
         if keep_last >= len(items):
             return
         wanted = len(items) - max(0, keep_last)
@@ -104,8 +103,7 @@ class SimpleStore:
         thread_id = self.thread_id(key)
         boundary = window_of(self._path(key)).boundary
         moves = self.journal.reflog(thread_id)
-        is_newer = boundary is not None and (not moves or boundary.created_ns > moves[-1].at_ns)
-        if is_newer:
+        if boundary is not None and _is_newer(boundary, moves):
             self.journal.uncompact(thread_id)
         elif moves:
             self.journal.undo(thread_id)
@@ -147,6 +145,18 @@ class SimpleStore:
             strategy="truncate",
         )
         self.journal.append_many(self.thread_id(key), [NewEntry(content=compaction)])
+
+
+def _in_force(path: Sequence[Entry]) -> list[Item]:
+    """Every message since the last truncation, whatever its role."""
+    window = window_of(path)
+    said = ((entry.id, entry.message) for entry in (*window.tail, *window.after))
+    return [Item(entry_id=entry_id, message=message, said=message, tokens=0) for entry_id, message in said if message]
+
+
+def _is_newer(boundary: Entry, moves: Sequence[Move]) -> bool:
+    """Whether a truncation came after the last move; the summary that a new history starts with came with it."""
+    return not moves or (boundary.parent is not None and boundary.created_ns >= moves[-1].at_ns)
 
 
 def _summary(path: Sequence[Entry]) -> str:
