@@ -43,6 +43,7 @@ from sessiontree.errors import (
     InvalidInputError,
     InvalidMoveError,
     InvalidParentError,
+    MissingExtraError,
     NetworkFileSystemError,
     NewerFormatError,
     NoCheckpointError,
@@ -126,7 +127,7 @@ from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.summarizers.extractive import extractive
-from sessiontree.tokens import estimate_message, estimate_text
+from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
@@ -175,6 +176,7 @@ __all__ = [
     "Memory",
     "Message",
     "MessagePayload",
+    "MissingExtraError",
     "ModelChange",
     "Move",
     "MoveReason",
@@ -243,6 +245,7 @@ __all__ = [
     "entry_type",
     "estimate_message",
     "estimate_text",
+    "exact_counter",
     "extractive",
     "open",
     "open_async",

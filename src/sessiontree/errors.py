@@ -27,6 +27,7 @@
     │   ├── EmptySummaryError
     │   └── TruncatedSummaryError
     ├── ContextOverflowError             too long for the model, also after one compaction
+    ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
     └── StoreError
@@ -64,6 +65,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidMoveError",
     "InvalidParentError",
+    "MissingExtraError",
     "NetworkFileSystemError",
     "NewerFormatError",
     "NoCheckpointError",
@@ -384,3 +386,12 @@ class CommitUnknownError(StoreError):
             f"the outcome of the commit is not known ({problem}); repeat the call with the same ids "
             f"{list(self.entry_ids)}: it is a no-op if the first one went through",
         )
+
+
+class MissingExtraError(SessionTreeError, ImportError):
+    """A feature needs a package that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")

@@ -8,10 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sessiontree.compaction.request import Summary, SummaryRequest
-from sessiontree.errors import SummaryError
+from sessiontree.errors import MissingExtraError, SummaryError
 from sessiontree.model import Usage
 from sessiontree.summarizers.answers import checked_text, failure
-from sessiontree.tokens import MissingExtraError
 
 if TYPE_CHECKING:
     import anthropic
