@@ -39,12 +39,20 @@ def notice(plan: Plan) -> str:
 
 
 def compaction_of(
-    plan: Plan, summary: str, *, id: str, strategy: str, trigger: Trigger, reason: Reason, instructions: str
+    plan: Plan,
+    summary: str,
+    *,
+    id: str,
+    strategy: str,
+    trigger: Trigger,
+    reason: Reason,
+    instructions: str,
+    file_room: int,
 ) -> Compaction:
     return Compaction(
         id=id,
         window_id=id,
-        summary=with_files(summary, plan.files),
+        summary=with_files(summary, plan.files, file_room),
         previous_id=plan.previous.id if plan.previous else "",
         through_entry_id=plan.through_entry_id,
         first_kept_entry_id=plan.first_kept_entry_id,

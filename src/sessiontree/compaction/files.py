@@ -16,6 +16,7 @@ import msgspec
 
 from sessiontree.model import Message, ToolCallPart
 from sessiontree.model.record import Record
+from sessiontree.tokens import estimate_text
 
 __all__ = ["Files", "files_in", "with_files", "without_files"]
 
@@ -93,19 +94,31 @@ def files_in(messages: Iterable[Message]) -> Files:
     return found
 
 
-def with_files(summary: str, files: Files) -> str:
-    """The summary with the files named at its end, for the model to see."""
+def with_files(summary: str, files: Files, room: int) -> str:
+    """The summary with the files named at its end, for the model to see; those that were changed go first."""
     blocks = [summary.rstrip()]
-    for name, paths in (("read", files.read), ("modified", files.modified)):
-        if paths:
-            blocks.append(f"<{name}-files>\n" + "\n".join(paths) + f"\n</{name}-files>")
+    for name, paths in (("modified", files.modified), ("read", files.read)):
+        shown, room = _shown(paths, room)
+        if shown:
+            blocks.append(f"<{name}-files>\n" + "\n".join(shown) + f"\n</{name}-files>")
     return "\n\n".join(blocks)
+
+
+def _shown(paths: Sequence[str], room: int) -> tuple[list[str], int]:
+    """As many paths as fit, the number of the others, and the room that is left."""
+    shown: list[str] = []
+    for path in paths:
+        room -= estimate_text(path) + 1
+        if room < 0:
+            return [*shown, f"({len(paths) - len(shown)} more)"], 0
+        shown.append(path)
+    return shown, room
 
 
 def without_files(summary: str) -> str:
     """The opposite of ``with_files``: what the next summary builds on.
 
-    >>> without_files(with_files("Done.", Files(read=("a",))))
+    >>> without_files(with_files("Done.", Files(read=("a",)), room=100))
     'Done.'
     """
     return re.sub(_BLOCKS, "", summary)

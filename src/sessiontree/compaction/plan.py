@@ -158,7 +158,7 @@ def _turn_start(items: Sequence[Item], at: int) -> int:
 def _expected(items: Sequence[Item], at: int, users: dict[str, str], sizes: Sizes) -> int:
     frame = checkpoint_text("", list(users.items()), has_tail=at < len(items))
     kept = sum(item.tokens for item in items[at:])
-    return MESSAGE_OVERHEAD + sizes.count(frame) + sizes.policy.summary_share + kept
+    return MESSAGE_OVERHEAD + sizes.count(frame) + sizes.policy.summary_room + kept
 
 
 def _earlier_files(previous: Compaction | None) -> Files:
@@ -172,7 +172,7 @@ def _usage(tokens: int, estimate: int, policy: CompactionPolicy) -> ContextUsage
         context_window=policy.window_tokens,
         threshold_tokens=policy.threshold,
         reserved_output=policy.reserve_tokens,
-        reserved_summary=policy.summary_share,
+        reserved_summary=policy.summary_room,
         recent_tail_tokens=policy.recent_share,
         recent_user_tokens=policy.user_share,
         source="estimate" if tokens == estimate else "provider",

@@ -25,7 +25,7 @@ was left out. ``hybrid``: a summary, or the notice if the model fails.
 
 
 class CompactionPolicy(Record, frozen=True, kw_only=True):
-    """Each share is capped to a quarter of the window, so that a small window gets a sensible policy too.
+    """Each share is capped to a part of the window, so that a small window gets a sensible policy too.
 
     ``keep_recent_messages`` above zero counts messages where ``keep_recent_tokens`` counts tokens.
     """
@@ -78,11 +78,20 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
 
     @property
     def user_share(self) -> int:
-        return self._share(self.keep_user_tokens)
+        return min(self.keep_user_tokens, self.window_tokens // 8)
+
+    @property
+    def summary_room(self) -> int:
+        """What a summary may grow to with the notes on a turn that is cut in two and the files at its end."""
+        return self.summary_share * 2
+
+    @property
+    def file_share(self) -> int:
+        return self.summary_share // 3
 
     @property
     def summary_share(self) -> int:
-        return max(1, self._share(self.summary_tokens))
+        return max(1, min(self.summary_tokens, self.window_tokens // 8))
 
     def _share(self, tokens: int) -> int:
         return min(tokens, self.window_tokens // 4)

@@ -113,7 +113,7 @@ def leave_branch(sources: Sources, thread_id: str, to_entry: str | None, how: Co
         return BranchResult(thread_id=thread_id, leaf=moved.leaf)
     answer = yield from _ask("branch", planned.messages, planned.earlier, how)
     payload = BranchSummary(
-        summary=with_files(answer.text, planned.files),
+        summary=with_files(answer.text, planned.files, how.policy.file_share),
         from_entry_id=leaf or "",
         files_read=planned.files.read,
         files_modified=planned.files.modified,
@@ -221,6 +221,7 @@ def _install(sources: Sources, thread_id: str, work: _Work, how: Compacting) -> 
         trigger=how.trigger,
         reason=how.reason,
         instructions=how.instructions,
+        file_room=how.policy.file_share,
     )
     finished = sources.clock()
     written = replace(
