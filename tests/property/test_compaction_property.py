@@ -15,7 +15,7 @@ from property.test_context_property import check_pairs
 from property.validators import check
 from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
 from sessiontree.compaction import items_of
-from sessiontree.compaction.cut import cut_points, unanswered_from
+from sessiontree.compaction.cut import cut_points, last_cut
 from sessiontree.context import MISSING_RESULT_KIND
 from sessiontree.dialects import DIALECTS
 from sessiontree.messages import assistant, call, system, tool_result, user
@@ -150,7 +150,7 @@ def check_budget(journal: Journal, thread_id: str, result: CompactionResult, pol
         assert not result.is_over_budget
         return
     kept = items_of(journal.path(thread_id))
-    movable = [point for point in cut_points(kept) if 0 < point <= unanswered_from(kept)]
+    movable = [point for point in cut_points(kept) if 0 < point <= last_cut(kept)]
     assert movable == []
     assert result.is_over_budget
 

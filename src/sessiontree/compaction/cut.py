@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from sessiontree.model import Message
 from sessiontree.model.record import Record
 
-__all__ = ["Item", "Span", "cut_points", "is_turn_start", "open_spans", "unanswered_from"]
+__all__ = ["Item", "Span", "cut_points", "is_turn_start", "last_cut", "open_spans"]
 
 Key = tuple[str, str]
 
@@ -71,12 +71,10 @@ def is_turn_start(item: Item) -> bool:
     return item.message.role == "user"
 
 
-def unanswered_from(items: Sequence[Item]) -> int:
-    """Where the user's last words start that no assistant has answered yet: they stay as they are."""
-    index = len(items)
-    while index and is_turn_start(items[index - 1]):
-        index -= 1
-    return index
+def last_cut(items: Sequence[Item]) -> int:
+    """How far a cut may go: what the user said last, and nobody has answered yet, stays as it is."""
+    is_unanswered = bool(items) and is_turn_start(items[-1])
+    return len(items) - 1 if is_unanswered else len(items)
 
 
 def _key(call_id: str, name: str) -> Key:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sessiontree.compaction.cut import Item, cut_points, is_turn_start, unanswered_from
+from sessiontree.compaction.cut import Item, cut_points, is_turn_start, last_cut
 from sessiontree.compaction.files import Files, files_in
 from sessiontree.compaction.keeping import Sizes, kept_users, previously_kept
 from sessiontree.compaction.policy import CompactionPolicy
@@ -122,8 +122,7 @@ def occupied_tokens(path: Sequence[Entry], count: TokenCounter = estimate_text) 
 
 def _choose_cut(items: Sequence[Item], earlier: dict[str, str], before: int, sizes: Sizes) -> int:
     """The first allowed cut that leaves no more than the target, looking from where the recent part begins."""
-    last = unanswered_from(items)
-    allowed = [index for index in cut_points(items) if index <= last]
+    allowed = [index for index in cut_points(items) if index <= last_cut(items)]
     recent = _recent_from(items, sizes.policy)
     start = max((index for index in allowed if index <= recent), default=0)
     if start == 0 and before <= sizes.target:
