@@ -133,11 +133,12 @@ class ClearLease(Ask, frozen=True, kw_only=True):
 
 
 class ClaimCompaction(Ask, frozen=True, kw_only=True):
-    """Become the one who compacts a thread, or stay it for longer: the same ``claim.id`` renews."""
+    """Become the one who compacts a thread; a renewal only gives more time to who still is."""
 
     thread_id: str
     claim: CompactionClaim
     now_ns: int
+    is_renewal: bool = False
 
 
 class ReleaseClaim(Ask, frozen=True, kw_only=True):

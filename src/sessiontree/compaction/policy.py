@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model.record import Record
@@ -52,9 +52,12 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
             self.chunk_tokens > 0,
             0 < self.threshold_ratio <= 1,
             0 < self.soft_ratio <= 1,
+            self.strategy in get_args(Strategy),
         )
         if not all(shares):
-            raise InvalidInputError(f"no policy: sizes must not be negative and ratios lie in (0, 1], got {self}")
+            raise InvalidInputError(
+                f"no policy: sizes must not be negative, ratios lie in (0, 1], strategies are {get_args(Strategy)}; got {self}"
+            )
 
     @property
     def threshold(self) -> int:

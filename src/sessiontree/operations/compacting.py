@@ -156,12 +156,14 @@ class _Work(Record, frozen=True):
     told: _Told
 
 
-def _claim(sources: Sources, thread_id: str, claim_id: str, how: Compacting) -> Operation[None]:
-    """Become the only one who compacts the thread; again with the same id, it gets more time."""
+def _claim(
+    sources: Sources, thread_id: str, claim_id: str, how: Compacting, *, is_renewal: bool = False
+) -> Operation[None]:
+    """Become the only one who compacts the thread, or get more time for it."""
     now = sources.clock()
     expires = now + int(how.claim_seconds * _NANOSECONDS)
     claim = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
-    yield ClaimCompaction(thread_id=thread_id, claim=claim, now_ns=now)
+    yield ClaimCompaction(thread_id=thread_id, claim=claim, now_ns=now, is_renewal=is_renewal)
 
 
 def _tell(sources: Sources, thread_id: str, claim_id: str, planned: Plan, how: Compacting) -> Operation[_Told]:
@@ -185,7 +187,7 @@ def _summarise(sources: Sources, thread_id: str, claim_id: str, planned: Plan, h
         *(("turn_prefix", portion) for portion in chunks(planned.turn_prefix, how.policy.chunk_tokens, how.count)),
     ]
     for kind, portion in portions:
-        yield from _claim(sources, thread_id, claim_id, how)
+        yield from _claim(sources, thread_id, claim_id, how, is_renewal=True)
         answer = yield from _ask(kind, portion, history if kind == "history" else prefix, how)
         answers.append(answer)
         if kind == "history":

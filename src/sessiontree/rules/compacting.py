@@ -16,7 +16,9 @@ __all__ = ["claim_compaction", "install_compaction", "release_claim"]
 def claim_compaction(command: ClaimCompaction, view: View) -> Decision:
     state = existing(view, command.thread_id)
     held = state.meta.compaction_claim
-    if held is not None and held.id != command.claim.id and not held.is_expired(command.now_ns):
+    if command.is_renewal:
+        _check_claim(state, command.claim.id)
+    elif held is not None and held.id != command.claim.id and not held.is_expired(command.now_ns):
         raise CompactionClaimedError(command.thread_id, held.owner, held.expires_ns)
     return _with_claim(state, command.claim)
 
