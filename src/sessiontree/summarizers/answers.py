@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 from sessiontree.errors import EmptySummaryError, SummaryError, TruncatedSummaryError
 
-__all__ = ["checked_text", "failure"]
+T = TypeVar("T")
+
+__all__ = ["checked_text", "decoded", "failure"]
+
+
+def decoded(answer: T | str) -> T:
+    """The answer as the SDK's record: what is no JSON, a gateway's page for instance, it passes on as a text."""
+    if isinstance(answer, str):
+        raise SummaryError(f"the server did not speak the protocol: {answer[:200]!r}")
+    return answer
 
 
 def checked_text(text: str | None, *, is_cut_off: bool, max_tokens: int) -> str:

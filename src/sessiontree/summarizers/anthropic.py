@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sessiontree.compaction.request import Summary, SummaryRequest
 from sessiontree.errors import MissingExtraError, SummaryError
 from sessiontree.model import Usage
-from sessiontree.summarizers.answers import checked_text, failure
+from sessiontree.summarizers.answers import checked_text, decoded, failure
 
 if TYPE_CHECKING:
     import anthropic
@@ -47,7 +47,7 @@ class AnthropicSummarizer:
             answer = self._client.messages.create(**_body(self.model, request, self._options))
         except _sdk().AnthropicError as error:
             raise failure(error) from error
-        return _summary(answer, request)
+        return _summary(decoded(answer), request)
 
     def close(self) -> None:
         self._client.close()
@@ -78,7 +78,7 @@ class AsyncAnthropicSummarizer:
             answer = await self._client.messages.create(**_body(self.model, request, self._options))
         except _sdk().AnthropicError as error:
             raise failure(error) from error
-        return _summary(answer, request)
+        return _summary(decoded(answer), request)
 
     async def close(self) -> None:
         await self._client.close()
@@ -100,7 +100,7 @@ def _body(model: str, request: SummaryRequest, options: dict[str, Any]) -> dict[
         "messages": messages,
         "max_tokens": request.max_tokens,
         "stream": False,
-        **options,
+        "extra_body": options,
     }
 
 

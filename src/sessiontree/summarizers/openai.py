@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sessiontree.compaction.request import Summary, SummaryRequest
 from sessiontree.errors import MissingExtraError, SummaryError
 from sessiontree.model import Usage
-from sessiontree.summarizers.answers import checked_text, failure
+from sessiontree.summarizers.answers import checked_text, decoded, failure
 
 if TYPE_CHECKING:
     import openai
@@ -47,7 +47,7 @@ class OpenAISummarizer:
             completion = self._client.chat.completions.create(**_body(self.model, request, self._options))
         except _sdk().OpenAIError as error:
             raise failure(error) from error
-        return _summary(completion, request)
+        return _summary(decoded(completion), request)
 
     def close(self) -> None:
         self._client.close()
@@ -78,7 +78,7 @@ class AsyncOpenAISummarizer:
             completion = await self._client.chat.completions.create(**_body(self.model, request, self._options))
         except _sdk().OpenAIError as error:
             raise failure(error) from error
-        return _summary(completion, request)
+        return _summary(decoded(completion), request)
 
     async def close(self) -> None:
         await self._client.close()
@@ -94,7 +94,13 @@ def _sdk() -> Any:
 
 def _body(model: str, request: SummaryRequest, options: dict[str, Any]) -> dict[str, Any]:
     messages = [{"role": "system", "content": request.system}, {"role": "user", "content": request.prompt}]
-    return {"model": model, "messages": messages, "max_tokens": request.max_tokens, "stream": False, **options}
+    return {
+        "model": model,
+        "messages": messages,
+        "max_tokens": request.max_tokens,
+        "stream": False,
+        "extra_body": options,
+    }
 
 
 def _summary(completion: ChatCompletion, request: SummaryRequest) -> Summary:
