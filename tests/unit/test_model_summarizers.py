@@ -11,6 +11,8 @@ from model_server import Reply, chat_answer, messages_answer, model_server
 from sessiontree.summarizers.anthropic import AnthropicSummarizer, AsyncAnthropicSummarizer
 from sessiontree.summarizers.openai import AsyncOpenAISummarizer, OpenAISummarizer
 
+pytestmark = pytest.mark.xdist_group("model sdk")
+
 REQUEST = st.SummaryRequest(
     kind="history", messages=(st.user("hello").message,), instructions="mind the cost", max_tokens=300
 )

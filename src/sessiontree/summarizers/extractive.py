@@ -81,7 +81,10 @@ def extractive(request: SummaryRequest) -> Summary:
         notes[heading] = _merged(notes.get(heading, []), lines)
     if request.messages:
         notes[_LAST] = list(_last_exchanges(request.messages))
-    return Summary(text=_fitted(notes, request.max_tokens), model="extractive")
+    text = _fitted(notes, request.max_tokens)
+    return Summary(
+        text=text if request.kind != "turn_prefix" else text.removeprefix(NOTICE).lstrip() or NOTICE, model="extractive"
+    )
 
 
 def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
@@ -122,15 +125,18 @@ def _earlier_notes(previous: str) -> dict[str, list[str]]:
     """The headings of an earlier extractive summary; any other summary stays whole under one heading."""
     if not previous.strip():
         return {}
-    if not previous.startswith(NOTICE):
+    if NOTICE not in previous:
         return {_EARLIER: previous.strip().splitlines()}
     marks = [(found.group(1), found.start(), found.end()) for found in re.finditer(_HEADING, previous)]
-    bounds = [*marks, ("", len(previous), len(previous))]
-    return {
-        heading: [line.removeprefix("- ") for line in previous[end:start].strip().splitlines()]
-        for (heading, _, end), (_, start, _) in pairwise(bounds)
-        if heading != _LAST
-    }
+    notes: dict[str, list[str]] = {}
+    for (heading, _, end), (_, start, _) in pairwise([*marks, ("", len(previous), len(previous))]):
+        lines = previous[end:start].splitlines()
+        if heading == _EARLIER:
+            notes.setdefault(heading, []).extend(line for line in lines if line.strip())
+        elif heading != _LAST:
+            # A turn that was cut in two has notes of its own behind the others, under the same headings.
+            notes.setdefault(heading, []).extend(line[2:] for line in lines if line.startswith("- "))
+    return notes
 
 
 def _merged(earlier: Sequence[str], lines: Iterable[str]) -> list[str]:
