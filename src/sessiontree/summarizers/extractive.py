@@ -82,9 +82,10 @@ def extractive(request: SummaryRequest) -> Summary:
     if request.messages:
         notes[_LAST] = list(_last_exchanges(request.messages))
     text = _fitted(notes, request.max_tokens)
-    return Summary(
-        text=text if request.kind != "turn_prefix" else text.removeprefix(NOTICE).lstrip() or NOTICE, model="extractive"
-    )
+    if request.kind == "turn_prefix":
+        # It stands behind the notes on the history, which say already what kind of notes they are.
+        text = text.removeprefix(NOTICE).lstrip() or "(the turn goes on below)"
+    return Summary(text=text, model="extractive")
 
 
 def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
@@ -159,13 +160,23 @@ def _fitted(notes: dict[str, list[str]], max_tokens: int) -> str:
 
 
 def _within(lines: Sequence[str], budget: int, *, from_end: bool) -> list[str]:
+    """As many lines as fit, at least a piece of the first one."""
     chosen: list[str] = []
     for line in reversed(lines) if from_end else lines:
-        budget -= estimate_text(line) + 2
-        if budget < 0:
+        cost = estimate_text(line) + 2
+        if cost > budget:
+            chosen += [] if chosen else _piece(line, budget)
             break
         chosen.append(line)
+        budget -= cost
     return chosen[::-1] if from_end else chosen
+
+
+def _piece(line: str, budget: int) -> list[str]:
+    keep = len(line)
+    while keep and estimate_text(line[:keep]) + 4 > budget:
+        keep //= 2
+    return [f"{line[:keep]}…"] if keep > 1 else []
 
 
 def _block(heading: str, lines: Sequence[str]) -> str:
