@@ -128,11 +128,13 @@ def _begin(desk: Desk, key: SessionKey, before: Thread | None, prompt: str = "")
     # Later than the one before it whatever the clocks say: the newest one is the current one.
     created = max(desk.clock(), before.created_ns + 1 if before else 0)
     text = prompt or desk.system_prompt
+    thread: Thread
     with suppress(ThreadExistsError):
-        yield lambda journal: journal.create_thread(thread_id, created_ns=created, key=key, state="active")
-        if text:
-            yield lambda journal: journal.append(thread_id, system(text))
-    thread: Thread = yield lambda journal: journal.thread(thread_id)
+        thread = yield lambda journal: journal.create_thread(thread_id, created_ns=created, key=key, state="active")
+        if not text:
+            return thread
+        yield lambda journal: journal.append(thread_id, system(text))
+    thread = yield lambda journal: journal.thread(thread_id)
     return thread
 
 

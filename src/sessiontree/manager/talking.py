@@ -64,6 +64,8 @@ def get_messages(key: SessionKey) -> Flow[tuple[str, tuple[Message, ...]]]:
 
 def fullness(desk: Desk, thread: Thread) -> Flow[int]:
     """How many tokens the window holds: remembered, or counted anew if the conversation went on elsewhere."""
+    if thread.leaf is None:
+        return 0
     known = desk.gauge.tokens(thread.id, thread.leaf)
     if known is not None:
         return known

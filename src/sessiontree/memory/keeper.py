@@ -22,6 +22,31 @@ if TYPE_CHECKING:
 __all__ = ["AsyncJournalMemory", "JournalMemory", "Recollection"]
 
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+")
+_COMMON = frozenset(
+    [
+        "the",
+        "and",
+        "of",
+        "in",
+        "is",
+        "are",
+        "was",
+        "to",
+        "for",
+        "with",
+        "on",
+        "at",
+        "an",
+        "or",
+        "it",
+        "that",
+        "this",
+        "what",
+        "which",
+        "do",
+        "does",
+    ]
+)
 _TAG = "memory"
 
 
@@ -121,6 +146,6 @@ def _payload(entry: Entry) -> Memory:
 def _terms(text: str) -> set[str]:
     """Words without case, and pairs of characters where a script has no blanks between words."""
     folded = unicodedata.normalize("NFKC", text).casefold()
-    words = {word for word in re.findall(r"\w+", folded) if len(word) > 1}
+    words = {word for word in re.findall(r"\w+", folded) if len(word) > 1 or word.isdigit()} - _COMMON
     pairs = {run[index : index + 2] for run in _WIDE.findall(folded) for index in range(max(1, len(run) - 1))}
     return words | pairs
