@@ -33,7 +33,7 @@ def _round(number: int) -> list[st.Payload]:
     path = f"src/rule{number}.py"
     return [
         st.assistant("I read the next rule.", calls=[st.call(f"read{number}", "read_file", f'{{"path": "{path}"}}')]),
-        st.tool_result(f"read{number}", f"def rule{number}(tokens): ...\n" * 30, name="read_file"),
+        st.tool_result(f"read{number}", f"def rule{number}(tokens): ...; " * 30, name="read_file"),
         st.assistant(f"We decided to keep rule {number} as it is. Still to do: its tests."),
     ]
 
