@@ -61,6 +61,12 @@ def test_b9_the_report_of_an_aborted_request_does_not_hide_a_full_window(journal
     assert result.is_installed
 
 
+def test_b9_a_big_file_whose_cost_the_provider_reported_does_not_look_like_a_full_window(journal):
+    journal.append("t", st.user([st.FilePart(data="A" * 3_000_000, mime="application/pdf", name="book.pdf")]))
+    journal.append("t", st.assistant("I have read it.", usage=st.Usage(total_tokens=9_000)))
+    assert occupied_tokens(journal.path("t")) == 9_000
+
+
 @pytest.mark.parametrize("parent", ["self", "first"])
 def test_b10_a_loop_or_a_double_id_in_a_file_does_not_hang_the_reader(parent, tmp_path):
     with open_journal("jsonl", tmp_path) as journal:

@@ -86,12 +86,10 @@ def files_in(messages: Iterable[Message]) -> Files:
     """Calls that failed changed nothing, so only their reading counts."""
     said = list(messages)
     failed = {result.call_id for message in said for result in message.tool_results if result.is_error}
-    found = Files()
-    for message in said:
-        for call in message.tool_calls:
-            if call.id not in failed:
-                found |= _touched(call)
-    return found
+    touched = [_touched(call) for message in said for call in message.tool_calls if call.id not in failed]
+    read = {path for files in touched for path in files.read}
+    modified = {path for files in touched for path in files.modified}
+    return Files(read=tuple(sorted(read - modified)), modified=tuple(sorted(modified)))
 
 
 def with_files(summary: str, files: Files, room: int) -> str:

@@ -17,7 +17,7 @@ from sessiontree.compaction.files import Files, files_in
 from sessiontree.compaction.keeping import Sizes, kept_users, previously_kept
 from sessiontree.compaction.policy import CompactionPolicy
 from sessiontree.context import build_context, checkpoint_text, project, window_of
-from sessiontree.model import Compaction, ContextUsage, Entry, Message
+from sessiontree.model import Compaction, ContextUsage, Entry, Message, TextPart
 from sessiontree.model.record import Record
 from sessiontree.tokens import MESSAGE_OVERHEAD, TokenCounter, estimate_message, estimate_text
 
@@ -113,11 +113,17 @@ def items_of(path: Sequence[Entry], count: TokenCounter = estimate_text) -> list
 def occupied_tokens(path: Sequence[Entry], count: TokenCounter = estimate_text) -> int:
     """How full the window is: what the provider reported, unless that is absurdly little for what is there.
 
-    An aborted request reports next to nothing; the estimate is never off by more than double.
+    An aborted request reports next to nothing; the estimate of plain text is never off by more than double.
     """
     context = build_context(path, count=count)
-    estimate = sum(segment.token_estimate for segment in context.segments)
-    return max(context.tokens, estimate // 2)
+    return max(context.tokens, sum(_text_tokens(message, count) for message in context.messages) // 2)
+
+
+def _text_tokens(message: Message, count: TokenCounter) -> int:
+    """Without images and files, whose cost only the provider knows."""
+    calls = sum(count(call.arguments) for call in message.tool_calls)
+    results = (part for result in message.tool_results for part in result.parts)
+    return count(message.text) + calls + sum(count(part.text) for part in results if isinstance(part, TextPart))
 
 
 def _choose_cut(items: Sequence[Item], earlier: dict[str, str], before: int, sizes: Sizes) -> int:
