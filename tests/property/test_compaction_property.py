@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from random import Random
 
 import msgspec
 from hypothesis import given, settings
@@ -37,75 +38,78 @@ TEXTS = [
 RESULTS = ["", "done", "line\n" * 200, "x" * 12_000, "结果" * 800]
 NAMES = ["read_file", "write_file", "ls", "ask_user"]
 
-texts = st.sampled_from(TEXTS)
-pictures = st.just([TextPart(text="look"), ImagePart(data="iVBORw0KGgo=", mime="image/png")])
+Step = list[Payload] | CompactionPolicy | str | int
 
 
-@st.composite
-def turns(draw: st.DrawFn) -> list[Payload]:
+def story(random: Random) -> Iterator[Step]:
+    """Bursts of turns with compactions, forks, rewinds and second thoughts in between."""
+    for _ in range(random.randint(3, 8)):
+        yield [payload for _ in range(random.randint(2, 9)) for payload in turn(random)]
+        yield policy(random)
+        for _ in range(random.randint(0, 2)):
+            yield random.choice(["fork", "undo", "uncompact", "reset", random.randint(0, 80), random.randint(40, 80)])
+        if random.random() < 0.3:
+            yield policy(random)
+
+
+def turn(random: Random) -> list[Payload]:
     """A user's message, some rounds of parallel tools, an answer; any of it may be missing at the end."""
-    said: list[Payload] = [user(draw(st.one_of(texts, pictures)))]
-    for round_number in range(draw(st.integers(0, 2))):
-        count = draw(st.integers(1, 3))
-        tag = draw(st.integers(0, 10_000))
-        calls = [
-            call(f"c{tag}-{round_number}-{n}", draw(st.sampled_from(NAMES)), f'{{"path": "src/a{tag}.py"}}')
-            for n in range(count)
-        ]
-        said += [assistant(calls=calls)] if draw(st.booleans()) else [assistant(calls=[one]) for one in calls]
-        results = draw(
-            st.permutations([tool_result(one.id, draw(st.sampled_from(RESULTS)), name=one.name) for one in calls])
-        )
-        said += results[: draw(st.integers(count - 1, count))]
-    if draw(st.integers(0, 4)):
-        usage = Usage(total_tokens=draw(st.integers(1, 50_000))) if draw(st.booleans()) else None
-        said.append(assistant(draw(texts), usage=usage))
-    if not draw(st.integers(0, 6)):
-        said.append(UsageReport(usage=Usage(total_tokens=draw(st.integers(1, 9_000)))))
+    pictures = [TextPart(text="look"), ImagePart(data="iVBORw0KGgo=", mime="image/png")]
+    said: list[Payload] = [user(pictures if random.random() < 0.1 else random.choice(TEXTS))]
+    for _ in range(random.randint(0, 3)):
+        said += tools(random)
+    if random.random() < 0.8:
+        usage = Usage(total_tokens=random.randint(1, 50_000)) if random.random() < 0.3 else None
+        said.append(assistant(random.choice(TEXTS), usage=usage))
+    if random.random() < 0.1:
+        said.append(UsageReport(usage=Usage(total_tokens=random.randint(1, 9_000))))
     return said
 
 
-policies = st.builds(
-    CompactionPolicy,
-    window_tokens=st.integers(2_000, 20_000),
-    reserve_tokens=st.integers(0, 2_000),
-    keep_recent_tokens=st.integers(0, 4_000),
-    keep_recent_messages=st.sampled_from([0, 0, 1, 5]),
-    keep_user_tokens=st.sampled_from([0, 200, 2_000]),
-    summary_tokens=st.integers(200, 1_000),
-    chunk_tokens=st.sampled_from([500, 100_000]),
-    strategy=st.sampled_from(["summarize", "truncate", "hybrid"]),
-)
-steps = st.one_of(
-    turns(),
-    turns(),
-    turns(),
-    policies,
-    policies,
-    st.sampled_from(["fork", "undo", "uncompact", "reset"]),
-    st.integers(0, 60),
-)
+def tools(random: Random) -> list[Payload]:
+    """Calls in one message or several, results in any order, now and then one too few."""
+    tag = random.randint(0, 10**9)
+    calls = [
+        call(f"c{tag}-{n}", random.choice(NAMES), f'{{"path": "src/a{tag % 50}.py"}}')
+        for n in range(random.randint(1, 4))
+    ]
+    asked: list[Payload] = [assistant(calls=calls)] if random.random() < 0.6 else [assistant(calls=[c]) for c in calls]
+    results = [tool_result(one.id, random.choice(RESULTS), name=one.name) for one in calls]
+    random.shuffle(results)
+    between: list[Payload] = [user("are you there?")] if random.random() < 0.1 else []
+    return [*asked, *between, *(results if random.random() < 0.9 else results[1:])]
+
+
+def policy(random: Random) -> CompactionPolicy:
+    return CompactionPolicy(
+        window_tokens=random.choice([2_000, 4_000, 8_000, 20_000]),
+        reserve_tokens=random.randint(0, 2_000),
+        keep_recent_tokens=random.randint(0, 4_000),
+        keep_recent_messages=random.choice([0, 0, 1, 2, 3, 4, 5, 6]),
+        keep_user_tokens=random.choice([0, 200, 2_000]),
+        summary_tokens=random.randint(200, 1_000),
+        chunk_tokens=random.choice([500, 100_000]),
+        strategy=random.choice(["summarize", "truncate", "hybrid"]),
+    )
 
 
 @settings(profile, max_examples=EXAMPLES)
-@given(st.lists(steps, min_size=3, max_size=24))
-def test_compacted_conversations_stay_valid_fit_and_lose_nothing(
-    story: list[list[Payload] | CompactionPolicy | str | int],
-) -> None:
+@given(st.integers(0, 2**64))
+def test_compacted_conversations_stay_valid_fit_and_lose_nothing(seed: int) -> None:
     with sessiontree.open("memory:", clock=ManualClock(), random=seeded_random(1)) as journal:
         thread_id = journal.create_thread().id
         journal.append(thread_id, system("Be kind."))
         written: set[str] = set()
-        for step in story:
+        for step in story(Random(seed)):
             thread_id = play(journal, thread_id, step)
-            check_context(journal.context(thread_id))
             written |= {entry.id for entry in journal.path(thread_id)}
+        check_context(journal.context(thread_id))
         visible = {entry.id for thread in journal.list_threads() for entry in journal.entries(thread.id)}
         assert written <= visible, "entries went missing from the log"
         assert journal.check() == []
 
 
-def play(journal: Journal, thread_id: str, step: list[Payload] | CompactionPolicy | str | int) -> str:
+def play(journal: Journal, thread_id: str, step: Step) -> str:
     match step:
         case list():
             journal.append_many(thread_id, step)
@@ -133,6 +137,7 @@ def compact_and_check(journal: Journal, thread_id: str, policy: CompactionPolicy
     raw = journal.path(thread_id)
     result = journal.compact(thread_id, summarizer(policy), policy=policy, instructions="mind the paths")
     after = journal.context(thread_id)
+    check_context(after)
     if not result.is_installed:
         assert after == before
         return
