@@ -17,17 +17,31 @@ from sessiontree import _msgspec as _msgspec  # isort: skip  before anything tha
 from msgspec import UNSET
 
 from sessiontree.codec import content_hash
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    ratio_policy,
+)
 from sessiontree.context import Context, Segment, build_context
 from sessiontree.errors import (
     ActiveTurnError,
+    ClaimLostError,
     CommitUnknownError,
+    CompactionClaimedError,
     ConflictError,
+    ContextOverflowError,
     DamagedDataError,
     DuplicateEntryError,
+    EmptySummaryError,
     EntryNotFoundError,
     FencedError,
     ForeignStoreError,
     InvalidInputError,
+    InvalidMoveError,
     InvalidParentError,
     MissingExtraError,
     NetworkFileSystemError,
@@ -36,7 +50,9 @@ from sessiontree.errors import (
     NotFoundError,
     NothingToRedoError,
     NothingToRetryError,
+    NothingToUncompactError,
     NothingToUndoError,
+    SessionNotFoundError,
     SessionTreeError,
     StaleLeafError,
     StaleVersionError,
@@ -47,8 +63,10 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
     StoreUrlError,
+    SummaryError,
     ThreadExistsError,
     ThreadNotFoundError,
+    TruncatedSummaryError,
 )
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
@@ -59,6 +77,7 @@ from sessiontree.model import (
     BranchSummary,
     Checkpoint,
     Compaction,
+    CompactionClaim,
     ContextUsage,
     Custom,
     Entry,
@@ -107,6 +126,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 if TYPE_CHECKING:
@@ -121,16 +141,24 @@ __all__ = [
     "ArtifactRef",
     "AssistantMessage",
     "AsyncJournal",
+    "BranchResult",
     "BranchSummary",
     "Checkpoint",
+    "ClaimLostError",
     "CommitUnknownError",
     "Compaction",
+    "CompactionClaim",
+    "CompactionClaimedError",
+    "CompactionPolicy",
+    "CompactionResult",
     "ConflictError",
     "Context",
+    "ContextOverflowError",
     "ContextUsage",
     "Custom",
     "DamagedDataError",
     "DuplicateEntryError",
+    "EmptySummaryError",
     "Entry",
     "EntryNotFoundError",
     "Event",
@@ -140,6 +168,7 @@ __all__ = [
     "ForeignStoreError",
     "ImagePart",
     "InvalidInputError",
+    "InvalidMoveError",
     "InvalidParentError",
     "Journal",
     "Label",
@@ -158,6 +187,7 @@ __all__ = [
     "NotFoundError",
     "NothingToRedoError",
     "NothingToRetryError",
+    "NothingToUncompactError",
     "NothingToUndoError",
     "OpaquePart",
     "Page",
@@ -171,6 +201,7 @@ __all__ = [
     "RunFailure",
     "Segment",
     "SessionKey",
+    "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
@@ -182,6 +213,10 @@ __all__ = [
     "StoreStats",
     "StoreUnavailableError",
     "StoreUrlError",
+    "Summarizer",
+    "Summary",
+    "SummaryError",
+    "SummaryRequest",
     "SystemMessage",
     "TextPart",
     "Thread",
@@ -196,6 +231,7 @@ __all__ = [
     "ToolCallPart",
     "ToolResultMessage",
     "ToolResultPart",
+    "TruncatedSummaryError",
     "TurnMarker",
     "TurnStatus",
     "UnknownPayload",
@@ -210,8 +246,10 @@ __all__ = [
     "estimate_message",
     "estimate_text",
     "exact_counter",
+    "extractive",
     "open",
     "open_async",
+    "ratio_policy",
     "system",
     "tool_result",
     "user",
