@@ -26,6 +26,7 @@
         ├── NewerFormatError             written by a newer sessiontree; it was left untouched
         ├── NetworkFileSystemError       locks are not safe there
         ├── StoreReadOnlyError
+        ├── StoreAccessError             the role may not do this
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
@@ -60,6 +61,7 @@ __all__ = [
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -258,6 +260,11 @@ class NetworkFileSystemError(StoreError):
 class StoreReadOnlyError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "cannot be written; check the permissions of the file and its folder")
+
+
+class StoreAccessError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
 
 
 class StoreFullError(StoreError):

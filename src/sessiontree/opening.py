@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.errors import StoreError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -31,7 +33,10 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(_store(parse_url(url), durability), clock=clock, random=random)
+    address = parse_url(url)
+    if address.kind == "postgres":
+        return Journal(_postgres().PostgresStore(address.target, durability=durability), clock=clock, random=random)
+    return Journal(_store(address, durability), clock=clock, random=random)
 
 
 def open_async(
@@ -44,7 +49,19 @@ def open_async(
     """The same for asyncio: ``async with open_async(url) as journal``."""
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415  asyncio is slow to import
 
-    return AsyncJournal(_store(parse_url(url), durability), clock=clock, random=random)
+    address = parse_url(url)
+    if address.kind == "postgres":
+        store = _postgres().AsyncPostgresStore(address.target, durability=durability)
+        return AsyncJournal(store, clock=clock, random=random)
+    return AsyncJournal(_store(address, durability), clock=clock, random=random)
+
+
+def _postgres() -> ModuleType:
+    try:
+        from sessiontree.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise StoreError("postgresql://", "psycopg is missing; install sessiontree[postgres]") from error
+    return postgres
 
 
 def _store(address: Address, durability: Durability) -> EmbeddedStore:
