@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
@@ -36,7 +35,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     address = parse_url(url)
     if address.kind == "postgres":
         return Journal(_postgres().PostgresStore(address.target, durability=durability), clock=clock, random=random)
-    return Journal(_store(address, durability), clock=clock, random=random)
+    return Journal(EmbeddedStore(_backend(address, durability)), clock=clock, random=random)
 
 
 def open_async(
@@ -47,13 +46,14 @@ def open_async(
     random: RandomSource = os.urandom,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
-    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415  asyncio is slow to import
+    from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
+    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
     address = parse_url(url)
     if address.kind == "postgres":
         store = _postgres().AsyncPostgresStore(address.target, durability=durability)
         return AsyncJournal(store, clock=clock, random=random)
-    return AsyncJournal(_store(address, durability), clock=clock, random=random)
+    return AsyncJournal(AsyncEmbeddedStore(_backend(address, durability)), clock=clock, random=random)
 
 
 def _postgres() -> ModuleType:
@@ -64,12 +64,10 @@ def _postgres() -> ModuleType:
     return postgres
 
 
-def _store(address: Address, durability: Durability) -> EmbeddedStore:
-    return EmbeddedStore(_backend(address, durability))
-
-
 def _backend(address: Address, durability: Durability) -> Backend:
     """Imports are here, so that a program loads only the store that it uses."""
+    from pathlib import Path  # noqa: PLC0415
+
     match address.kind:
         case "memory":
             from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415

@@ -28,7 +28,6 @@ WITH grown AS (
         messages = messages + %(messages)s, tokens = tokens + %(tokens)s,
         updated_ns = greatest(updated_ns, %(updated)s)
     WHERE tree = %(tree)s AND id = %(thread)s{conditions}
-        AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id {taken})
     RETURNING key, seq, previous, depth, messages, tokens, watched_until
 ), put AS (
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
@@ -61,6 +60,7 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         is_single=len(drafts) == 1,
         has_leaf=command.expect_leaf is not UNSET,
         has_token=command.token is not None,
+        may_be_stored=not all(draft.has_new_id for draft in drafts),
     )
     values = _common(command, tree, namespace) | (_single(drafts[0]) if len(drafts) == 1 else _many(drafts))
     try:
@@ -74,15 +74,17 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
 
 
 @functools.cache
-def _statement(*, is_single: bool, has_leaf: bool, has_token: bool) -> str:
+def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_stored: bool) -> str:
     conditions = ""
     if has_leaf:
         conditions += " AND leaf IS NOT DISTINCT FROM %(expected)s"
     if has_token:
         conditions += " AND lease_token = %(token)s"
-    taken = "= %(last)s" if is_single else "= ANY(%(ids)s)"
+    if may_be_stored:
+        taken = "= %(last)s" if is_single else "= ANY(%(ids)s)"
+        conditions += f" AND NOT EXISTS (SELECT 1 FROM sessiontree.entry WHERE tree = %(tree)s AND id {taken})"
     rows = _ONE_ROW if is_single else _MANY_ROWS
-    return _HEAD.format(conditions=conditions, taken=taken, rows=rows.strip()) + _TAIL
+    return _HEAD.format(conditions=conditions, rows=rows.strip()) + _TAIL
 
 
 def _common(command: Append, tree: UUID, namespace: str) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import psycopg
+from msgspec.structs import replace
 from psycopg_pool import PoolTimeout
 
 from sessiontree.commands import AcquireLease, Append, Command, ReleaseLease, RenewLease, Result
@@ -17,6 +20,8 @@ from sessiontree.stores.postgres.steps import Steps
 from sessiontree.stores.postgres.transaction import Transactions
 
 __all__ = ["Commits"]
+
+C = TypeVar("C", bound=Command)
 
 
 class Commits:
@@ -35,7 +40,7 @@ class Commits:
             case AcquireLease() | RenewLease() | ReleaseLease():
                 return self._repeatable(command)
             case _:
-                return self._transactions.carry_out(command)
+                return self._transactions.carry_out(_tried_before(command))
 
     def _repeatable(self, command: Append | AcquireLease | RenewLease | ReleaseLease) -> Steps[Result]:
         """Ids and tokens make these the same however often they run: a lost answer is asked for again."""
@@ -73,4 +78,11 @@ class Commits:
                 done = None
         if done is not None:
             return done
-        return (yield from self._transactions.carry_out(command))
+        return (yield from self._transactions.carry_out(_tried_before(command)))
+
+
+def _tried_before(command: C) -> C:
+    """An id that was new may have been stored by the attempt whose answer was lost."""
+    if not isinstance(command, Append):
+        return command
+    return replace(command, drafts=tuple(replace(draft, has_new_id=False) for draft in command.drafts))

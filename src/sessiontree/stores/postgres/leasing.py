@@ -16,7 +16,7 @@ _ACQUIRE = """
 UPDATE sessiontree.head SET fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
     lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s
 WHERE tree = %(tree)s AND id = %(thread)s AND (lease_token IS NULL
-    OR (lease_expires_ns <= %(now)s AND (lease_owner, lease_turn) <> (%(owner)s, %(turn)s)))
+    OR lease_expires_ns <= %(now)s)
 RETURNING lease_token"""
 _RENEW = """
 UPDATE sessiontree.head SET lease_expires_ns = %(expires)s

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -51,6 +52,7 @@ class SqliteBackend:
         self.place = str(path)
         self._path = path
         self._poison = ""
+        self._has_bytes_to_erase = False
         self._is_closed = False
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
@@ -62,10 +64,17 @@ class SqliteBackend:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
-        with self._translated(commands), self._gate:
-            outcomes = self._transact(commands)
+        try:
+            with self._gate:
+                outcomes = self._transact(commands)
+        except (sqlite3.Error, OSError) as error:
+            raise self._in_our_words(error, commands) from error
         if self._view.has_dropped:
-            self._erase()
+            self._view.has_dropped = False
+            self._has_bytes_to_erase = True
+            self._erase(_ERASE_ATTEMPTS)
+        elif self._has_bytes_to_erase:
+            self._erase(1)
         return outcomes
 
     def mark(self, thread_id: str) -> object:
@@ -145,10 +154,15 @@ class SqliteBackend:
             self._writer.execute("COMMIT")
         except BaseException:
             self._view.forget()
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            self._roll_back()
             raise
         return outcomes
+
+    def _roll_back(self) -> None:
+        # After an input or output error SQLite may have rolled back by itself; the first error is the one to tell.
+        with suppress(sqlite3.Error):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
 
     def _carry_out(self, command: Command) -> Outcome:
         try:
@@ -159,15 +173,19 @@ class SqliteBackend:
             self._view.apply(fact)
         return decision.result
 
-    def _erase(self) -> None:
-        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages."""
-        self._view.has_dropped = False
-        for _ in range(_ERASE_ATTEMPTS):
+    def _erase(self, attempts: int) -> None:
+        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.
+
+        A reader in the middle of a long read holds the log; then it is tried again with the next write or at the close.
+        """
+        for attempt in range(attempts):
+            if attempt:
+                time.sleep(_ERASE_PAUSE_SECONDS)
             with self._translated(), self._gate:
                 is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             if not is_busy:
+                self._has_bytes_to_erase = False
                 return
-            time.sleep(_ERASE_PAUSE_SECONDS)
 
     def _read(self, question: Callable[[Snapshot], T]) -> T:
         with self._reader() as connection:
@@ -204,16 +222,16 @@ class SqliteBackend:
         connection.close()
 
     @contextmanager
-    def _translated(self, commands: Sequence[Command] = ()) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         """SQLite's errors in our words."""
         try:
             yield
-        except sqlite3.Error as error:
-            raise self._in_our_words(error, commands) from error
-        except PermissionError as error:
-            raise StoreReadOnlyError(self.place) from error
+        except (sqlite3.Error, OSError) as error:
+            raise self._in_our_words(error) from error
 
-    def _in_our_words(self, error: sqlite3.Error, commands: Sequence[Command]) -> SessionTreeError:
+    def _in_our_words(self, error: sqlite3.Error | OSError, commands: Sequence[Command] = ()) -> SessionTreeError:
+        if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
+            return StoreReadOnlyError(self.place)
         name = getattr(error, "sqlite_errorname", "") or ""
         if name == "SQLITE_FULL":
             return StoreFullError(self.place)
