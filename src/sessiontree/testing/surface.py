@@ -69,8 +69,8 @@ class SyncOverAsync(Journal):
     def close(self) -> None:
         if self._loop.is_closed():
             return
-        self.run(_cancel_rest())
         self.run(self._journal.close())
+        self.run(_cancel_rest())
         self.run(self._loop.shutdown_default_executor())
         self._loop.close()
 
