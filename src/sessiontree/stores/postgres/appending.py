@@ -26,7 +26,9 @@ _HEAD = """
 WITH grown AS (
     UPDATE sessiontree.head SET leaf = %(last)s, previous = leaf, seq = seq + %(count)s, depth = depth + %(count)s,
         messages = messages + %(messages)s, tokens = tokens + %(tokens)s,
-        updated_ns = greatest(updated_ns, %(updated)s)
+        updated_ns = greatest(updated_ns, %(updated)s),
+        updated_minute = greatest(updated_ns, %(updated)s) / 60000000000,
+        touched_minute = extract(epoch FROM now())::bigint / 60
     WHERE tree = %(tree)s AND id = %(thread)s{conditions}
     RETURNING key, seq, previous, depth, messages, tokens, watched_until
 ), put AS (

@@ -40,20 +40,24 @@ _CHANGED_THREAD = (
     + " WHERE tree = %(tree)s AND key = %(key)s"
 )
 _NEW_HEAD = """
-INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns, moves, fence,
-    stamp, indexed_seq)
+INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
+    updated_minute, touched_minute, moves, fence, stamp, indexed_seq)
 VALUES (%(tree)s, %(id)s, %(key)s, %(namespace)s, %(key)s, %(leaf)s, %(depth)s, %(messages)s, %(tokens)s,
-    %(updated_ns)s, %(moves)s, %(fence)s, %(stamp)s, %(key)s)"""
+    %(updated_ns)s, %(updated_ns)s / 60000000000, extract(epoch FROM now())::bigint / 60, %(moves)s, %(fence)s,
+    %(stamp)s, %(key)s)"""
 _CHANGED_HEAD = """
 UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
-    tokens = %(tokens)s, updated_ns = %(updated_ns)s, moves = %(moves)s, fence = %(fence)s, stamp = %(stamp)s
+    tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
+    fence = %(fence)s, stamp = %(stamp)s
 WHERE tree = %(tree)s AND id = %(id)s"""
 _HOME = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
 WHERE id = %(id)s AND namespace = %(namespace)s"""
 _ENTRIES = f"""
 WITH grown AS (
-    UPDATE sessiontree.head SET seq = seq + %(count)s WHERE tree = %(tree)s AND id = %(thread)s
+    UPDATE sessiontree.head SET seq = seq + %(count)s,
+        touched_minute = extract(epoch FROM now())::bigint / 60
+    WHERE tree = %(tree)s AND id = %(thread)s
     RETURNING CASE WHEN watched_until > now() THEN pg_notify('{CHANNEL}', tree || ':' || key) END
 ), put AS (
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,

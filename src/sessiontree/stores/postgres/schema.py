@@ -76,7 +76,9 @@ _FIRST = (
     "CREATE INDEX thread_tags ON sessiontree.thread USING gin (tags)",
     # What every append changes stands apart from the metadata: a short row, rewritten each time. ``seq`` numbers the
     # thread's own entries, ``previous`` is the leaf before the last append, ``stamp`` names the last transaction that
-    # moved, updated or forked, so that a commit whose answer was lost can be settled.
+    # moved, updated or forked, so that a commit whose answer was lost can be settled. Only minutes are indexed, those
+    # of the caller's clock to list and those of the server's to find what is new: so most appends change no index
+    # of this table (HOT updates).
     """CREATE TABLE sessiontree.head (
         tree uuid NOT NULL,
         id bytea NOT NULL,
@@ -89,6 +91,8 @@ _FIRST = (
         messages bigint NOT NULL,
         tokens bigint NOT NULL,
         updated_ns bigint NOT NULL,
+        updated_minute bigint NOT NULL,
+        touched_minute bigint NOT NULL,
         moves bigint NOT NULL,
         fence bigint NOT NULL,
         lease_token bigint,
@@ -101,8 +105,8 @@ _FIRST = (
         watched_until timestamptz,
         PRIMARY KEY (tree, id)
     ) WITH (fillfactor = 70)""",
-    "CREATE INDEX head_updated ON sessiontree.head (namespace, updated_ns DESC, id)",
-    "CREATE INDEX head_unindexed ON sessiontree.head (namespace) WHERE seq > indexed_seq",
+    "CREATE INDEX head_updated ON sessiontree.head (namespace, updated_minute DESC)",
+    "CREATE INDEX head_touched ON sessiontree.head (namespace, touched_minute)",
     """CREATE TABLE sessiontree.entry (
         tree uuid NOT NULL,
         owner bigint NOT NULL,

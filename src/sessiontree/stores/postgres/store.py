@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar, cast
 
 import psycopg
-from psycopg import AsyncConnection, Connection
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from sessiontree.commands import Command, Result
@@ -16,7 +15,14 @@ from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError
 from sessiontree.queries import Query, Reads
 from sessiontree.store import Durability
 from sessiontree.stores.postgres.committing import Commits
-from sessiontree.stores.postgres.drivers import run, run_async, run_on, run_on_async
+from sessiontree.stores.postgres.drivers import (
+    AsyncPlainConnection,
+    PlainConnection,
+    run,
+    run_async,
+    run_on,
+    run_on_async,
+)
 from sessiontree.stores.postgres.faults import in_our_words
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.listening import (
@@ -32,7 +38,7 @@ from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, pa
 from sessiontree.stores.postgres.reads import StepReads
 from sessiontree.stores.postgres.retrying import persistently
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
-from sessiontree.stores.postgres.steps import Row, Statement, Steps
+from sessiontree.stores.postgres.steps import Statement, Steps
 
 __all__ = ["AsyncPostgresStore", "PostgresStore"]
 
@@ -110,8 +116,9 @@ class PostgresStore:
         self.place = self._verbs.place
         settings = self._verbs.options
         self._prepare()
-        self._pool: ConnectionPool[Connection[Row]] = ConnectionPool(
+        self._pool: ConnectionPool[PlainConnection] = ConnectionPool(
             self._verbs.conninfo,
+            connection_class=PlainConnection,
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=1,
             max_size=settings.pool_size,
@@ -120,7 +127,7 @@ class PostgresStore:
             configure=_configure,
             open=False,
         )
-        self._pool.open()
+        self._pool.open(wait=True)
         self._listener = Listener(self._verbs.listen_conninfo)
 
     def commit(self, command: Command) -> Result:
@@ -148,7 +155,7 @@ class PostgresStore:
 
     def _prepare(self) -> None:
         try:
-            with psycopg.connect(self._verbs.conninfo, autocommit=True, prepare_threshold=None) as connection:
+            with PlainConnection.connect(self._verbs.conninfo, autocommit=True, prepare_threshold=None) as connection:
                 run_on(self._verbs.prepare(), connection)
         except psycopg.Error as error:
             raise in_our_words(error, self.place) from error
@@ -168,7 +175,7 @@ class AsyncPostgresStore:
         self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
         self.place = self._verbs.place
         self._opening = asyncio.Lock()
-        self._pool: AsyncConnectionPool[AsyncConnection[Row]] | None = None
+        self._pool: AsyncConnectionPool[AsyncPlainConnection] | None = None
         self._listener: AsyncListener | None = None
         self._is_closed = False
 
@@ -201,7 +208,7 @@ class AsyncPostgresStore:
         if self._pool is not None:
             await self._pool.close()
 
-    async def _opened(self) -> AsyncConnectionPool[AsyncConnection[Row]]:
+    async def _opened(self) -> AsyncConnectionPool[AsyncPlainConnection]:
         if self._is_closed:
             raise StoreClosedError(self.place)
         if self._pool is None:
@@ -210,17 +217,18 @@ class AsyncPostgresStore:
                     self._pool = await self._open()
         return self._pool
 
-    async def _open(self) -> AsyncConnectionPool[AsyncConnection[Row]]:
+    async def _open(self) -> AsyncConnectionPool[AsyncPlainConnection]:
         settings = self._verbs.options
         try:
-            async with await AsyncConnection.connect(
+            async with await AsyncPlainConnection.connect(
                 self._verbs.conninfo, autocommit=True, prepare_threshold=None
             ) as connection:
                 await run_on_async(self._verbs.prepare(), connection)
         except psycopg.Error as error:
             raise in_our_words(error, self.place) from error
-        pool: AsyncConnectionPool[AsyncConnection[Row]] = AsyncConnectionPool(
+        pool: AsyncConnectionPool[AsyncPlainConnection] = AsyncConnectionPool(
             self._verbs.conninfo,
+            connection_class=AsyncPlainConnection,
             kwargs={"autocommit": True, "prepare_threshold": None},
             min_size=1,
             max_size=settings.pool_size,
@@ -229,16 +237,16 @@ class AsyncPostgresStore:
             configure=_configure_async,
             open=False,
         )
-        await pool.open()
+        await pool.open(wait=True)
         return pool
 
 
-def _configure(connection: Connection[Row]) -> None:
+def _configure(connection: PlainConnection) -> None:
     """Prepared statements live in a server's session, so they are used only where nobody pools sessions."""
     if is_direct(connection):
         connection.prepare_threshold = _PREPARE_AFTER
 
 
-async def _configure_async(connection: AsyncConnection[Row]) -> None:
+async def _configure_async(connection: AsyncPlainConnection) -> None:
     if await is_direct_async(connection):
         connection.prepare_threshold = _PREPARE_AFTER
