@@ -17,12 +17,12 @@ from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import psycopg
+
 from journal_cost import TEXT, alternate, per_call, report, seconds
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from postgres_server import new_database
-
 import sessiontree as st
+from postgres_server import new_database
 from sessiontree.codec import decode_payload, encode_payload
 
 APPENDS = 200

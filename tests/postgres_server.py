@@ -51,7 +51,7 @@ def process_database() -> str:
 def with_options(url: str, **options: object) -> str:
     """The URL with options in its query."""
     query = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in options.items())
-    return url + ("&" if "?" in url else "?") + query
+    return url + (("&" if "?" in url else "?") + query if query else "")
 
 
 def free_port() -> int:

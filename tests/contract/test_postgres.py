@@ -1,8 +1,7 @@
 """The contract on the PostgreSQL store, through both surfaces."""
 
-from postgres_server import process_database, with_options
-
 import sessiontree as st
+from postgres_server import process_database, with_options
 from sessiontree.testing import StoreContract, SyncOverAsync
 
 

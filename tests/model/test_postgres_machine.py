@@ -1,8 +1,7 @@
 """The PostgreSQL store against the memory store, over random runs."""
 
-from postgres_server import process_database, with_options
-
 import sessiontree as st
+from postgres_server import process_database, with_options
 from sessiontree.testing.machine import JournalMachine, machine_test
 
 

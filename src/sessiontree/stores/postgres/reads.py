@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -14,7 +14,7 @@ from sessiontree.queries import Finding, News, StoreStats
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.inspection import inspect
 from sessiontree.stores.postgres.listing import list_threads
-from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, HEAD_FROM, STATE_COLUMNS, Head, entry_of, head_of, move_of
+from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, HEAD_FROM, STATE_COLUMNS, Head, entries_of, head_of, move_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES
 
@@ -23,26 +23,40 @@ __all__ = ["StepReads"]
 T = TypeVar("T")
 
 _HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(thread)s"
-# A head row comes first, also where there is no entry: it says that the thread exists.
 _ENTRY = f"""
 SELECT h.key, t.base, e.depth, {ENTRY_COLUMNS} FROM sessiontree.head h
 JOIN sessiontree.thread t ON t.tree = h.tree AND t.key = h.key
 LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = %(entry)s
 WHERE h.tree = %(tree)s AND h.id = %(thread)s"""
+# Two kinds of rows: one about the thread, which has no body, and the entries.
 _PATH_OF_LEAF = f"""
-SELECT h.key, h.leaf, {ENTRY_COLUMNS} FROM sessiontree.head h
-LEFT JOIN sessiontree.entry tip ON tip.tree = h.tree AND tip.id = h.leaf
-LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.owner = tip.owner AND e.seq <= tip.seq
-WHERE h.tree = %(tree)s AND h.id = %(thread)s ORDER BY e.seq DESC LIMIT %(limit)s"""
+WITH tip AS (
+    SELECT h.key, h.leaf, e.owner, e.seq FROM sessiontree.head h
+    LEFT JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = h.leaf
+    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+)
+SELECT leaf, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM tip
+UNION ALL (
+    SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip) AND e.seq <= (SELECT seq FROM tip)
+    ORDER BY e.seq DESC LIMIT %(limit)s
+)"""
 _STRETCH = f"""
-SELECT {ENTRY_COLUMNS} FROM sessiontree.entry tip
-JOIN sessiontree.entry e ON e.tree = tip.tree AND e.owner = tip.owner AND e.seq <= tip.seq
-WHERE tip.tree = %(tree)s AND tip.id = %(tip)s ORDER BY e.seq DESC LIMIT %(limit)s"""
+WITH tip AS (SELECT owner, seq FROM sessiontree.entry WHERE tree = %(tree)s AND id = %(tip)s)
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip) AND e.seq <= (SELECT seq FROM tip)
+ORDER BY e.seq DESC LIMIT %(limit)s"""
 _OWN = f"""
-SELECT h.key, t.base, {ENTRY_COLUMNS} FROM sessiontree.head h
-JOIN sessiontree.thread t ON t.tree = h.tree AND t.key = h.key
-LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.owner = h.key AND e.seq > %(after)s
-WHERE h.tree = %(tree)s AND h.id = %(thread)s ORDER BY e.seq LIMIT %(limit)s"""
+WITH me AS (
+    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.key = h.key
+    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+)
+SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
+UNION ALL (
+    SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me) AND e.seq > %(after)s
+    ORDER BY e.seq LIMIT %(limit)s
+)"""
 _NAMES = """
 SELECT key, id FROM sessiontree.head WHERE tree = %(tree)s AND key = ANY(%(keys)s)
 UNION ALL SELECT key, id FROM sessiontree.departed WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
@@ -125,9 +139,9 @@ class StepReads:
         if cursor is None:
             head = yield from self._head(thread_id)
             return News(entries=(), cursor=head.seq)
-        _, _, rows = yield from self._own(thread_id, cursor)
-        entries = tuple(entry_of(row, thread_id) for row in rows)
-        return News(entries=entries, cursor=rows[-1][6] if rows else cursor)
+        key, _, rows = yield from self._own(thread_id, cursor)
+        entries = entries_of(rows, {key: thread_id})
+        return News(entries=tuple(entries), cursor=rows[-1][6] if rows else cursor)
 
     def stats(self) -> Steps[StoreStats]:
         ((threads, archived, entries, moves, leases, size),) = yield Statement(
@@ -164,20 +178,16 @@ class StepReads:
 
     def _own(self, thread_id: str, after: int, limit: int | None = None) -> Steps[tuple[int, bytes | None, list[Row]]]:
         """A thread's key, its fork point, and the entries that were appended through it."""
-        _, rows = yield from self._of_thread(
-            thread_id, _OWN, {"after": after, "limit": None if limit is None else max(limit, 1)}
-        )
-        key, base = rows[0][:2]
-        return key, base, [row[2:] for row in rows if row[2] is not None]
+        _, rows = yield from self._of_thread(thread_id, _OWN, {"after": after, "limit": limit})
+        (base, key, *_), entries = _split(rows)
+        entries.sort(key=lambda row: row[6])
+        return key, base, entries
 
     def _path_of_leaf(self, thread_id: str, limit: int | None) -> Steps[tuple[UUID, int, list[Row]]]:
-        most = None if limit is None else max(limit, 1)
-        tree, rows = yield from self._of_thread(thread_id, _PATH_OF_LEAF, {"limit": most})
-        key, leaf = rows[0][:2]
-        if leaf is None or limit == 0:
-            return tree, key, []
+        tree, rows = yield from self._of_thread(thread_id, _PATH_OF_LEAF, {"limit": limit})
+        (leaf, key, *_), stretch = _split(rows)
         path: list[Row] = []
-        want = _follow((row[2:] for row in rows), leaf, path, limit)
+        want = _follow(stretch, leaf, path, limit)
         if want is not None and len(path) != limit:
             path += yield from self._walk(tree, want, None if limit is None else limit - len(path))
         return tree, key, path
@@ -188,9 +198,10 @@ class StepReads:
         while tip is not None and len(rows) != limit:
             most = None if limit is None else limit - len(rows)
             stretch = yield Statement(_STRETCH, {"tree": tree, "tip": tip, "limit": most})
-            if not stretch:
-                break
+            before = len(rows)
             tip = _follow(stretch, tip, rows, limit)
+            if len(rows) == before:
+                break
         return rows
 
     def _inherited(self, tree: UUID, base: bytes | None) -> Steps[list[Row]]:
@@ -205,17 +216,23 @@ class StepReads:
         if missing:
             found = yield Statement(_NAMES, {"tree": tree, "keys": sorted(missing)})
             names |= {owner: to_text(name) for owner, name in found}
-        return [entry_of(row, names.get(row[1], "")) for row in rows]
+        return entries_of(rows, names)
 
 
-def _follow(scan: Iterable[Row], want: bytes | None, rows: list[Row], limit: int | None) -> bytes | None:
-    """Take the wanted rows out of a descending scan; what is still wanted then is looked for by its id."""
-    for row in scan:
-        if row[0] == want:
-            rows.append(row)
-            want = row[2]
-            if want is None or len(rows) == limit:
-                return want
+def _split(rows: list[Row]) -> tuple[Row, list[Row]]:
+    """The row about the thread, and the entries."""
+    if rows[0][5] is None:
+        return rows[0], rows[1:]
+    thread = next(row for row in rows if row[5] is None)
+    return thread, [row for row in rows if row[5] is not None]
+
+
+def _follow(stretch: list[Row], want: bytes | None, path: list[Row], limit: int | None) -> bytes | None:
+    """Put the rows from the wanted one upwards on the path; what is still wanted then is in another stretch."""
+    by_id = {row[0]: row for row in stretch}
+    while want is not None and len(path) != limit and want in by_id:
+        path.append(by_id[want])
+        want = path[-1][2]
     return want
 
 

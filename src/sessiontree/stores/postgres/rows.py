@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from uuid import UUID
 
 import msgspec
@@ -20,7 +21,7 @@ __all__ = [
     "STATE_COLUMNS",
     "Head",
     "draft_of",
-    "entry_of",
+    "entries_of",
     "head_of",
     "key_of",
     "move_of",
@@ -71,16 +72,19 @@ def node_of(row: Row) -> Node:
     return Node(key_of(name), name, owner, above, depth, messages, tokens)
 
 
-def entry_of(row: Row, thread_id: str) -> Entry:
-    entry_id, _, parent, created_ns, turn_id, body, *_ = row
-    return Entry(
-        id=entry_id.decode("utf-8", "surrogatepass"),
-        thread_id=thread_id,
-        parent=None if parent is None else parent.decode("utf-8", "surrogatepass"),
-        created_ns=created_ns,
-        turn_id=turn_id.decode("utf-8", "surrogatepass"),
-        payload=payload_of_row(body),
-    )
+def entries_of(rows: Iterable[Row], names: Mapping[int, str]) -> list[Entry]:
+    """Entries of rows; ``names`` has the threads that they were appended through."""
+    return [
+        Entry(
+            id=entry_id.decode("utf-8", "surrogatepass"),
+            thread_id=names.get(owner, ""),
+            parent=None if parent is None else parent.decode("utf-8", "surrogatepass"),
+            created_ns=created_ns,
+            turn_id=turn_id.decode("utf-8", "surrogatepass") if turn_id else "",
+            payload=payload_of_row(body),
+        )
+        for entry_id, owner, parent, created_ns, turn_id, body, _ in rows
+    ]
 
 
 def draft_of(row: Row) -> Draft:
