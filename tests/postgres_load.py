@@ -45,7 +45,7 @@ class Caller:
                 self.step()
             except st.ConflictError as error:
                 self.refused[type(error).__name__] += 1
-            except Exception as error:  # told to whoever reads the report
+            except Exception as error:  # noqa: BLE001  told to whoever reads the report
                 self.fault = f"{type(error).__name__}: {error}"
                 return
 

@@ -1,5 +1,6 @@
 """A TCP proxy that can cut a connection at a chosen moment, refuse new ones, or look like a pooler."""
 
+import contextlib
 import socket
 import struct
 import threading
@@ -122,8 +123,6 @@ def _send(end, data):
 
 
 def _close(end):
-    try:
+    with contextlib.suppress(OSError):
         end.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
     end.close()

@@ -18,10 +18,12 @@ from msgspec import UNSET
 
 from sessiontree.codec import content_hash
 from sessiontree.context import Context, Segment, build_context
+from sessiontree.copying import CopyReport, copy_store
 from sessiontree.errors import (
     ActiveTurnError,
     CommitUnknownError,
     ConflictError,
+    CopyMismatchError,
     DamagedDataError,
     DuplicateEntryError,
     EntryNotFoundError,
@@ -39,6 +41,7 @@ from sessiontree.errors import (
     SessionTreeError,
     StaleLeafError,
     StaleVersionError,
+    StoreAccessError,
     StoreClosedError,
     StoreError,
     StoreFullError,
@@ -127,6 +130,8 @@ __all__ = [
     "ConflictError",
     "Context",
     "ContextUsage",
+    "CopyMismatchError",
+    "CopyReport",
     "Custom",
     "DamagedDataError",
     "DuplicateEntryError",
@@ -172,6 +177,7 @@ __all__ = [
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -204,6 +210,7 @@ __all__ = [
     "build_context",
     "call",
     "content_hash",
+    "copy_store",
     "entry_type",
     "estimate_message",
     "estimate_text",

@@ -17,6 +17,7 @@
     │   ├── StaleLeafError
     │   ├── StaleVersionError
     │   ├── ActiveTurnError
+    │   ├── CopyMismatchError
     │   └── FencedError
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
@@ -44,6 +45,7 @@ __all__ = [
     "ActiveTurnError",
     "CommitUnknownError",
     "ConflictError",
+    "CopyMismatchError",
     "DamagedDataError",
     "DuplicateEntryError",
     "EntryNotFoundError",
@@ -187,6 +189,14 @@ class ActiveTurnError(ConflictError):
             f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {expires_ns} ns; "
             "wait for it, or take over after it expires"
         )
+
+
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
 
 
 class FencedError(ConflictError):

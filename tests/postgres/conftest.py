@@ -1,7 +1,8 @@
 """Servers for the tests of the PostgreSQL store."""
 
-import postgres_server
 import pytest
+
+import postgres_server
 
 
 @pytest.fixture

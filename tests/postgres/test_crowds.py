@@ -7,10 +7,10 @@ import threading
 import time
 
 import pytest
-from postgres_load import crowd, make_threads, start_processes, verify
-from postgres_server import Server
 
 import sessiontree as st
+from postgres_load import crowd, make_threads, start_processes, verify
+from postgres_server import Server
 
 HOLDER = """
 import sys, sessiontree as st

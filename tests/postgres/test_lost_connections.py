@@ -4,10 +4,10 @@ import threading
 import time
 
 import pytest
-from postgres_server import with_options
-from tcp_proxy import Proxy
 
 import sessiontree as st
+from postgres_server import with_options
+from tcp_proxy import Proxy
 
 COMMIT = b"COMMIT\0"
 

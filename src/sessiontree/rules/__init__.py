@@ -10,6 +10,8 @@ from sessiontree.commands import (
     CreateThread,
     DeleteThread,
     Fork,
+    ImportHistory,
+    ImportThread,
     MoveLeaf,
     Redo,
     ReleaseLease,
@@ -18,6 +20,7 @@ from sessiontree.commands import (
     UpdateThread,
 )
 from sessiontree.rules.appending import append
+from sessiontree.rules.importing import import_history, import_thread
 from sessiontree.rules.leasing import acquire_lease, clear_lease, release_lease, renew_lease
 from sessiontree.rules.moving import move_leaf, redo, undo
 from sessiontree.rules.state import Decision, View
@@ -53,3 +56,7 @@ def decide(command: Command, view: View) -> Decision:
             return release_lease(command, view)
         case ClearLease():
             return clear_lease(command, view)
+        case ImportThread():
+            return import_thread(command, view)
+        case ImportHistory():
+            return import_history(command, view)

@@ -53,6 +53,10 @@ WHERE tree = %(tree)s AND id = %(id)s"""
 _HOME = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
 WHERE id = %(id)s AND namespace = %(namespace)s"""
+# Only an import makes a tree whose first thread is gone; then the name is new, otherwise it stands already.
+_NAME = """
+UPDATE sessiontree.home SET named_tree = %(tree)s
+WHERE id = %(tree_id)s AND namespace = %(namespace)s AND named_tree IS NULL"""
 _ENTRIES = f"""
 WITH grown AS (
     UPDATE sessiontree.head SET seq = seq + %(count)s,
@@ -140,6 +144,8 @@ def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: i
     yield Statement(_NEW_HEAD, _head_values(state, view, namespace, stamp))
     is_root = state.meta.tree == state.meta.id
     yield Statement(_HOME, {"tree": tree, "id": name, "namespace": namespace, "is_root": is_root})
+    if not is_root:
+        yield Statement(_NAME, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
 
 
 def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Statement:

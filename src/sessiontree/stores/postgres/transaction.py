@@ -10,7 +10,18 @@ import secrets
 
 import psycopg
 
-from sessiontree.commands import Append, Command, CreateThread, DeleteThread, Fork, MoveLeaf, Result
+from sessiontree.commands import (
+    Append,
+    Command,
+    CreateThread,
+    DeleteThread,
+    Fork,
+    ImportHistory,
+    ImportThread,
+    MoveLeaf,
+    Placed,
+    Result,
+)
 from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
 from sessiontree.ids import IdSource
 from sessiontree.model.record import Record
@@ -135,6 +146,12 @@ class _Attempt:
                 birth, taken = yield from self._take_name(thread.id)
                 view.know_birth(birth)
                 view.know_thread(thread.id, taken)
+            case ImportThread(thread=thread):
+                birth, taken = yield from self._take_name(thread.id)
+                if thread.tree != thread.id:
+                    birth = birth._replace(named_tree=(yield from self._take_name(thread.tree))[0].named_tree)
+                view.know_birth(birth)
+                view.know_thread(thread.id, taken)
             case Fork(source_id=source_id, thread=thread, entry_id=entry_id):
                 birth, taken = yield from self._take_name(thread.id)
                 source = yield from self._read(source_id, _AGAINST_DELETE)
@@ -186,7 +203,7 @@ class _Attempt:
 def _subject(command: Command) -> str:
     """The thread whose row tells whether a command went through."""
     match command:
-        case CreateThread(thread=thread) | Fork(thread=thread):
+        case CreateThread(thread=thread) | Fork(thread=thread) | ImportThread(thread=thread):
             return thread.id
         case _:
             return command.thread_id
@@ -199,5 +216,7 @@ def _asked_for(command: Command) -> list[str]:
             return [draft.id for draft in drafts] + ([parent] if isinstance(parent, str) else [])
         case MoveLeaf(to_entry=str() as entry_id):
             return [entry_id]
+        case ImportHistory(steps=steps):
+            return [step.draft.id for step in steps if isinstance(step, Placed)]
         case _:
             return []
