@@ -1,7 +1,7 @@
 """Tables of the PostgreSQL store, and how they are made, upgraded, recognised or refused.
 
-Every table is keyed by tree first, so that a distributed server can keep a tree on one node; ``home`` alone is keyed
-by thread id, because it says which tree to look in. No sequence, no trigger and no foreign key is used.
+Every table is keyed by tree first, so that a distributed server can keep a tree on one node. ``home`` is keyed by
+thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. No sequence, no trigger and no foreign key is used.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Ste
 
 __all__ = ["MIGRATIONS", "TABLES", "Migration", "migrate"]
 
-TABLES = ("home", "thread", "head", "entry", "move", "departed", "document")
+TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
 
 # "SESSIONT" as a number: one lock for everybody who migrates.
 _LOCK = 0x53455353494F4E54
@@ -145,10 +145,19 @@ _FIRST = (
         tree uuid NOT NULL,
         owner bigint NOT NULL,
         seq bigint NOT NULL,
+        piece integer NOT NULL,
         namespace text NOT NULL,
-        words text NOT NULL,
+        created_ns bigint NOT NULL,
+        role text NOT NULL,
+        tools text NOT NULL,
+        model text NOT NULL,
+        files text NOT NULL,
         lexemes tsvector NOT NULL,
-        PRIMARY KEY (tree, owner, seq)
+        PRIMARY KEY (tree, owner, seq, piece)
+    )""",
+    """CREATE TABLE sessiontree.horizon (
+        namespace text PRIMARY KEY,
+        minute bigint NOT NULL
     )""",
     "CREATE INDEX document_lexemes ON sessiontree.document USING gin (lexemes)",
     # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
