@@ -30,7 +30,7 @@ RANKED = 2_000
 """How many matches are ranked, the newest ones."""
 
 _PENDING = """
-SELECT h.tree, h.id, h.key, h.indexed_seq FROM sessiontree.head h
+SELECT h.tree, h.id, h.key, h.indexed_seq, h.seq FROM sessiontree.head h
 WHERE h.namespace = %(namespace)s AND h.seq > h.indexed_seq
     AND h.touched_minute >= %(since)s LIMIT 100"""
 _HORIZON = """
@@ -156,24 +156,25 @@ def tsvectors_of(document: Document) -> Iterator[str]:
 
 
 class _Pending(NamedTuple):
-    """A thread with entries that are not indexed yet, and the last one that is."""
+    """A thread with entries that are not indexed yet: those after one number, at least up to another."""
 
     tree: UUID
     thread: bytes
     owner: int
     after: int
+    upto: int
 
 
 def _index_thread(namespace: str, document_of: Callable[[Payload], Document | None], pending: _Pending) -> Steps[int]:
-    tree, thread, owner, after = pending
+    tree, thread, owner, after, upto = pending
     count = 0
     while rows := (yield Statement(_UNREAD, {"tree": tree, "owner": owner, "after": after, "limit": _BATCH})):
         after = rows[-1][0]
         values = _columns(rows, document_of)
         if values["seqs"]:
             yield Statement(_PUT, {"tree": tree, "owner": owner, "namespace": namespace, **values})
-        yield Statement(_DONE, {"tree": tree, "thread": thread, "seq": after})
         count += len(rows)
+    yield Statement(_DONE, {"tree": tree, "thread": thread, "seq": max(after, upto)})
     return count
 
 
