@@ -31,6 +31,7 @@ from sessiontree.errors import (
     ForeignStoreError,
     InvalidInputError,
     InvalidParentError,
+    MissingExtraError,
     NetworkFileSystemError,
     NewerFormatError,
     NoCheckpointError,
@@ -109,7 +110,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
-from sessiontree.tokens import estimate_message, estimate_text
+from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
@@ -151,6 +152,7 @@ __all__ = [
     "Memory",
     "Message",
     "MessagePayload",
+    "MissingExtraError",
     "ModelChange",
     "Move",
     "MoveReason",
@@ -214,6 +216,7 @@ __all__ = [
     "entry_type",
     "estimate_message",
     "estimate_text",
+    "exact_counter",
     "open",
     "open_async",
     "system",
