@@ -1,8 +1,12 @@
 """The PostgreSQL store against the memory store, over random runs."""
 
-import sessiontree as st
+import os
+
+from hypothesis import settings
 from postgres_server import process_database, with_options
-from sessiontree.testing.machine import JournalMachine, machine_test
+
+import sessiontree as st
+from sessiontree.testing.machine import JournalMachine, machine_settings, machine_test
 
 
 class PostgresMachine(JournalMachine):
@@ -11,3 +15,6 @@ class PostgresMachine(JournalMachine):
 
 
 TestPostgresMachine = machine_test(PostgresMachine)
+if not {"SESSIONTREE_EXAMPLES", "SESSIONTREE_PROFILE"} & os.environ.keys():
+    # A server answers slower than a file; make test-deep tries as much as everywhere.
+    TestPostgresMachine.settings = settings(machine_settings(), max_examples=15)

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import UnsetType
+from psycopg.types.numeric import Int8
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
@@ -22,13 +23,16 @@ __all__ = ["StepReads"]
 
 T = TypeVar("T")
 
+_EVERYTHING = 1 << 62
+
 _HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(thread)s"
 _ENTRY = f"""
 SELECT h.key, t.base, e.depth, {ENTRY_COLUMNS} FROM sessiontree.head h
 JOIN sessiontree.thread t ON t.tree = h.tree AND t.key = h.key
 LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = %(entry)s
 WHERE h.tree = %(tree)s AND h.id = %(thread)s"""
-# Two kinds of rows: one about the thread, which has no body, and the entries.
+# Two kinds of rows: one about the thread, which has no body, and the entries. A thread's entries are numbered without
+# gaps, so a limit is a range of numbers: the server never sorts, and reads the primary key whatever it estimates.
 _PATH_OF_LEAF = f"""
 WITH tip AS (
     SELECT h.key, h.leaf, e.owner, e.seq FROM sessiontree.head h
@@ -36,27 +40,25 @@ WITH tip AS (
     WHERE h.tree = %(tree)s AND h.id = %(thread)s
 )
 SELECT leaf, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM tip
-UNION ALL (
-    SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip) AND e.seq <= (SELECT seq FROM tip)
-    ORDER BY e.seq DESC LIMIT %(limit)s
-)"""
+UNION ALL
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip)
+    AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
 _STRETCH = f"""
 WITH tip AS (SELECT owner, seq FROM sessiontree.entry WHERE tree = %(tree)s AND id = %(tip)s)
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip) AND e.seq <= (SELECT seq FROM tip)
-ORDER BY e.seq DESC LIMIT %(limit)s"""
+WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip)
+    AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
 _OWN = f"""
 WITH me AS (
     SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.key = h.key
     WHERE h.tree = %(tree)s AND h.id = %(thread)s
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
-UNION ALL (
-    SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me) AND e.seq > %(after)s
-    ORDER BY e.seq LIMIT %(limit)s
-)"""
+UNION ALL
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
+    AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
 _NAMES = """
 SELECT key, id FROM sessiontree.head WHERE tree = %(tree)s AND key = ANY(%(keys)s)
 UNION ALL SELECT key, id FROM sessiontree.departed WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
@@ -178,13 +180,13 @@ class StepReads:
 
     def _own(self, thread_id: str, after: int, limit: int | None = None) -> Steps[tuple[int, bytes | None, list[Row]]]:
         """A thread's key, its fork point, and the entries that were appended through it."""
-        _, rows = yield from self._of_thread(thread_id, _OWN, {"after": after, "limit": limit})
+        _, rows = yield from self._of_thread(thread_id, _OWN, {"after": Int8(after), "limit": _range(limit)})
         (base, key, *_), entries = _split(rows)
         entries.sort(key=lambda row: row[6])
         return key, base, entries
 
     def _path_of_leaf(self, thread_id: str, limit: int | None) -> Steps[tuple[UUID, int, list[Row]]]:
-        tree, rows = yield from self._of_thread(thread_id, _PATH_OF_LEAF, {"limit": limit})
+        tree, rows = yield from self._of_thread(thread_id, _PATH_OF_LEAF, {"limit": _range(limit)})
         (leaf, key, *_), stretch = _split(rows)
         path: list[Row] = []
         want = _follow(stretch, leaf, path, limit)
@@ -197,7 +199,7 @@ class StepReads:
         rows: list[Row] = []
         while tip is not None and len(rows) != limit:
             most = None if limit is None else limit - len(rows)
-            stretch = yield Statement(_STRETCH, {"tree": tree, "tip": tip, "limit": most})
+            stretch = yield Statement(_STRETCH, {"tree": tree, "tip": tip, "limit": _range(most)})
             before = len(rows)
             tip = _follow(stretch, tip, rows, limit)
             if len(rows) == before:
@@ -217,6 +219,10 @@ class StepReads:
             found = yield Statement(_NAMES, {"tree": tree, "keys": sorted(missing)})
             names |= {owner: to_text(name) for owner, name in found}
         return entries_of(rows, names)
+
+
+def _range(limit: int | None) -> Int8:
+    return Int8(_EVERYTHING if limit is None else limit)
 
 
 def _split(rows: list[Row]) -> tuple[Row, list[Row]]:

@@ -72,6 +72,7 @@ _FIRST = (
     "CREATE INDEX thread_created ON sessiontree.thread (namespace, created_ns DESC, id)",
     "CREATE INDEX thread_session ON sessiontree.thread (namespace, agent, channel, peer, key_thread)",
     "CREATE INDEX thread_workspace ON sessiontree.thread (namespace, workspace)",
+    "CREATE INDEX thread_family ON sessiontree.thread (namespace, tree_id)",
     "CREATE INDEX thread_parent ON sessiontree.thread (namespace, parent_thread)",
     "CREATE INDEX thread_tags ON sessiontree.thread USING gin (tags)",
     # What every append changes stands apart from the metadata: a short row, rewritten each time. ``seq`` numbers the
@@ -160,6 +161,12 @@ _FIRST = (
         minute bigint NOT NULL
     )""",
     "CREATE INDEX document_lexemes ON sessiontree.document USING gin (lexemes)",
+    # Most trees are young: what the statistics know about older ones would make the planner expect that a new tree is
+    # empty. Without them it expects a share of the table, and takes the narrowest index.
+    *(
+        f"ALTER TABLE sessiontree.{table} ALTER COLUMN tree SET STATISTICS 0"
+        for table in ("thread", "head", "entry", "move", "document")
+    ),
     # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
     *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in TABLES),
 )
