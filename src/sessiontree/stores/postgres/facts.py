@@ -37,7 +37,7 @@ _NEW_THREAD = (
 _CHANGED_THREAD = (
     "UPDATE sessiontree.thread SET "
     + ", ".join(f"{name} = %({name})s" for name in _THREAD_COLUMNS)
-    + " WHERE tree = %(tree)s AND key = %(key)s"
+    + " WHERE tree = %(tree)s AND id = %(id)s"
 )
 _NEW_HEAD = """
 INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
@@ -89,7 +89,7 @@ USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 WHERE e.tree = %(tree)s AND e.owner = x.owner AND e.seq = x.seq"""
 _DROP_ROWS = (
     "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s",
-    "DELETE FROM sessiontree.thread WHERE tree = %(tree)s AND key = %(key)s",
+    "DELETE FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(id)s",
     "DELETE FROM sessiontree.head WHERE tree = %(tree)s AND id = %(id)s",
     "INSERT INTO sessiontree.departed (tree, key, namespace, id) VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s)",
     """DELETE FROM sessiontree.departed d WHERE d.tree = %(tree)s

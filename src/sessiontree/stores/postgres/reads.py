@@ -28,7 +28,7 @@ _EVERYTHING = 1 << 62
 _HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(thread)s"
 _ENTRY = f"""
 SELECT h.key, t.base, e.depth, {ENTRY_COLUMNS} FROM sessiontree.head h
-JOIN sessiontree.thread t ON t.tree = h.tree AND t.key = h.key
+JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id
 LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = %(entry)s
 WHERE h.tree = %(tree)s AND h.id = %(thread)s"""
 # Two kinds of rows: one about the thread, which has no body, and the entries. A thread's entries are numbered without
@@ -51,7 +51,7 @@ WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip)
     AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
 _OWN = f"""
 WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.key = h.key
+    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
     WHERE h.tree = %(tree)s AND h.id = %(thread)s
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
@@ -60,7 +60,7 @@ SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
     AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
 _NAMES = """
-SELECT key, id FROM sessiontree.head WHERE tree = %(tree)s AND key = ANY(%(keys)s)
+SELECT key, id FROM sessiontree.thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)
 UNION ALL SELECT key, id FROM sessiontree.departed WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
 _STATS = """
 SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s),

@@ -37,7 +37,7 @@ STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp
     h.leaf, h.depth, h.messages, h.tokens,
     base.id, base.owner, base.parent, base.depth, base.messages, base.tokens"""
 HEAD_FROM = """sessiontree.head h
-    JOIN sessiontree.thread t ON t.tree = h.tree AND t.key = h.key
+    JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id
     LEFT JOIN sessiontree.entry base ON base.tree = h.tree AND base.id = t.base"""
 
 

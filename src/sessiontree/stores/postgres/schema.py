@@ -67,7 +67,8 @@ _FIRST = (
         forked_from_thread bytea NOT NULL,
         tags bytea[] NOT NULL,
         body bytea NOT NULL,
-        PRIMARY KEY (tree, key)
+        PRIMARY KEY (tree, id),
+        UNIQUE (tree, key)
     )""",
     "CREATE INDEX thread_created ON sessiontree.thread (namespace, created_ns DESC, id)",
     "CREATE INDEX thread_session ON sessiontree.thread (namespace, agent, channel, peer, key_thread)",
