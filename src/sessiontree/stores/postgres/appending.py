@@ -64,7 +64,12 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         has_token=command.token is not None,
         may_be_stored=not all(draft.has_new_id for draft in drafts),
     )
-    values = _common(command, tree, namespace) | (_single(drafts[0]) if len(drafts) == 1 else _many(drafts))
+    values = _one(drafts[0]) if len(drafts) == 1 else _many(drafts)
+    values["tree"] = tree
+    values["thread"] = to_bytes(command.thread_id)
+    values["namespace"] = namespace
+    values["expected"] = to_bytes(command.expect_leaf) if isinstance(command.expect_leaf, str) else None
+    values["token"] = None if command.token is None else Int8(command.token)
     try:
         rows = yield Statement(sql, values)
     except psycopg.errors.UniqueViolation:
@@ -89,35 +94,36 @@ def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_store
     return _HEAD.format(conditions=conditions, rows=rows.strip()) + _TAIL
 
 
-def _common(command: Append, tree: UUID, namespace: str) -> dict[str, Any]:
-    drafts = command.drafts
-    expected = command.expect_leaf
+# One width for every number: a statement is prepared for the types of its values.
+_ONE = Int8(1)
+
+
+def _one(draft: Draft) -> dict[str, Any]:
     return {
-        "tree": tree,
-        "thread": to_bytes(command.thread_id),
-        "namespace": namespace,
-        "last": to_bytes(drafts[-1].id),
-        # One width for every number: a statement is prepared for the types of its values.
-        "count": Int8(len(drafts)),
-        "messages": Int8(sum(draft.messages for draft in drafts)),
-        "tokens": Int8(sum(draft.tokens for draft in drafts)),
-        "updated": Int8(drafts[-1].created_ns),
-        "expected": to_bytes(expected) if isinstance(expected, str) else None,
-        "token": None if command.token is None else Int8(command.token),
+        "last": to_bytes(draft.id),
+        "count": _ONE,
+        "messages": Int8(draft.messages),
+        "tokens": Int8(draft.tokens),
+        "updated": Int8(draft.created_ns),
+        "turn": to_bytes(draft.turn_id),
+        "body": draft.body,
     }
-
-
-def _single(draft: Draft) -> dict[str, Any]:
-    return {"turn": to_bytes(draft.turn_id), "body": draft.body}
 
 
 def _many(drafts: tuple[Draft, ...]) -> dict[str, Any]:
     ids = [to_bytes(draft.id) for draft in drafts]
+    messages = list(accumulate(draft.messages for draft in drafts))
+    tokens = list(accumulate(draft.tokens for draft in drafts))
     return {
+        "last": ids[-1],
+        "count": Int8(len(drafts)),
+        "messages": Int8(messages[-1]),
+        "tokens": Int8(tokens[-1]),
+        "updated": Int8(drafts[-1].created_ns),
         "ids": ids,
         "parents": [None, *ids[:-1]],
-        "sums": list(accumulate(draft.messages for draft in drafts)),
-        "token_sums": list(accumulate(draft.tokens for draft in drafts)),
+        "sums": messages,
+        "token_sums": tokens,
         "times": [draft.created_ns for draft in drafts],
         "turns": [to_bytes(draft.turn_id) for draft in drafts],
         "bodies": [draft.body for draft in drafts],

@@ -36,20 +36,41 @@ class Commits:
     def commit(self, command: Command) -> Steps[Result]:
         match command:
             case Append() if is_plain(command):
-                return self._repeatable(command)
+                return self._append(command)
             case AcquireLease() | RenewLease() | ReleaseLease():
                 return self._repeatable(command)
             case _:
                 return self._transactions.carry_out(_tried_before(command))
 
-    def _repeatable(self, command: Append | AcquireLease | RenewLease | ReleaseLease) -> Steps[Result]:
-        """Ids and tokens make these the same however often they run: a lost answer is asked for again."""
+    def _append(self, command: Append) -> Steps[Result]:
+        """The shortest way first; whatever happens to it, the patient one knows what to do."""
+        fault: psycopg.Error | None = None
+        tree = self._homes.get(command.thread_id)
+        if tree is not None:
+            try:
+                stored = yield from append_at_leaf(command, tree, self._homes.namespace)
+            except psycopg.Error as error:
+                fault = error
+            else:
+                if stored is not None:
+                    return stored
+        return (yield from self._repeatable(command, fault))
 
+    def _repeatable(
+        self, command: Append | AcquireLease | RenewLease | ReleaseLease, fault: psycopg.Error | None = None
+    ) -> Steps[Result]:
+        """Ids and tokens make these the same however often they run: a lost answer is asked for again.
+
+        ``fault`` is what happened to an attempt that was made already.
+        """
         was_sent = False
 
         def once() -> Steps[Result]:
-            nonlocal was_sent
+            nonlocal was_sent, fault
             try:
+                if fault is not None:
+                    earlier, fault = fault, None
+                    raise earlier
                 return (yield from self._at_once(command))
             except psycopg.Error as error:
                 was_sent = was_sent or (has_lost_server(error) and not isinstance(error, PoolTimeout))

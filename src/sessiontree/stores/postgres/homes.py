@@ -20,6 +20,10 @@ class Homes:
         self.namespace = namespace
         self._trees: dict[str, UUID] = {}
 
+    def get(self, thread_id: str) -> UUID | None:
+        """What is remembered."""
+        return self._trees.get(thread_id)
+
     def find(self, thread_id: str) -> Steps[UUID]:
         known = self._trees.get(thread_id)
         if known is not None:
