@@ -27,6 +27,8 @@
     │   ├── EmptySummaryError
     │   └── TruncatedSummaryError
     ├── ContextOverflowError             too long for the model, also after one compaction
+    │   ├── CopyMismatchError
+    │   └── FencedError
     ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
@@ -36,6 +38,7 @@
         ├── NewerFormatError             written by a newer sessiontree; it was left untouched
         ├── NetworkFileSystemError       locks are not safe there
         ├── StoreReadOnlyError
+        ├── StoreAccessError             the role may not do this
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
@@ -57,6 +60,7 @@ __all__ = [
     "CompactionClaimedError",
     "ConflictError",
     "ContextOverflowError",
+    "CopyMismatchError",
     "DamagedDataError",
     "DuplicateEntryError",
     "EmptySummaryError",
@@ -79,6 +83,7 @@ __all__ = [
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -223,6 +228,14 @@ class ActiveTurnError(ConflictError):
         )
 
 
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
+
+
 class FencedError(ConflictError):
     def __init__(self, thread_id: str, token: int, current: int) -> None:
         self.thread_id = thread_id
@@ -357,6 +370,11 @@ class NetworkFileSystemError(StoreError):
 class StoreReadOnlyError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "cannot be written; check the permissions of the file and its folder")
+
+
+class StoreAccessError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
 
 
 class StoreFullError(StoreError):

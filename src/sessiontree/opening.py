@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree.errors import InvalidInputError, StoreUrlError
+from sessiontree.errors import InvalidInputError, StoreError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -33,7 +34,10 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(EmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    address = parse_url(url)
+    if address.kind == "postgres":
+        return Journal(_postgres().PostgresStore(address.target, durability=durability), clock=clock, random=random)
+    return Journal(EmbeddedStore(_backend(address, durability)), clock=clock, random=random)
 
 
 def open_async(
@@ -47,7 +51,19 @@ def open_async(
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-    return AsyncJournal(AsyncEmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    address = parse_url(url)
+    if address.kind == "postgres":
+        store = _postgres().AsyncPostgresStore(address.target, durability=durability)
+        return AsyncJournal(store, clock=clock, random=random)
+    return AsyncJournal(AsyncEmbeddedStore(_backend(address, durability)), clock=clock, random=random)
+
+
+def _postgres() -> ModuleType:
+    try:
+        from sessiontree.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise StoreError("postgresql://", "psycopg is missing; install sessiontree[postgres]") from error
+    return postgres
 
 
 def _backend(address: Address, durability: Durability) -> Backend:

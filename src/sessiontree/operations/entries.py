@@ -19,7 +19,7 @@ from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
 from sessiontree.tree import labels_of
 
-__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path"]
+__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path", "weight_of"]
 
 _LARGEST_BODY = 900 * 1024 * 1024
 
@@ -121,7 +121,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         checked_id(new.turn_id, "turn id")
     if new.created_ns is not None:
         check_number(new.created_ns)
-    messages, tokens = _weight(payload)
+    messages, tokens = weight_of(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
         payload=payload,
@@ -134,7 +134,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
     )
 
 
-def _weight(payload: Payload) -> tuple[int, int]:
+def weight_of(payload: Payload) -> tuple[int, int]:
     """How many messages and, estimated, tokens a payload adds to a conversation."""
     match payload:
         case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage():

@@ -17,7 +17,7 @@ from sessiontree.errors import (
 from sessiontree.model import Entry, Move
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
-__all__ = ["append", "check_fence", "check_leaf", "existing", "visible"]
+__all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"]
 
 
 def append(command: Append, view: View) -> Decision:
@@ -125,7 +125,7 @@ def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) 
         facts.append(move)
     tip, previous = parent, state.newest
     for draft in command.drafts:
-        node = _child(tip, draft, state, view.next_entry_key())
+        node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
         facts.append(PutEntry(state, node, parent_id, previous, draft))
         entries.append(_entry(draft, state, parent_id))
@@ -154,7 +154,7 @@ def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[Thre
     return moved, PutMove(moved, move)
 
 
-def _child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
+def child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
     if parent is None:
         return Node(key, draft.id, state.key, None, 1, draft.messages, draft.tokens)
     messages = parent.messages + draft.messages

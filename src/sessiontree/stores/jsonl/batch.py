@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Append, Command, CreateThread, Fork
+from sessiontree.commands import Append, Command, CreateThread, Fork, ImportThread
 from sessiontree.errors import CommitUnknownError
 from sessiontree.rules import decide
 from sessiontree.rules.state import Fact, PutEntry, PutLease, PutMove, PutThread, ThreadState
@@ -134,6 +134,9 @@ class Batch:
                 name = name_of(thread.id)
                 found = self._shelf.find(thread.id) or self._shelf.get(name)
                 return found or Tree(name, self._layout.tree(name))
+            case ImportThread(thread=thread):
+                name = name_of(thread.tree)
+                return self._shelf.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._shelf.holding(thread_id)
             case _:
