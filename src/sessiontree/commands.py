@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.blobs import Blob
 from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
@@ -20,6 +21,7 @@ __all__ = [
     "Draft",
     "Fork",
     "MoveLeaf",
+    "PutBlobs",
     "Redo",
     "ReleaseLease",
     "RenewLease",
@@ -30,7 +32,10 @@ __all__ = [
 
 
 class Draft(Record, frozen=True, kw_only=True):
-    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs."""
+    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
+
+    ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
+    """
 
     id: str
     payload: Payload
@@ -39,6 +44,7 @@ class Draft(Record, frozen=True, kw_only=True):
     turn_id: str = ""
     messages: int = 0
     tokens: int = 0
+    blobs: tuple[str, ...] = ()
 
 
 class CreateThread(Record, frozen=True, kw_only=True):
@@ -124,6 +130,12 @@ class ClearLease(Record, frozen=True, kw_only=True):
     now_ns: int
 
 
+class PutBlobs(Record, frozen=True, kw_only=True):
+    """Keep blobs; the ones that are there already are left alone."""
+
+    blobs: tuple[Blob, ...]
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """What a delete took away, and how many entries stay because a fork shows them."""
 
@@ -145,6 +157,7 @@ Command = (
     | RenewLease
     | ReleaseLease
     | ClearLease
+    | PutBlobs
 )
 
 Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

@@ -9,6 +9,7 @@
     │   ├── NothingToUndoError
     │   ├── NothingToRedoError
     │   ├── NothingToRetryError
+    │   ├── BlobNotFoundError
     │   └── NoCheckpointError
     ├── ConflictError                    somebody else was there first: read again, then decide
     │   ├── ThreadExistsError
@@ -17,8 +18,14 @@
     │   ├── StaleLeafError
     │   ├── StaleVersionError
     │   ├── ActiveTurnError
-    │   └── FencedError
+    │   ├── FencedError
+    │   ├── MissingBlobsError            blobs went away between put and append: put them again
+    │   └── RestoreConflictError         a restore would overwrite somebody else's work
     ├── InvalidInputError                nothing was written: mend the input
+    ├── WorkspaceError                   a folder cannot be read or changed as asked; it is as it was
+    │   ├── UnsafePathError              a path would leave the folder or cannot exist in it
+    │   ├── FolderChangedError           somebody wrote to the folder while it was being restored
+    │   └── PendingRestoreError          an interrupted restore belongs to another store
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
     └── StoreError
         ├── StoreUrlError                the address names no store
@@ -41,15 +48,18 @@ from collections.abc import Iterable
 
 __all__ = [
     "ActiveTurnError",
+    "BlobNotFoundError",
     "CommitUnknownError",
     "ConflictError",
     "DamagedDataError",
     "DuplicateEntryError",
     "EntryNotFoundError",
     "FencedError",
+    "FolderChangedError",
     "ForeignStoreError",
     "InvalidInputError",
     "InvalidParentError",
+    "MissingBlobsError",
     "NetworkFileSystemError",
     "NewerFormatError",
     "NoCheckpointError",
@@ -57,6 +67,8 @@ __all__ = [
     "NothingToRedoError",
     "NothingToRetryError",
     "NothingToUndoError",
+    "PendingRestoreError",
+    "RestoreConflictError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
@@ -69,6 +81,8 @@ __all__ = [
     "StoreUrlError",
     "ThreadExistsError",
     "ThreadNotFoundError",
+    "UnsafePathError",
+    "WorkspaceError",
 ]
 
 
@@ -124,6 +138,12 @@ class NoCheckpointError(NotFoundError):
         super().__init__(
             f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; take one with workspace.snapshot()"
         )
+
+
+class BlobNotFoundError(NotFoundError):
+    def __init__(self, hash: str) -> None:
+        self.hash = hash
+        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
 
 
 class ConflictError(SessionTreeError):
@@ -195,6 +215,60 @@ class FencedError(ConflictError):
         super().__init__(
             f"lease token {token} on thread {thread_id!r} is no longer valid (current token {current}); "
             "another owner took over or the lease was released: stop this turn and acquire a new lease"
+        )
+
+
+class MissingBlobsError(ConflictError):
+    def __init__(self, thread_id: str, hashes: Iterable[str]) -> None:
+        self.thread_id = thread_id
+        self.hashes = tuple(hashes)
+        super().__init__(
+            f"{len(self.hashes)} blobs that an entry for thread {thread_id!r} needs are not in the store; "
+            "put them again, then append"
+        )
+
+
+class RestoreConflictError(ConflictError):
+    def __init__(self, root: str, paths: Iterable[str]) -> None:
+        self.root = root
+        self.paths = tuple(paths)
+        shown = ", ".join(map(repr, self.paths[:5])) + (" …" if len(self.paths) > 5 else "")
+        super().__init__(
+            f"restoring {root} would overwrite {len(self.paths)} files that somebody else changed or that no checkpoint "
+            f"holds: {shown}; look at plan(), then choose conflicts='keep_mine' or conflicts='force'"
+        )
+
+
+class WorkspaceError(SessionTreeError):
+    """A folder cannot be read or changed as asked; it is as it was before."""
+
+    def __init__(self, root: str, problem: str) -> None:
+        self.root = root
+        super().__init__(f"{root}: {problem}")
+
+
+class UnsafePathError(WorkspaceError, ValueError):
+    def __init__(self, root: str, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(root, f"path {path!r} {problem}; nothing was changed")
+
+
+class FolderChangedError(WorkspaceError):
+    def __init__(self, root: str, path: str) -> None:
+        self.path = path
+        super().__init__(
+            root, f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done"
+        )
+
+
+class PendingRestoreError(WorkspaceError):
+    def __init__(self, root: str, place: str, thread_id: str) -> None:
+        self.place = place
+        self.thread_id = thread_id
+        super().__init__(
+            root,
+            f"an interrupted rewind of thread {thread_id!r} in {place} waits to be settled; "
+            "open that store and call workspace.recover(root), or recover(root, prefer='old' or 'new') here",
         )
 
 

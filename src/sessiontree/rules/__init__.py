@@ -11,6 +11,7 @@ from sessiontree.commands import (
     DeleteThread,
     Fork,
     MoveLeaf,
+    PutBlobs,
     Redo,
     ReleaseLease,
     RenewLease,
@@ -18,6 +19,7 @@ from sessiontree.commands import (
     UpdateThread,
 )
 from sessiontree.rules.appending import append
+from sessiontree.rules.blobs import put_blobs
 from sessiontree.rules.leasing import acquire_lease, clear_lease, release_lease, renew_lease
 from sessiontree.rules.moving import move_leaf, redo, undo
 from sessiontree.rules.state import Decision, View
@@ -53,3 +55,5 @@ def decide(command: Command, view: View) -> Decision:
             return release_lease(command, view)
         case ClearLease():
             return clear_lease(command, view)
+        case PutBlobs():
+            return put_blobs(command, view)
