@@ -12,6 +12,8 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sessiontree import _msgspec as _msgspec  # isort: skip  before anything that loads msgspec
+
 from msgspec import UNSET
 
 from sessiontree import errors, model

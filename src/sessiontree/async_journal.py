@@ -109,8 +109,8 @@ class AsyncJournal:
     ) -> Entry:
         """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op."""
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        stored = await self.append_many(thread_id, (new,), parent=parent, expect_leaf=expect_leaf, lease=lease)
-        return stored[0]
+        operation = entries.append(self._sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, lease=lease)
+        return await drive_async(operation, self.store)
 
     async def append_many(
         self,

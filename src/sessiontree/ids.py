@@ -22,10 +22,9 @@ RandomSource = Callable[[int], bytes]
 
 __all__ = ["Clock", "IdSource", "RandomSource", "system_clock"]
 
-_VERSION_7 = 0x7 << 76
+_TIME_MASK = (1 << 48) - 1
+_LOW_MASK = (1 << 62) - 1
 _VARIANT = 0x2 << 62
-_COUNTER_BITS = 74
-_COUNTER_LIMIT = 1 << _COUNTER_BITS
 
 
 def system_clock() -> int:
@@ -48,19 +47,17 @@ class IdSource:
             return _format(self._millisecond, self._counter)
 
     def _advance(self) -> None:
+        """A new millisecond starts at a random count with room above it; within one, the count goes up."""
         now = self._clock() // 1_000_000
         if now > self._millisecond:
             self._millisecond = now
-            self._counter = int.from_bytes(self._random(9)) >> 1 & ((1 << 72) - 1) >> 1
-            return
-        self._counter += 1 + int.from_bytes(self._random(4))
-        if self._counter >= _COUNTER_LIMIT:
-            self._millisecond += 1
-            self._counter = 0
+            self._counter = int.from_bytes(self._random(9))
+        else:
+            self._counter += 1
 
 
 def _format(millisecond: int, counter: int) -> str:
-    high, low = divmod(counter, 1 << 62)
-    value = (millisecond & (1 << 48) - 1) << 80 | _VERSION_7 | high << 64 | _VARIANT | low
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    """48 bits of time, the version, 12 bits of count, the variant, 62 bits of count."""
+    time_part = f"{millisecond & _TIME_MASK:012x}"
+    count_part = f"{_VARIANT | counter & _LOW_MASK:016x}"
+    return f"{time_part[:8]}-{time_part[8:]}-7{counter >> 62:03x}-{count_part[:4]}-{count_part[4:]}"

@@ -109,7 +109,8 @@ class Journal:
     ) -> Entry:
         """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op."""
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        return self.append_many(thread_id, (new,), parent=parent, expect_leaf=expect_leaf, lease=lease)[0]
+        operation = entries.append(self._sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, lease=lease)
+        return drive(operation, self.store)
 
     def append_many(
         self,

@@ -6,15 +6,18 @@ running flush is the batching window: no timer, nobody waits for company.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sessiontree.commands import Command, Result
 from sessiontree.errors import SessionTreeError, StoreClosedError, StoreError
 from sessiontree.store import Outcome
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Committer"]
 
@@ -49,7 +52,9 @@ class Committer:
         self._writing = threading.Lock()
         self._waiting = threading.Condition(threading.Lock())
         self._queue: deque[_Ticket] = deque()
+        self._about_to_wake: set[asyncio.AbstractEventLoop] = set()
         self._thread: threading.Thread | None = None
+        self._is_serving = False
         self._is_closed = False
 
     def commit(self, command: Command) -> Result:
@@ -61,21 +66,30 @@ class Committer:
             finally:
                 self._writing.release()
             return _result(outcome)
+        self._check_open()
         ticket = _Ticket(command)
-        self._enqueue(ticket)
+        self._queue.append(ticket)
+        self._wake()
         assert ticket.done is not None
         ticket.done.acquire()
         return _result(ticket.outcome)
 
-    async def acommit(self, command: Command) -> Result:
-        """Carry out a command for an async caller. Cancelling the wait does not take the command back."""
-        ticket = _Ticket(command, asyncio.get_running_loop())
-        self._enqueue(ticket)
+    def submit(self, command: Command, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Result]:
+        """Carry out a command for an async caller. Cancelling the future does not take the command back.
+
+        The writer is woken at the end of the loop's round, when every task that is ready has queued up.
+        """
+        self._check_open()
+        ticket = _Ticket(command, loop)
+        self._queue.append(ticket)
+        if loop not in self._about_to_wake:
+            self._about_to_wake.add(loop)
+            loop.call_soon(self._wake, loop)
         assert ticket.future is not None
-        return await ticket.future
+        return ticket.future
 
     def close(self) -> None:
-        """Finish what is queued, then refuse."""
+        """Finish what is queued, then refuse. A command that slips in behind is served, and refused by the store."""
         with self._waiting:
             self._is_closed = True
             self._waiting.notify_all()
@@ -91,11 +105,12 @@ class Committer:
         if self._pid != os.getpid():
             raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
 
-    def _enqueue(self, ticket: _Ticket) -> None:
+    def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         with self._waiting:
-            self._check_open()
-            self._queue.append(ticket)
-            if self._thread is None:
+            if loop is not None:
+                self._about_to_wake.discard(loop)
+            if not self._is_serving:
+                self._is_serving = True
                 self._thread = threading.Thread(target=self._serve, name=f"writer {self._place}", daemon=True)
                 self._thread.start()
             self._waiting.notify()
@@ -111,6 +126,7 @@ class Committer:
         with self._waiting:
             while not self._queue:
                 if self._is_closed:
+                    self._is_serving = False
                     return False
                 self._waiting.wait()
             return True

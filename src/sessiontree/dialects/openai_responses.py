@@ -209,7 +209,12 @@ def _call_type(call: ToolCallPart) -> str:
 def _result_item(result: ToolResultPart, ids: CallIds) -> Wire:
     asked = ids.answer()
     output = _content([item for part in result.parts for item in _input_blocks(part)])
-    return {"type": f"{_call_type(asked.call)}_output", "call_id": asked.id, "output": output, **own(result.extra, NAME)}
+    return {
+        "type": f"{_call_type(asked.call)}_output",
+        "call_id": asked.id,
+        "output": output,
+        **own(result.extra, NAME),
+    }
 
 
 def _messages(items: Iterable[Wire]) -> list[Message]:

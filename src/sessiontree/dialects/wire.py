@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from sessiontree.context import Context, pair
 from sessiontree.model import FilePart, ImagePart, Message, ToolCallPart
-from sessiontree.tokens import BLANKS
 
 __all__ = [
     "CONTINUE",
@@ -53,7 +53,6 @@ CONTINUE = "(Continue.)"
 """Stands for the user where a provider wants the user to speak last."""
 
 _RAW = "_raw"
-_ESCAPED_ID = re.compile(r"x\d+_")
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
@@ -95,7 +94,7 @@ def merged(first: Message, second: Message) -> Message:
 
 
 def is_blank(text: str) -> bool:
-    return not text.strip(BLANKS)
+    return not text.strip()
 
 
 def object_of(arguments: str) -> Wire:
@@ -215,30 +214,29 @@ class CallIds:
     def __init__(self, limit: int, may_repeat: bool = False) -> None:
         self._limit = limit
         self._may_repeat = may_repeat
-        self._uses: dict[str, int] = {}
+        self._used: set[str] = set()
         self._open: deque[Asked] = deque()
 
     def ask(self, call: ToolCallPart) -> str:
         """The id to write for a call."""
         if self._may_repeat and not self._open:
-            self._uses.clear()
-        self._uses[call.id] = self._uses.get(call.id, 0) + 1
-        asked = Asked(self._wire_id(call.id, self._uses[call.id]), call)
-        self._open.append(asked)
-        return asked.id
+            self._used.clear()
+        wire_id = next(name for name in self._candidates(call.id) if name not in self._used)
+        self._used.add(wire_id)
+        self._open.append(Asked(wire_id, call))
+        return wire_id
 
     def answer(self) -> Asked:
         """The call that the next result answers."""
         return self._open.popleft()
 
-    def _wire_id(self, raw: str, uses: int) -> str:
-        is_plain = _PLAIN_ID.fullmatch(raw) and not _ESCAPED_ID.match(raw) and len(raw) <= self._limit
-        if uses == 1 and is_plain:
-            return raw
-        escaped = f"x{uses}_{base64.urlsafe_b64encode(raw.encode()).decode().rstrip('=')}"
-        if len(escaped) <= self._limit:
-            return escaped
-        return f"x{uses}_{hashlib.sha256(raw.encode()).hexdigest()}"[: self._limit]
+    def _candidates(self, raw: str) -> Iterator[str]:
+        if _PLAIN_ID.fullmatch(raw) and len(raw) <= self._limit:
+            yield raw
+        for number in itertools.count(1):
+            escaped = f"x{number}_{base64.urlsafe_b64encode(raw.encode()).decode().rstrip('=')}"
+            hashed = f"x{number}_{hashlib.sha256(raw.encode()).hexdigest()}"
+            yield escaped if len(escaped) <= self._limit else hashed[: self._limit]
 
 
 def same_role_runs(messages: Sequence[Wire], field: str, roles: frozenset[str]) -> list[Wire]:

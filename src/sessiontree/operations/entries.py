@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.codec import encode_record, seal
+from sessiontree.codec import check_number, encode_record, seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
@@ -18,7 +18,7 @@ from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
 from sessiontree.tree import labels_of
 
-__all__ = ["NewEntry", "append_many", "children", "entries", "entry", "label", "labels", "path"]
+__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path"]
 
 _LARGEST_BODY = 900 * 1024 * 1024
 
@@ -33,6 +33,23 @@ class NewEntry(Record, frozen=True, kw_only=True):
 
 
 Content = Payload | Message | NewEntry
+
+
+def append(
+    sources: Sources,
+    thread_id: str,
+    new: NewEntry,
+    *,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    lease: Lease | None = None,
+) -> Operation[Entry]:
+    draft = _draft(sources, new, lease.turn_id if lease else "")
+    token = lease.token if lease else None
+    stored: tuple[Entry, ...] = yield Append(
+        thread_id=thread_id, drafts=(draft,), parent=parent, expect_leaf=expect_leaf, token=token
+    )
+    return stored[0]
 
 
 def append_many(
@@ -100,6 +117,8 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         raise InvalidInputError("an entry id must not be empty; leave it out to get a new one")
     if new.id is not None or new.turn_id:
         encode_record((new.id, new.turn_id), "entry or turn id")
+    if new.created_ns is not None:
+        check_number(new.created_ns)
     messages, tokens = _weight(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else new.id,
@@ -109,6 +128,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         turn_id=new.turn_id or turn_id,
         messages=messages,
         tokens=tokens,
+        has_new_id=new.id is None,
     )
 
 

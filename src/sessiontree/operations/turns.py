@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from sessiontree.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
 from sessiontree.errors import InvalidInputError
@@ -11,7 +10,7 @@ from sessiontree.model import Entry, Lease, Payload, RunFailure, Thread, TurnMar
 from sessiontree.model.record import Record
 from sessiontree.operations.entries import NewEntry, append_many
 from sessiontree.operations.requests import Operation, Sources
-from sessiontree.queries import ReadLease, ReadPath, ReadThread
+from sessiontree.queries import ReadEntries, ReadLease, ReadPath, ReadThread
 from sessiontree.tree import open_turns
 
 __all__ = [
@@ -31,6 +30,7 @@ __all__ = [
 
 DEFAULT_TTL_SECONDS = 60.0
 _NANOSECONDS = 1_000_000_000
+_LONGEST_SECONDS = 1_000_000_000
 
 
 class Resumption(Record, frozen=True, kw_only=True):
@@ -102,7 +102,8 @@ def resume(sources: Sources, thread_id: str, owner: str | None) -> Operation[Res
     lease = yield from acquire_lease(sources, thread_id, name, None, DEFAULT_TTL_SECONDS)
     try:
         path: list[Entry] = yield ReadPath(thread_id=thread_id)
-        interrupted = tuple(open_turns(path))
+        seen: list[Entry] = yield ReadEntries(thread_id=thread_id)
+        interrupted = tuple(open_turns(path, seen))
         yield from append_many(sources, thread_id, _interruptions(interrupted), lease=lease)
     finally:
         yield from release_lease(lease)
@@ -119,7 +120,7 @@ def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
 
 def this_process() -> str:
     """A name for the owner that nobody gave."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{os.uname().nodename}:{os.getpid()}"
 
 
 def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
@@ -132,6 +133,6 @@ def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
 
 
 def _nanoseconds(ttl_seconds: float) -> int:
-    if ttl_seconds <= 0:
-        raise InvalidInputError(f"a lease must last longer than {ttl_seconds} seconds")
+    if not 0 < ttl_seconds < _LONGEST_SECONDS:
+        raise InvalidInputError(f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}")
     return int(ttl_seconds * _NANOSECONDS)

@@ -72,7 +72,7 @@ def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:
 
 def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...] | None:
     """The entries of an append that happened before: same ids, same content, same order."""
-    nodes = [view.find(state.tree, draft.id) for draft in command.drafts]
+    nodes = [None if draft.has_new_id else view.find(state.tree, draft.id) for draft in command.drafts]
     if not any(nodes):
         return None
     entries: list[Entry] = []
@@ -114,18 +114,24 @@ def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) 
     if (parent.key if parent else None) != (leaf.key if leaf else None):
         state, move = _branched(state, parent, command.drafts[0].created_ns)
         facts.append(move)
-    tip = parent
+    tip, previous = parent, state.newest
     for draft in command.drafts:
         if draft.id in seen:
             raise InvalidInputError(f"entry id {draft.id!r} stands twice in one append; give each entry its own id")
         seen.add(draft.id)
         node = _child(tip, draft, state, view.next_entry_key())
-        facts.append(PutEntry(state, node, tip.id if tip else None, draft))
-        entries.append(_entry(draft, state, tip.id if tip else None))
-        tip = node
+        parent_id = tip.id if tip else None
+        facts.append(PutEntry(state, node, parent_id, previous, draft))
+        entries.append(_entry(draft, state, parent_id))
+        tip, previous = node, node.key
     updated = max(state.updated_ns, command.drafts[-1].created_ns)
-    facts.append(PutHead(replace(state, leaf=tip, updated_ns=updated)))
+    facts.append(PutHead(_with_tip(state, tip, updated)))
     return Decision(tuple(entries), tuple(facts))
+
+
+def _with_tip(state: ThreadState, tip: Node | None, updated_ns: int) -> ThreadState:
+    newest = state.newest if tip is None else tip.key
+    return ThreadState(state.key, state.tree, state.meta, tip, state.base, updated_ns, state.fence, state.moves, newest)
 
 
 def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:

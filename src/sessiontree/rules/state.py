@@ -42,7 +42,10 @@ class Node(NamedTuple):
 
 
 class ThreadState(msgspec.Struct, frozen=True):
-    """A thread inside a store. The fields that every append changes stand beside ``meta``, not in it."""
+    """A thread inside a store. The fields that every append changes stand beside ``meta``, not in it.
+
+    ``newest`` is the key of the last entry that was appended through it, 0 before the first one.
+    """
 
     key: int
     tree: int
@@ -52,6 +55,7 @@ class ThreadState(msgspec.Struct, frozen=True):
     updated_ns: int
     fence: int = 0
     moves: int = 0
+    newest: int = 0
 
     def public(self) -> Thread:
         """The thread as callers see it."""
@@ -111,9 +115,12 @@ class PutHead(msgspec.Struct, frozen=True):
 
 
 class PutEntry(msgspec.Struct, frozen=True):
+    """A new entry; ``previous`` is the one that was appended through the same thread before it."""
+
     state: ThreadState
     node: Node
     parent_id: str | None
+    previous: int
     draft: Draft
 
 

@@ -25,7 +25,7 @@ from sessiontree.stores.jsonl.lines import (
     encode_line,
     payload_field,
 )
-from sessiontree.stores.jsonl.mending import cut_torn_end, point_to
+from sessiontree.stores.jsonl.mending import cut_torn_end, point_to, syncing
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 
@@ -66,10 +66,8 @@ class Batch:
             texts = _texts_of(decision.facts)
         except SessionTreeError as refusal:
             return refusal
-        if texts and pending.end == 0:
-            pending.add(encode_line(TreeLine(format=FORMAT, tree=_tree_id(decision.facts))))
-        for fact in decision.facts:
-            self._apply(fact, pending, texts)
+        for fact, text in zip(decision.facts, texts, strict=True):
+            self._apply(fact, text, pending)
         if isinstance(command, Append):
             self._entry_ids += [draft.id for draft in command.drafts]
         return decision.result
@@ -81,7 +79,7 @@ class Batch:
                 self._write(pending)
         for name, pending in self._pending.items():
             self._shelf.unpin(name)
-            if pending.tree.inode == 0:
+            if pending.tree.end == 0:
                 self._shelf.forget(name)
             elif pending.texts:
                 pending.tree.drafts.clear()
@@ -108,7 +106,8 @@ class Batch:
         self._opened.append((file, tree.end))
         # Before the first line goes in: whoever appends next relies on the name being durable.
         if tree.end == 0 and self._is_synced:
-            self._files.sync_folder(tree.path.parent)
+            with syncing():
+                self._files.sync_folder(tree.path.parent)
         self._files.append(file, b"".join(pending.texts))
 
     def _pending_for(self, command: Command) -> _Pending:
@@ -119,7 +118,6 @@ class Batch:
             if tree.torn is not None:
                 cut_torn_end(tree, self._layout, self._files)
                 self.torn_ends += 1
-            tree.state.elsewhere = self._state_of
             self._shelf.pin(tree)
             pending = self._pending[tree.name] = _Pending(tree)
         return pending
@@ -135,30 +133,36 @@ class Batch:
             case _:
                 return self._shelf.holding(command.thread_id)
 
-    def _state_of(self, thread_id: str) -> ThreadState | None:
-        tree = self._shelf.find(thread_id)
-        return None if tree is None else tree.state.states[thread_id]
-
-    def _apply(self, fact: Fact, pending: _Pending, texts: dict[int, bytes]) -> None:
+    def _apply(self, fact: Fact, text: bytes, pending: _Pending) -> None:
         tree = pending.tree
         match fact:
-            case PutThread(state=state) if state.meta.id not in tree.state.states and state.meta.id != state.meta.tree:
-                point_to(state.meta.tree, state.meta.id, self._layout, self._files)
+            case PutThread(state=state):
+                self._place(state, pending)
             case PutEntry(node=node, draft=draft):
                 tree.drafts[node.key] = draft
-                tree.spans[node.key] = (pending.end, len(texts[id(fact)]) - 1)
+                tree.spans[node.key] = (pending.end, len(text) - 1)
         tree.state.apply(fact)
-        if id(fact) in texts:
-            pending.add(texts[id(fact)])
+        if text:
+            pending.add(text)
+
+    def _place(self, state: ThreadState, pending: _Pending) -> None:
+        """What must stand before the first line of a thread: the header of a new file, the pointer to a fork."""
+        thread_id, tree_id = state.meta.id, state.meta.tree
+        if pending.end == 0:
+            pending.add(encode_line(TreeLine(format=FORMAT, tree=tree_id)))
+        if thread_id != tree_id and thread_id not in pending.tree.state.states:
+            point_to(tree_id, thread_id, self._layout, self._files)
 
 
-def _texts_of(facts: Sequence[Fact]) -> dict[int, bytes]:
-    """The line of each fact that has one; the first says how many there are."""
-    lines = [(fact, line) for fact in facts if (line := _line_of(fact)) is not None]
-    return {
-        id(fact): encode_line(replace(line, lines=len(lines)) if number == 0 else line)
-        for number, (fact, line) in enumerate(lines)
-    }
+def _texts_of(facts: Sequence[Fact]) -> list[bytes]:
+    """The line of each fact, empty where it needs none; the first line says how many there are."""
+    lines = [_line_of(fact) for fact in facts]
+    count = sum(line is not None for line in lines)
+    texts: list[bytes] = []
+    for line in lines:
+        is_first = line is not None and not any(texts)
+        texts.append(b"" if line is None else encode_line(replace(line, lines=count) if is_first else line))
+    return texts
 
 
 def _line_of(fact: Fact) -> Line | None:
@@ -190,9 +194,3 @@ def _line_of(fact: Fact) -> Line | None:
             return LeaseLine(thread=state.meta.id, lease=lease)
         case _:
             return None
-
-
-def _tree_id(facts: Sequence[Fact]) -> str:
-    first = facts[0]
-    assert isinstance(first, PutThread)
-    return first.state.meta.tree

@@ -3,7 +3,7 @@
 Any string is an id, so no id becomes a name: a name is a readable slug, and the hash of the id that decides.
 
 >>> name_of("../etc/passwd")
-'etc-passwd-54f72ea6d8bc3d1f0d6f5e4f'
+'etc-passwd-7fef78f53440346c04dac510'
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A command that needs several lines says so on its first one (``"lines": 3``), so
 none. Numbers (``n``) are given to entries once and stay, also when a delete rewrites the file.
 
 >>> encode_line(MoveLine(thread="t", number=1, reason="reset", at=7))
-b'{"kind":"move","thread":"t","number":1,"reason":"reset","at":7,"crc":"0d1ef10a"}\\n'
+b'{"kind":"move","thread":"t","number":1,"reason":"reset","at":7,"crc":"91de28b6"}\\n'
 """
 
 from __future__ import annotations

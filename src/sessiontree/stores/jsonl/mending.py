@@ -29,9 +29,21 @@ from sessiontree.stores.jsonl.lines import (
 from sessiontree.stores.jsonl.scan import Located
 from sessiontree.stores.jsonl.tree import Tree
 
-__all__ = ["cut_torn_end", "drop_leftovers", "drop_tree", "point_to", "remove_thread", "restore"]
+__all__ = ["SyncFailedError", "cut_torn_end", "point_to", "remove_thread", "restore", "syncing"]
 
 _CHUNK = 1 << 20
+
+
+class SyncFailedError(OSError):
+    """Nobody knows what is on the disk now."""
+
+
+@contextlib.contextmanager
+def syncing() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise SyncFailedError(error.errno, str(error)) from error
 
 
 def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
@@ -41,7 +53,8 @@ def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
     file = files.open_append(tree.path)
     try:
         files.truncate(file, tree.torn.offset)
-        files.sync(file)
+        with syncing():
+            files.sync(file)
     finally:
         os.close(file)
     tree.torn = None
@@ -49,24 +62,16 @@ def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
 
 def remove_thread(tree: Tree, thread_id: str, gone: Collection[int], layout: Layout, files: Files) -> None:
     """Rewrite a file without a thread and the entries that went with it; without the last thread, drop the file."""
+    for path in layout.leftovers(tree.name):
+        files.remove(path)
     if set(tree.state.states) == {thread_id}:
-        drop_tree(tree, files)
+        _fresh(tree).unlink(missing_ok=True)
+        files.remove(tree.path)
     else:
         _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in gone}), files)
-    drop_leftovers(tree.name, layout, files)
     pointer = layout.pointer(thread_id)
-    if pointer.exists() and tree.tree_id != thread_id:
+    if pointer.exists():
         files.remove(pointer)
-
-
-def drop_tree(tree: Tree, files: Files) -> None:
-    _fresh(tree).unlink(missing_ok=True)
-    files.remove(tree.path)
-
-
-def drop_leftovers(name: str, layout: Layout, files: Files) -> None:
-    for path in layout.leftovers(name):
-        files.remove(path)
 
 
 def restore(tree: Tree, layout: Layout, files: Files) -> None:

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 
 from sessiontree.errors import ThreadNotFoundError
+from sessiontree.rules.state import ThreadState
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.tree import Tree
 
@@ -24,6 +25,7 @@ class Shelf:
 
     def pin(self, tree: Tree) -> None:
         """Give out this tree as it is until ``unpin``: a running group changes it, its file does not know yet."""
+        tree.state.elsewhere = self.state_of
         self._trees[tree.name] = tree
         self._pinned.add(tree.name)
 
@@ -44,7 +46,14 @@ class Shelf:
         """Like ``get``, for a walk over all trees: a tree that was not on the shelf is the caller's to close."""
         if name in self._trees:
             return self.get(name)
-        return self._read(name)
+        return self.read(name)
+
+    def read(self, name: str) -> Tree | None:
+        """The whole file, read now, for the caller to close."""
+        try:
+            return Tree.read(name, self._layout.tree(name))
+        except FileNotFoundError:
+            return None
 
     def release(self, tree: Tree) -> None:
         """The end of a ``peek``."""
@@ -67,6 +76,10 @@ class Shelf:
         if tree is None:
             raise ThreadNotFoundError(thread_id)
         return tree
+
+    def state_of(self, thread_id: str) -> ThreadState | None:
+        tree = self.find(thread_id)
+        return None if tree is None else tree.state.states[thread_id]
 
     def names(self) -> Iterator[tuple[str, os.stat_result]]:
         """Every tree file and how it is now."""
@@ -98,7 +111,7 @@ class Shelf:
     def _refreshed(self, name: str) -> Tree | None:
         tree = self._trees.get(name)
         if tree is None:
-            return self._read(name)
+            return self.read(name)
         if name in self._pinned:
             return tree
         try:
@@ -112,10 +125,4 @@ class Shelf:
             tree.catch_up()
             return tree
         self.forget(name)
-        return self._read(name)
-
-    def _read(self, name: str) -> Tree | None:
-        try:
-            return Tree.read(name, self._layout.tree(name))
-        except FileNotFoundError:
-            return None
+        return self.read(name)

@@ -45,9 +45,13 @@ class Tree:
     def read(cls, name: str, path: Path) -> Tree:
         """FileNotFoundError if there is none."""
         tree = cls(name, path)
-        tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)  # noqa: SLF001
-        tree.inode = os.fstat(tree._file).st_ino  # noqa: SLF001
-        tree.catch_up()
+        tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            tree.inode = os.fstat(tree._file).st_ino
+            tree.catch_up()
+        except BaseException:
+            tree.close()
+            raise
         return tree
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sqlite3
 import threading
 import time
@@ -62,8 +63,11 @@ class SqliteBackend:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
-        with self._translated(commands), self._gate:
-            outcomes = self._transact(commands)
+        try:
+            with self._gate:
+                outcomes = self._transact(commands)
+        except (sqlite3.Error, OSError) as error:
+            raise self._in_our_words(error, commands) from error
         if self._view.has_dropped:
             self._erase()
         return outcomes
@@ -204,16 +208,16 @@ class SqliteBackend:
         connection.close()
 
     @contextmanager
-    def _translated(self, commands: Sequence[Command] = ()) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         """SQLite's errors in our words."""
         try:
             yield
-        except sqlite3.Error as error:
-            raise self._in_our_words(error, commands) from error
-        except PermissionError as error:
-            raise StoreReadOnlyError(self.place) from error
+        except (sqlite3.Error, OSError) as error:
+            raise self._in_our_words(error) from error
 
-    def _in_our_words(self, error: sqlite3.Error, commands: Sequence[Command]) -> SessionTreeError:
+    def _in_our_words(self, error: sqlite3.Error | OSError, commands: Sequence[Command] = ()) -> SessionTreeError:
+        if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
+            return StoreReadOnlyError(self.place)
         name = getattr(error, "sqlite_errorname", "") or ""
         if name == "SQLITE_FULL":
             return StoreFullError(self.place)

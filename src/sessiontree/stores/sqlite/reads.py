@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from operator import itemgetter
 
 from msgspec import UnsetType
 
@@ -16,6 +17,10 @@ from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_o
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["Snapshot"]
+
+_key = itemgetter(0)
+
+_CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
 
 
 class Snapshot:
@@ -41,10 +46,7 @@ class Snapshot:
         start = 0 if after is None else self._visible(thread_id, after).key
         inherited = self._walk(state.base) if state.base else []
         rows = [row for row in reversed(inherited) if row[0] > start]
-        rows += self._run(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key LIMIT ?",
-            (state.key, start, -1 if limit is None else limit),
-        )
+        rows += self._own(state, start)
         return self._entries(rows[:limit])
 
     def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
@@ -71,9 +73,7 @@ class Snapshot:
         rows: list[Row] = []
         if state.base is not None:
             rows += [row for row in reversed(self._walk(state.base)) if row[3] == key]
-        rows += self._run(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND parent IS ? ORDER BY key", (state.key, key)
-        )
+        rows += [row for row in self._own(state, 0) if row[3] == key]
         return self._entries(rows)
 
     def moves(self, thread_id: str) -> list[Move]:
@@ -84,13 +84,9 @@ class Snapshot:
 
     def news(self, thread_id: str, cursor: int | None) -> News:
         state = self.state(thread_id)
-        last = self._run("SELECT coalesce(max(key), 0) FROM entry WHERE owner = ?", (state.key,)).fetchone()[0]
         if cursor is None:
-            return News(entries=(), cursor=last)
-        rows = self._run(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key", (state.key, cursor)
-        )
-        return News(entries=tuple(self._entries(rows)), cursor=max(last, cursor))
+            return News(entries=(), cursor=state.newest)
+        return News(entries=tuple(self._entries(self._own(state, cursor))), cursor=max(state.newest, cursor))
 
     def stats(self) -> StoreStats:
         counts = self._run(
@@ -108,18 +104,26 @@ class Snapshot:
         return node
 
     def _walk(self, tip: Node, limit: int | None = None) -> list[Row]:
-        """Rows from a tip to its root: one backward scan for each thread that the path runs through."""
-        rows: list[Row] = []
-        want: int | None = tip.key
-        while want is not None and len(rows) != limit:
-            found = self._run("SELECT owner FROM entry WHERE key = ?", (want,)).fetchone()
-            if found is None:
-                break
-            scan = self._run(
-                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key <= ? ORDER BY key DESC", (found[0], want)
-            )
-            want = _follow(scan, want, rows, limit)
+        """Rows from a tip to its root."""
+        return self._chain("parent", tip.key, 0, limit)
+
+    def _own(self, state: ThreadState, start: int) -> list[Row]:
+        """Rows that were appended through a thread after the key ``start``, oldest first."""
+        rows = self._chain("previous", state.newest, start)
+        rows.reverse()
         return rows
+
+    def _chain(self, link: str, key: int, stop: int, limit: int | None = None) -> list[Row]:
+        """Rows from a key backwards along a link, down to but without the key ``stop``."""
+        chosen = self._run(
+            f"WITH RECURSIVE chain (key) AS ("
+            f" SELECT ?1 WHERE ?1 > ?2"
+            f" UNION ALL SELECT e.{link} FROM entry e JOIN chain c ON e.key = c.key WHERE e.{link} > ?2 LIMIT ?3"
+            f") SELECT {_CHAIN_COLUMNS} FROM chain c CROSS JOIN entry e ON e.key = c.key",
+            (key, stop, -1 if limit is None else limit),
+        )
+        # Links lead to smaller keys, so this order is the chain's; SQLite gives it, but does not promise it.
+        return sorted(chosen, key=_key, reverse=True)
 
     def _entries(self, rows: Iterable[Row]) -> list[Entry]:
         rows = list(rows)
@@ -152,16 +156,3 @@ class Snapshot:
                 )
             )
         return found
-
-
-def _follow(scan: Iterable[Row], want: int | None, rows: list[Row], limit: int | None) -> int | None:
-    """Take the wanted rows out of a descending scan; what is still wanted then belongs to another thread."""
-    for row in scan:
-        if row[0] == want:
-            rows.append(row)
-            want = row[3]
-            if want is None or len(rows) == limit:
-                return want
-        elif want is not None and row[0] < want:
-            return want
-    return want

@@ -31,7 +31,7 @@ NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
 ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
 
 STATE_SELECT = """
-SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves,
+SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves, t.newest,
        leaf.key, leaf.id, leaf.owner, leaf.parent, leaf.depth, leaf.messages, leaf.tokens,
        base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens
 FROM thread t
@@ -44,10 +44,10 @@ DAMAGED = "damaged"
 
 
 def state_of(row: Row) -> ThreadState:
-    key, tree, body, updated_ns, fence, moves = row[:6]
-    leaf = Node(*row[6:13]) if row[6] is not None else None
-    base = Node(*row[13:20]) if row[13] is not None else None
-    return ThreadState(key, tree, decode_thread(body), leaf, base, updated_ns, fence, moves)
+    key, tree, body, updated_ns, fence, moves, newest = row[:7]
+    leaf = Node(*row[7:14]) if row[7] is not None else None
+    base = Node(*row[14:21]) if row[14] is not None else None
+    return ThreadState(key, tree, decode_thread(body), leaf, base, updated_ns, fence, moves, newest)
 
 
 def meta_row(state: ThreadState, body: bytes) -> Row:
@@ -59,9 +59,9 @@ def meta_row(state: ThreadState, body: bytes) -> Row:
     )  # fmt: skip
 
 
-def entry_row(tree: int, node: Node, draft: Draft) -> Row:
+def entry_row(tree: int, node: Node, previous: int, draft: Draft) -> Row:
     return (
-        node.key, tree, node.owner, node.id, node.parent, node.depth, node.messages, node.tokens,
+        node.key, tree, node.owner, previous, node.id, node.parent, node.depth, node.messages, node.tokens,
         draft.created_ns, draft.turn_id, zlib.crc32(draft.body), draft.body,
     )  # fmt: skip
 

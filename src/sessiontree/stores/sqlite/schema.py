@@ -17,7 +17,8 @@ _MAGIC = b"SQLite format 3\x00"
 _BUSY_SECONDS = 30.0
 
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
-# an entry's parent is always an older key, so chains cannot loop.
+# an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
+# from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
 _TABLES = """
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -28,6 +29,7 @@ CREATE TABLE thread (
     updated_ns INTEGER NOT NULL,
     fence INTEGER NOT NULL,
     moves INTEGER NOT NULL,
+    newest INTEGER NOT NULL,
     is_archived INTEGER NOT NULL
 );
 CREATE INDEX thread_tree ON thread (tree);
@@ -53,13 +55,14 @@ CREATE INDEX thread_created ON thread_meta (created_ns);
 CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
-CREATE TABLE departed (key INTEGER PRIMARY KEY, id TEXT NOT NULL);
+CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, id TEXT NOT NULL);
 CREATE TABLE floor (entry_key INTEGER NOT NULL);
 INSERT INTO floor VALUES (0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
     owner INTEGER NOT NULL,
+    previous INTEGER NOT NULL,
     id TEXT NOT NULL,
     parent INTEGER,
     depth INTEGER NOT NULL,
@@ -71,7 +74,6 @@ CREATE TABLE entry (
     body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX entry_id ON entry (tree, id);
-CREATE INDEX entry_owner ON entry (owner);
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,

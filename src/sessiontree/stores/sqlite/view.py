@@ -67,15 +67,18 @@ class SqliteView:
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
-        if not self._dirty:
-            return
-        self._connection.executemany(
-            "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ? WHERE key = ?",
-            [
-                (state.leaf.key if state.leaf else None, state.updated_ns, state.fence, state.moves, state.key)
-                for state in self._dirty.values()
-            ],
-        )
+        for state in self._dirty.values():
+            self._run(
+                "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ?, newest = ? WHERE key = ?",
+                (
+                    state.leaf.key if state.leaf else None,
+                    state.updated_ns,
+                    state.fence,
+                    state.moves,
+                    state.newest,
+                    state.key,
+                ),
+            )
         self._dirty.clear()
 
     def thread(self, thread_id: str) -> ThreadState | None:
@@ -128,7 +131,9 @@ class SqliteView:
         return self._leases[state.key]
 
     def owned(self, state: ThreadState) -> int:
-        return int(self._run("SELECT count(*) FROM entry WHERE owner = ?", (state.key,)).fetchone()[0])
+        return int(
+            self._run("SELECT count(*) FROM entry WHERE tree = ? AND owner = ?", (state.tree, state.key)).fetchone()[0]
+        )
 
     def tree_of(self, thread_id: str) -> int | None:
         row = self._run(
@@ -158,8 +163,9 @@ class SqliteView:
 
     def apply(self, fact: Fact) -> None:
         match fact:
-            case PutEntry(state=state, node=node, draft=draft):
-                self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?)", entry_row(state.tree, node, draft))
+            case PutEntry(state=state, node=node, previous=previous, draft=draft):
+                row = entry_row(state.tree, node, previous, draft)
+                self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
             case PutHead(state=state):
                 self._states[state.meta.id] = state
                 self._dirty[state.key] = state
@@ -180,12 +186,12 @@ class SqliteView:
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
         self._dirty.pop(state.key, None)
         self._run(
-            "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
+            "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
             " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
-            " is_archived = excluded.is_archived",
+            " newest = excluded.newest, is_archived = excluded.is_archived",
             (
                 state.key, state.meta.id, state.tree, *head,
-                state.updated_ns, state.fence, state.moves, state.meta.is_archived,
+                state.updated_ns, state.fence, state.moves, state.newest, state.meta.is_archived,
             ),
         )  # fmt: skip
         self._run(f"INSERT OR REPLACE INTO thread_meta VALUES ({','.join('?' * 16)})", meta_row(state, body))
@@ -214,7 +220,10 @@ class SqliteView:
             self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
         self._run("DELETE FROM move WHERE thread = ?", (state.key,))
         self._run("DELETE FROM lease WHERE thread = ?", (state.key,))
-        self._run("INSERT INTO departed VALUES (?, ?)", (state.key, state.meta.id))
-        self._run("DELETE FROM departed WHERE NOT EXISTS (SELECT 1 FROM entry WHERE owner = departed.key)")
+        self._run("INSERT INTO departed VALUES (?, ?, ?)", (state.key, state.tree, state.meta.id))
+        self._run(
+            "DELETE FROM departed WHERE tree = ?1 AND key NOT IN (SELECT owner FROM entry WHERE tree = ?1)",
+            (state.tree,),
+        )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
         self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
