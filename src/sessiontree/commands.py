@@ -6,11 +6,8 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-<<<<<<< HEAD
 from sessiontree.blobs import Blob
-=======
 from sessiontree.codec import Ask
->>>>>>> main
 from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
@@ -38,11 +35,8 @@ __all__ = [
 class Draft(Record, frozen=True, kw_only=True):
     """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
 
-<<<<<<< HEAD
     ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
-=======
     ``has_new_id`` says that the id was made for this draft, so nothing in the store can have it.
->>>>>>> main
     """
 
     id: str
@@ -52,11 +46,8 @@ class Draft(Record, frozen=True, kw_only=True):
     turn_id: str = ""
     messages: int = 0
     tokens: int = 0
-<<<<<<< HEAD
     blobs: tuple[str, ...] = ()
-=======
     has_new_id: bool = False
->>>>>>> main
 
 
 class CreateThread(Ask, frozen=True, kw_only=True):
@@ -142,7 +133,7 @@ class ClearLease(Ask, frozen=True, kw_only=True):
     now_ns: int
 
 
-class PutBlobs(Record, frozen=True, kw_only=True):
+class PutBlobs(Ask, frozen=True, kw_only=True):
     """Keep blobs; the ones that are there already are left alone."""
 
     blobs: tuple[Blob, ...]

@@ -257,7 +257,8 @@ class FolderChangedError(WorkspaceError):
     def __init__(self, root: str, path: str) -> None:
         self.path = path
         super().__init__(
-            root, f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done"
+            root,
+            f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done",
         )
 
 

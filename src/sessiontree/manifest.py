@@ -106,7 +106,9 @@ def decode_manifest(data: bytes, place: str = "manifest") -> Manifest:
     return Manifest(
         base=wire.base.hex(),
         chain=wire.chain,
-        changed={path.decode(*_CODEC): Item(*item) for path, *item in wire.changed},
+        changed={
+            path.decode(*_CODEC): Item(kind, mode, size, content) for path, kind, mode, size, content in wire.changed
+        },
         removed=tuple(path.decode(*_CODEC) for path in wire.removed),
         left_out=tuple(
             LeftOut(path=path.decode(*_CODEC), reason=reason, size=size) for path, reason, size in wire.left_out

@@ -134,5 +134,7 @@ def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
 
 def _nanoseconds(ttl_seconds: float) -> int:
     if not 0 < ttl_seconds < _LONGEST_SECONDS:
-        raise InvalidInputError(f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}")
+        raise InvalidInputError(
+            f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}"
+        )
     return int(ttl_seconds * _NANOSECONDS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from sessiontree.blobs import data_of, pack_of
+from sessiontree.blobs import Blobs, data_of, pack_of
 from sessiontree.commands import Draft, PutBlobs
 from sessiontree.errors import MissingBlobsError
 from sessiontree.manifest import reachable
@@ -13,7 +13,7 @@ from sessiontree.rules.state import Decision, DropBlobs, PutPack, View
 __all__ = ["check_blobs", "garbage_without", "put_blobs"]
 
 
-def put_blobs(command: PutBlobs, view: View) -> Decision:
+def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
     given = {blob.hash: blob for blob in command.blobs}
     missing = view.missing_blobs(given)
     fresh = [blob for name, blob in given.items() if name in missing]

@@ -18,7 +18,9 @@ from sessiontree._engine.fs import Files
 
 __all__ = ["FaultyFiles", "FileCall"]
 
-FileCall = Literal["open_append", "append", "truncate", "sync", "sync_folder", "write_new", "make_folder", "replace", "remove"]
+FileCall = Literal[
+    "open_append", "append", "truncate", "sync", "sync_folder", "write_new", "make_folder", "replace", "remove"
+]
 """The kinds of file work that can be made to fail."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Append, Command, CreateThread, Fork
+from sessiontree.commands import Append, Command, CreateThread, Fork, PutBlobs
 from sessiontree.errors import CommitUnknownError, SessionTreeError
 from sessiontree.rules import decide
 from sessiontree.rules.state import Fact, PutEntry, PutLease, PutMove, PutThread, ThreadState
@@ -130,6 +130,8 @@ class Batch:
                 return found or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._shelf.holding(thread_id)
+            case PutBlobs():
+                raise AssertionError("blobs are put by the writer: they belong to no tree")
             case _:
                 return self._shelf.holding(command.thread_id)
 

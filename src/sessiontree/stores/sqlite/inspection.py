@@ -6,7 +6,7 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 
-from sessiontree.check import findings_in
+from sessiontree.check import blob_findings, findings_in
 from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
 from sessiontree.queries import Finding
@@ -21,7 +21,12 @@ def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
     connection.execute("BEGIN")
     try:
         content = _WholeStore(connection)
-        return [*_broken_pages(connection, place), *_changed_bodies(connection, place), *findings_in(content, place)]
+        return [
+            *_broken_pages(connection, place),
+            *_changed_bodies(connection, place),
+            *findings_in(content, place),
+            *_blobs(connection, place),
+        ]
     finally:
         connection.execute("ROLLBACK")
 
@@ -49,6 +54,11 @@ class _WholeStore:
 
     def draft(self, node: Node) -> Draft:
         return self._view.draft(node)
+
+
+def _blobs(connection: sqlite3.Connection, place: str) -> list[Finding]:
+    view = SqliteView(connection)
+    return blob_findings(view.manifests(()).others, view, view.blob_hashes(), place)
 
 
 def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

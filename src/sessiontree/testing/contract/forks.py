@@ -150,7 +150,9 @@ class ForkContract(Contract):
         assert fork.created_ns == fork.updated_ns == clock()
 
     def test_a_fork_inherits_its_place_of_work_but_not_its_title(self, journal: Journal) -> None:
-        journal.create_thread("t", title="old", workspace="/w", model="m", tags=("x",), custom={"k": 1}, is_archived=True)
+        journal.create_thread(
+            "t", title="old", workspace="/w", model="m", tags=("x",), custom={"k": 1}, is_archived=True
+        )
         fork = journal.fork("t", model="other")
         assert (fork.title, fork.is_archived, fork.version) == ("", False, 1)
         assert (fork.workspace, fork.model, fork.tags, fork.custom) == ("/w", "other", ("x",), {"k": 1})

@@ -39,7 +39,7 @@ TEXTS = {
     "line separators": "a\u2028b\u2029c\x85d\x0be\x0cf\x1c\x1d\x1eg\r\nh\ri",
     "emoji": "👩‍👩‍👧‍👦 🏳️‍🌈 \U0001f9ff",
     "right to left": "שלום \u202eabc\u202c \u200f\u061c العربية",
-    "quotes and escapes": "\"'\\ \\u0000 {\"type\":\"user_message\"} </script> %s $1 \x1b[31m",
+    "quotes and escapes": '"\'\\ \\u0000 {"type":"user_message"} </script> %s $1 \x1b[31m',
     "combining": "e\u0301 versus é, ﬁ ligature, İıſß",
     "noncharacters": "\ufeff\ufffe\uffff\U0010ffff\ufffd",
     "spaces": " \t leading and trailing \n",
@@ -203,7 +203,9 @@ class TextContract(Contract):
         assert [entry.payload for entry in store.reopen().path("t")] == payloads
 
     def test_an_entry_of_a_newer_version_passes_through(self, store: Opened) -> None:
-        payload = UnknownPayload(type="hologram", body=b'{"type":"hologram","depth":3,"more":{"x":[1.50,"\xe2\x80\xa8"]}}')
+        payload = UnknownPayload(
+            type="hologram", body=b'{"type":"hologram","depth":3,"more":{"x":[1.50,"\xe2\x80\xa8"]}}'
+        )
         journal = store.journal
         journal.create_thread("t")
         stored = journal.append("t", payload, id="future")
