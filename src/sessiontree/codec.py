@@ -138,6 +138,7 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
     try:
         stored = _decode_known(body)
     except (msgspec.ValidationError, RecursionError) as error:
+        refuse_not_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error
     if stored != payload:
         refuse_not_finite(msgspec.to_builtins(payload))
@@ -149,7 +150,7 @@ def _refuse_not_as_it_says(payload: UnknownPayload) -> None:
     try:
         msgspec.json.decode(payload.body)
         tag = _tags.decode(payload.body).type
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InvalidInputError(f"the body of a payload of type {payload.type!r} is no JSON object: {error}") from error
     if tag != payload.type or tag in _KNOWN_TYPES or b"\n" in payload.body:
         raise InvalidInputError(

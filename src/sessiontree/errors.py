@@ -21,6 +21,7 @@
     │   ├── FencedError
     │   ├── MissingBlobsError            blobs went away between put and append: put them again
     │   └── RestoreConflictError         a restore would overwrite somebody else's work
+    ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── WorkspaceError                   a folder cannot be read or changed as asked; it is as it was
     │   ├── UnsafePathError              a path would leave the folder or cannot exist in it
@@ -60,6 +61,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidParentError",
     "MissingBlobsError",
+    "MissingExtraError",
     "NetworkFileSystemError",
     "NewerFormatError",
     "NoCheckpointError",
@@ -366,3 +368,12 @@ class CommitUnknownError(StoreError):
             f"the outcome of the commit is not known ({problem}); repeat the call with the same ids "
             f"{list(self.entry_ids)}: it is a no-op if the first one went through",
         )
+
+
+class MissingExtraError(SessionTreeError, ImportError):
+    """A feature needs a package that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")

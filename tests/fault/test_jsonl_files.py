@@ -16,6 +16,7 @@ from jsonl_world import append, create, delete, do, draft, fork, ids, tree_file
 from sessiontree._engine.fs import Files
 from sessiontree.commands import Command
 from sessiontree.errors import (
+    CommitUnknownError,
     SessionTreeError,
     StoreError,
     StoreFullError,
@@ -201,6 +202,15 @@ def test_after_a_failed_sync_nothing_more_is_acknowledged(tmp_path: Path) -> Non
     again.close()
 
 
+def test_a_failed_sync_of_the_folder_of_a_new_tree_poisons_too(tmp_path: Path) -> None:
+    JsonlBackend(tmp_path / "s").close()
+    store = JsonlBackend(tmp_path / "s", files=FailingFiles(1, errno.EIO, names=("sync_folder",)))
+    for _ in range(2):
+        with pytest.raises(StorePoisonedError):
+            store.write([create("t")])
+    store.close()
+
+
 def test_durability_process_crash_syncs_no_append(tmp_path: Path) -> None:
     files = FailingFiles(0, 0, names=("sync", "sync_folder"))
     store = JsonlBackend(tmp_path / "s", durability="process_crash", files=files)
@@ -209,6 +219,33 @@ def test_durability_process_crash_syncs_no_append(tmp_path: Path) -> None:
     do(store, append("t", "e2"))
     assert files.calls == opening
     store.close()
+
+
+class StuckFiles(Files):
+    """A write stops halfway, and it cannot be taken back."""
+
+    def append(self, file: int, data: bytes) -> None:
+        super().append(file, data[: data.index(b"\n") + 9])
+        raise OSError(errno.ENOSPC, "full")
+
+    def truncate(self, file: int, size: int) -> None:
+        raise OSError(errno.EIO, "stuck")
+
+
+def test_a_write_that_cannot_be_taken_back_is_unknown_and_settled_by_trying_again(tmp_path: Path) -> None:
+    setup = JsonlBackend(tmp_path / "s")
+    do(setup, create("t"), append("t", "e1"))
+    stuck = JsonlBackend(tmp_path / "s", files=StuckFiles())
+    group = append("t", "m1", "m2")
+    with pytest.raises(CommitUnknownError) as caught:
+        do(stuck, group)
+    assert caught.value.entry_ids == ("m1", "m2")
+    assert ids(stuck, "t") == ids(setup, "t") == ["e1"]
+    do(setup, group)
+    assert ids(stuck, "t") == ids(setup, "t") == ["e1", "m1", "m2"]
+    assert setup.inspect() == []
+    stuck.close()
+    setup.close()
 
 
 SHORT_WRITER = """

@@ -61,12 +61,12 @@ class Committer:
         """Carry out a command for a sync caller."""
         if not self._queue and self._writing.acquire(blocking=False):
             try:
-                self._check_open()
+                self.check_open()
                 outcome = self._write((command,))[0]
             finally:
                 self._writing.release()
             return _result(outcome)
-        self._check_open()
+        self.check_open()
         ticket = _Ticket(command)
         self._queue.append(ticket)
         self._wake()
@@ -79,7 +79,7 @@ class Committer:
 
         The writer is woken at the end of the loop's round, when every task that is ready has queued up.
         """
-        self._check_open()
+        self.check_open()
         ticket = _Ticket(command, loop)
         self._queue.append(ticket)
         if loop not in self._about_to_wake:
@@ -90,19 +90,27 @@ class Committer:
 
     def close(self) -> None:
         """Finish what is queued, then refuse. A command that slips in behind is served, and refused by the store."""
+        if not self.is_in_its_process:
+            self._is_closed = True
+            return
         with self._waiting:
             self._is_closed = True
             self._waiting.notify_all()
             thread = self._thread
-        if thread is not None and self._pid == os.getpid():
+        if thread is not None:
             thread.join()
         with self._writing:
             pass
 
-    def _check_open(self) -> None:
+    @property
+    def is_in_its_process(self) -> bool:
+        """Not so in the child of a fork, where locks and connections belong to the parent."""
+        return self._pid == os.getpid()
+
+    def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
-        if self._pid != os.getpid():
+        if not self.is_in_its_process:
             raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

@@ -33,6 +33,7 @@ class EmbeddedStore:
     def read(self, query: Query[T]) -> T:
         if self.is_closed:
             raise StoreClosedError(self.place)
+        self.committer.check_open()
         return query.run(self.backend)
 
     def mark(self, thread_id: str) -> object:
@@ -48,4 +49,5 @@ class EmbeddedStore:
             return
         self.is_closed = True
         self.committer.close()
-        self.backend.close()
+        if self.committer.is_in_its_process:
+            self.backend.close()

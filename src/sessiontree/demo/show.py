@@ -48,10 +48,9 @@ def _walk(entries: Sequence[st.Entry]) -> Iterator[tuple[int, st.Entry]]:
     while stack:
         depth, entry = stack.pop()
         yield depth, entry
-        first, *others = children[entry.id] or [None]
-        if first is not None:
-            stack.append((depth, first))
-        stack += [(depth + 1, other) for other in reversed(others) if other is not None]
+        straight, aside = children[entry.id][:1], children[entry.id][1:]
+        stack += [(depth, child) for child in straight]
+        stack += [(depth + 1, child) for child in reversed(aside)]
 
 
 def _gist(entry: st.Entry) -> str:

@@ -12,6 +12,7 @@ from sessiontree.codec import check_number, encode_record, refuse_not_finite
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Page, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ListThreads, ReadThread
 
@@ -77,10 +78,8 @@ def fork(
 
 
 def _new_thread(sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
-    name = sources.ids.new() if thread_id is None else thread_id
-    if not name:
-        raise InvalidInputError("a thread id must not be empty; leave it out to get a new one")
-    now = sources.clock() if created_ns is None else created_ns
+    name = sources.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
+    now = sources.clock() if created_ns is None else checked_time(created_ns, "created_ns")
     return _with_fields(Thread(id=name, tree=name, created_ns=now, updated_ns=now), fields)
 
 

@@ -28,7 +28,6 @@ from sessiontree.turn import Turn
 __all__ = ["SyncOverAsync"]
 
 T = TypeVar("T")
-Run = Callable[[Coroutine[Any, Any, T]], T]
 
 
 class SyncOverAsync(Journal):
@@ -64,8 +63,7 @@ class SyncOverAsync(Journal):
     ) -> Iterator[Entry]:
         """Starts at the call, as the sync one does: the first step is taken until it has to wait."""
         steps = self._journal.watch(thread_id, after=after, timeout=timeout)
-        first: asyncio.Task[Entry | None] = self._loop.create_task(_next(steps))
-        self.run(self._store.until_waiting(first))
+        first = self.run(self._store.until_waiting(_next(steps)))
         return self._steps(first, steps)
 
     def close(self) -> None:
@@ -133,11 +131,14 @@ class _Noticing:
         self._waiting.set()
         await self._store.await_change(thread_id, mark, timeout)
 
-    async def until_waiting(self, step: asyncio.Task[Any]) -> None:
+    async def until_waiting(self, step: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Take a step until it is done or has to wait."""
         self._waiting.clear()
-        waiting = asyncio.ensure_future(self._waiting.wait())
-        await asyncio.wait({step, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(step)
+        waiting = asyncio.create_task(self._waiting.wait())
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
+        return task
 
 
 async def _next(steps: AsyncIterator[Entry]) -> Entry | None:

@@ -223,7 +223,7 @@ class _Walker:
         name = os.fsencode(entry.name)
         here = _join(path, entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
-        if here not in self._include and here not in self._on_the_way:
+        if not self._is_included(here) and here not in self._on_the_way:
             is_known = name in known.files or (is_folder and name in known.folders)
             if not is_known and (name in known.ignored or rules.ignores(here, entry.name, is_folder=is_folder)):
                 fresh.ignored.add(name)
@@ -237,6 +237,9 @@ class _Walker:
         except FileNotFoundError:
             return
         self._take(fd, path, name, status, self._found.old.folders.get(os.fsencode(path), _NOTHING_KNOWN))
+
+    def _is_included(self, path: str) -> bool:
+        return any(path == chosen or path.startswith(chosen + "/") for chosen in self._include)
 
     def _take(self, fd: int, path: str, name: bytes, status: os.stat_result, known: KnownFolder) -> None:
         """A file, a link, or something else: keep what is known of it, or note that it must be read."""
@@ -253,7 +256,7 @@ class _Walker:
             self._take_link(fd, path, name, key, before)
         elif not stat.S_ISREG(status.st_mode):
             self._found.leave_out(path, text, "special")
-        elif status.st_size > self._settings.max_file_bytes and _join(path, text) not in self._include:
+        elif status.st_size > self._settings.max_file_bytes and not self._is_included(_join(path, text)):
             self._found.leave_out(path, text, "too_large", status.st_size)
         else:
             self._found.pending.append(Pending(path, text, status.st_size))

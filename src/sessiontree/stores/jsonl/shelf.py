@@ -89,7 +89,7 @@ class Shelf:
         """Every tree file and how it is now."""
         with os.scandir(self._layout.trees) as found:
             for item in found:
-                if not item.name.endswith(TREE_SUFFIX):
+                if not item.name.endswith(TREE_SUFFIX) or not item.is_file():
                     continue
                 try:
                     yield item.name.removesuffix(TREE_SUFFIX), item.stat()

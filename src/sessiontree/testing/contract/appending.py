@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 from msgspec import UNSET
 
@@ -76,7 +78,7 @@ class AppendContract(Contract):
     def test_the_same_id_with_other_content_is_refused(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
-        attempts = (
+        attempts: tuple[Callable[[], object], ...] = (
             lambda: journal.append("t", user("other"), id="a"),
             lambda: journal.append("t", assistant("a"), id="a"),
             lambda: journal.append("t", user("a"), id="a", turn_id="turn"),

@@ -13,7 +13,7 @@ from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["DeleteContract"]
 
-_SECRET = "correct-horse-battery-staple"
+_WORDS = "correct-horse-battery-staple"
 
 
 class DeleteContract(Contract):
@@ -37,12 +37,12 @@ class DeleteContract(Contract):
     def test_the_bytes_of_a_deleted_thread_are_gone_from_disk(self, journal: Journal, tmp_path: Path) -> None:
         journal.create_thread("keep")
         journal.append("keep", user("this stays"))
-        journal.create_thread(f"id-{_SECRET}", title=f"title-{_SECRET}")
+        journal.create_thread(f"id-{_WORDS}", title=f"title-{_WORDS}")
         for number in range(50):
-            journal.append(f"id-{_SECRET}", user(f"{_SECRET} {number}" * 50))
-        assert _is_on_disk(tmp_path, _SECRET) == self.has_files
-        journal.delete_thread(f"id-{_SECRET}")
-        assert not _is_on_disk(tmp_path, _SECRET)
+            journal.append(f"id-{_WORDS}", user(f"{_WORDS} {number}" * 50))
+        assert _is_on_disk(tmp_path, _WORDS) == self.has_files
+        journal.delete_thread(f"id-{_WORDS}")
+        assert not _is_on_disk(tmp_path, _WORDS)
         assert _is_on_disk(tmp_path, "this stays") == self.has_files
 
     def test_the_bytes_go_although_a_fork_keeps_the_tree(self, journal: Journal, tmp_path: Path) -> None:
@@ -50,9 +50,9 @@ class DeleteContract(Contract):
         fill(journal, "t", "shared")
         journal.fork("t", new_id="f")
         for number in range(20):
-            journal.append("t", user(f"{_SECRET} {number}"))
+            journal.append("t", user(f"{_WORDS} {number}"))
         journal.delete_thread("t")
-        assert not _is_on_disk(tmp_path, _SECRET)
+        assert not _is_on_disk(tmp_path, _WORDS)
         assert ids(journal.path("f")) == ["shared"]
 
     def test_what_a_fork_shows_stays(self, store: Opened) -> None:

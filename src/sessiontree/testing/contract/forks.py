@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from sessiontree.codec import content_hash
@@ -78,7 +80,7 @@ class ForkContract(Contract):
         fill(journal, "t", "a", "b")
         fill(journal, "u", "a2")
         before = journal.fork("t", at="a", new_id="f")
-        attempts = (
+        attempts: tuple[Callable[[], object], ...] = (
             lambda: journal.fork("t", at="b", new_id="f"),
             lambda: journal.fork("u", new_id="f"),
             lambda: journal.fork("t", new_id="u"),

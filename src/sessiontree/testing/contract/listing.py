@@ -146,7 +146,7 @@ class ListContract(Contract):
         with pytest.raises(InvalidInputError, match="colour"):
             journal.list_threads(colour="red")  # type: ignore[call-arg]
         with pytest.raises(InvalidInputError, match="order"):
-            journal.list_threads(order="size")  # type: ignore[typeddict-item]
+            journal.list_threads(order="size")  # type: ignore[arg-type]
 
 
 def _found(journal: Journal, **filters: Any) -> list[str]:
