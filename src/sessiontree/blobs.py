@@ -15,15 +15,10 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from sessiontree.errors import DamagedDataError
 from sessiontree.model.record import Record
-
-if sys.version_info >= (3, 14):  # pragma: no cover
-    from compression import zstd
-else:
-    from backports import zstd
 
 __all__ = ["CHUNK_BYTES", "Blob", "Blobs", "Pack", "Place", "blob_of", "chunks_of", "data_of", "pack_of", "unpacked"]
 
@@ -71,13 +66,14 @@ class Blobs(Protocol):
 
 def blob_of(data: bytes, hash: str = "") -> Blob:
     """A blob for some data; ``hash`` saves computing it where it is known."""
-    frame = zstd.compress(data, level=_LEVEL)
+    frame = _zstd().compress(data, level=_LEVEL)
     body = frame if len(frame) < len(data) else data
     return Blob(hash=hash or hashlib.sha256(data).hexdigest(), size=len(data), body=body)
 
 
 def data_of(blob: Blob) -> bytes:
     """The data of a blob, checked against its name."""
+    zstd = _zstd()
     try:
         data = blob.body if len(blob.body) == blob.size else zstd.decompress(blob.body)
     except zstd.ZstdError as error:
@@ -106,3 +102,12 @@ def unpacked(pack: Pack) -> Iterator[Blob]:
 def chunks_of(pack: Pack) -> list[bytes]:
     """The body of a pack in rows of at most CHUNK_BYTES."""
     return [pack.body[start : start + CHUNK_BYTES] for start in range(0, len(pack.body), CHUNK_BYTES)]
+
+
+def _zstd() -> Any:
+    """In the standard library from Python 3.14 on; loaded by those who keep blobs."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+    return zstd

@@ -13,6 +13,7 @@ from sessiontree.url import Address, parse_url
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
+    from sessiontree.workspace.settings import Settings
 
 __all__ = ["open", "open_async"]
 
@@ -23,6 +24,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> Journal:
     """A journal on the store at ``url``, which is created if it is not there.
 
@@ -30,7 +32,12 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(EmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    return Journal(
+        EmbeddedStore(_backend(parse_url(url), durability)),
+        clock=clock,
+        random=random,
+        workspace_settings=workspace_settings,
+    )
 
 
 def open_async(
@@ -39,12 +46,18 @@ def open_async(
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-    return AsyncJournal(AsyncEmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    return AsyncJournal(
+        AsyncEmbeddedStore(_backend(parse_url(url), durability)),
+        clock=clock,
+        random=random,
+        workspace_settings=workspace_settings,
+    )
 
 
 def _backend(address: Address, durability: Durability) -> Backend:

@@ -155,7 +155,7 @@ def test_a_network_file_system_is_refused_by_its_mount(tmp_path):
         f"99 21 0:50 / {place} rw,relatime shared:1 - nfs4 server:/export rw\n"
         f"100 99 8:2 / {place}/local rw - xfs /dev/b rw\n"
     )
-    with pytest.raises(st.NetworkFileSystemError, match="nfs4.*local disk") as caught:
+    with pytest.raises(st.NetworkFileSystemError, match=r"nfs4.*local disk") as caught:
         refuse_network(shared / "new" / "journal.db", mounts)
     assert caught.value.file_system == "nfs4"
     refuse_network(shared / "local" / "journal.db", mounts)

@@ -103,8 +103,11 @@ def _closed_parents(steps: Iterable[Step], current: Tree, root_mode: int) -> lis
 
 def _changes_kind(step: Step) -> bool:
     """A file may be renamed over a link and back; a folder must go first."""
-    return step.old is not None and step.new is not None and "folder" in {step.old.kind, step.new.kind} and (
-        step.old.kind != step.new.kind
+    return (
+        step.old is not None
+        and step.new is not None
+        and "folder" in {step.old.kind, step.new.kind}
+        and (step.old.kind != step.new.kind)
     )
 
 

@@ -35,8 +35,9 @@ class Resolved(NamedTuple):
 class Desk:
     """Shared by all verbs of a journal. ``place`` is where its store is, which no snapshot ever takes."""
 
-    def __init__(self, place: str, disk: Disk | None = None) -> None:
+    def __init__(self, place: str, settings: Settings | None = None, disk: Disk | None = None) -> None:
         self.place = place
+        self.settings = settings or Settings()
         self.disk = disk or Disk()
         self.resolved: OrderedDict[str, Resolved] = OrderedDict()
         self._caches: dict[str, tuple[tuple[int, int], Cache]] = {}
@@ -46,11 +47,11 @@ class Desk:
         while len(self.resolved) > _MOST_TREES:
             self.resolved.popitem(last=False)
 
-    def visit(self, root: str | os.PathLike[str], settings: Settings) -> Visit:
+    def visit(self, root: str | os.PathLike[str]) -> Visit:
         """Open a folder and wait until nobody else works on it."""
         folder = Folder(root)
         try:
-            return Visit(self, folder, settings)
+            return Visit(self, folder)
         except BaseException:
             folder.close()
             raise
@@ -78,11 +79,11 @@ class Desk:
 class Visit:
     """A folder that is open and locked; close it in the end."""
 
-    def __init__(self, desk: Desk, folder: Folder, settings: Settings) -> None:
+    def __init__(self, desk: Desk, folder: Folder) -> None:
         self.desk = desk
         self.folder = folder
         self.root = folder.root
-        self.settings = settings
+        self.settings = desk.settings
         self.own = OwnFolder(folder)
         try:
             self.own.lock()
@@ -98,13 +99,21 @@ class Visit:
     def scan(self, include: Iterable[str] = ()) -> Scan:
         started_ns = self.own.now_ns()
         try:
-            return scan(
-                self.folder, self.cache, self.rules, self.settings, started_ns=started_ns, include=include
-            )
+            return scan(self.folder, self.cache, self.rules, self.settings, started_ns=started_ns, include=include)
         except OSError as error:
             raise WorkspaceError(self.root, f"cannot be read: {error}") from error
         finally:
             self.folder.leave()
+
+    def read_present(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """The bytes of files as they are; one that cannot be read any more counts as empty."""
+        found: dict[str, bytes] = {}
+        for path in paths:
+            try:
+                found[path] = self.folder.read_file(path)[0]
+            except OSError:
+                found[path] = b""
+        return found
 
     def keep(self, cache: Cache) -> None:
         self.cache = cache
@@ -165,5 +174,3 @@ def _stamp(own: OwnFolder) -> tuple[int, int]:
     except FileNotFoundError:
         return (0, 0)
     return (status.st_ino, status.st_mtime_ns)
-
-

@@ -56,10 +56,8 @@ class TreeDiff(Record, frozen=True, kw_only=True):
 
 
 def contents_needed(old: Tree, new: Tree) -> set[str]:
-    """The blobs that a diff will want to read."""
-    paths = {path for path in (*old, *new) if old.get(path) != new.get(path)}
-    items = [item for path in paths for item in (old.get(path), new.get(path)) if item is not None]
-    return {item.hash for item in items if item.kind == "file"}
+    """The blobs of ``old`` that a diff to ``new`` will want to read."""
+    return {item.hash for path, item in old.items() if item.kind == "file" and new.get(path) != item}
 
 
 def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
@@ -82,7 +80,9 @@ def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
 def _renames(removed: Mapping[str, Item], added: Mapping[str, Item], read: Read) -> dict[str, str]:
     """New path to old path: first what is the same, then what is alike."""
     found: dict[str, str] = {}
-    free = {path: item for path, item in removed.items() if item.kind != "folder" and (item.size or item.kind == "link")}
+    free = {
+        path: item for path, item in removed.items() if item.kind != "folder" and (item.size or item.kind == "link")
+    }
     by_content: dict[tuple[str, bytes], list[str]] = {}
     for path, item in sorted(free.items()):
         by_content.setdefault((item.kind, item.content), []).append(path)

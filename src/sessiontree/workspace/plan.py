@@ -31,12 +31,16 @@ class Conflict(Record, frozen=True, kw_only=True):
 
 
 class Plan(Record, frozen=True, kw_only=True):
-    """What a restore does. ``left_alone`` are files of others that the checkpoint never knew."""
+    """What a restore does, or did. ``left_alone`` are files of others that the checkpoint never knew.
+
+    ``before`` is the checkpoint that was taken of the folder right before it was changed.
+    """
 
     root: str
     steps: tuple[Step, ...] = ()
     conflicts: tuple[Conflict, ...] = ()
     left_alone: tuple[str, ...] = ()
+    before: str = ""
 
     @property
     def create(self) -> tuple[str, ...]:
@@ -136,7 +140,9 @@ def _blocked(steps: dict[str, Step], current: Tree, crowded: Callable[[Iterable[
     for step in steps.values():
         if step.old and step.new and step.old.kind == "folder" != step.new.kind:
             inside = [
-                path for path, item in current.items() if item.kind == "folder" and f"{path}/".startswith(step.path + "/")
+                path
+                for path, item in current.items()
+                if item.kind == "folder" and f"{path}/".startswith(step.path + "/")
             ]
             if crowded(inside):
                 blocked.add(step.path)

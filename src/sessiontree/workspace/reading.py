@@ -72,5 +72,3 @@ def _steady(folder: Folder, scan: Scan, pending: Pending) -> tuple[bytes, Known]
             break
     size_as_read = (key[0], key[1], len(data), key[3], key[4])
     return data, Known(size_as_read, "file", hashlib.sha256(data).digest(), not is_steady or scan.is_racy(key))
-
-

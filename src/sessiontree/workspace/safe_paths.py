@@ -41,7 +41,9 @@ def check_path(root: str, path: str) -> None:
             raise UnsafePathError(root, path, f"has a part {part!r}")
         if len(os.fsencode(part)) > _LONGEST_NAME:
             raise UnsafePathError(root, path, "has a part that is too long for a file name")
-    if path.split("/")[0].casefold() == OWN_FOLDER or any(part.casefold() == ".git" for part in path.split("/")):
+    if path.split("/", maxsplit=1)[0].casefold() == OWN_FOLDER or any(
+        part.casefold() == ".git" for part in path.split("/")
+    ):
         raise UnsafePathError(root, path, "is where git or sessiontree keep their own files")
 
 
@@ -60,7 +62,9 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
             raise UnsafePathError(root, path, f"is the same as {other!r} but for case")
         for part in path.split("/"):
             if part.split(".")[0].casefold() in _DEVICES or part.endswith((".", " ")) or ":" in part:
-                raise UnsafePathError(root, path, f"has a part {part!r} that names a device or is changed on some systems")
+                raise UnsafePathError(
+                    root, path, f"has a part {part!r} that names a device or is changed on some systems"
+                )
 
 
 def parts_of(path: str) -> tuple[str, str]:

@@ -44,10 +44,6 @@ class Scan:
         self.left_out: list[LeftOut] = []
 
     @property
-    def is_unchanged(self) -> bool:
-        return not (self.changed or self.removed or self.pending) and tuple(self.left_out) == self.old.left_out
-
-    @property
     def size(self) -> int:
         return sum(known.size for known in self.folders.values())
 
@@ -212,14 +208,13 @@ class _Walker:
             self._found.folders[os.fsencode(path)] = fresh
             is_same_rules = known.rules == fresh.rules
             for entry in entries:
-                self._decide(fd, path, entry, known if is_same_rules else _NOTHING_KNOWN, rules, fresh)
+                self._decide(fd, path, entry, known if is_same_rules else _NOTHING_KNOWN, rules)
         for name in known.files.keys() - {os.fsencode(name) for name in names}:
             self._found.removed.append(_join(path, os.fsdecode(name)))
         return fresh
 
-    def _decide(
-        self, fd: int, path: str, entry: os.DirEntry[str], known: KnownFolder, rules: Rules, fresh: KnownFolder
-    ) -> None:
+    def _decide(self, fd: int, path: str, entry: os.DirEntry[str], known: KnownFolder, rules: Rules) -> None:
+        fresh = self._found.folders[os.fsencode(path)]
         name = os.fsencode(entry.name)
         here = _join(path, entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
