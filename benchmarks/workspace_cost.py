@@ -24,7 +24,11 @@ from pathlib import Path
 import sessiontree as st
 from sessiontree.blobs import blob_of
 
-_WORDS = [f"{word}{number}" for word in ("alpha", "beta", "gamma", "delta", "value", "return", "import") for number in range(40)]
+_WORDS = [
+    f"{word}{number}"
+    for word in ("alpha", "beta", "gamma", "delta", "value", "return", "import")
+    for number in range(40)
+]
 
 
 def text(source: random.Random, lines: int) -> str:

@@ -38,7 +38,20 @@ def _what(path: bytes) -> tuple:
 
 
 names = some.sampled_from(
-    ["a", "b", "src", "Ünïcode", "日本語", "with space", "new\nline", "-dash", "emoji🌳", "a.txt", "CON", os.fsdecode(b"caf\xe9")]
+    [
+        "a",
+        "b",
+        "src",
+        "Ünïcode",
+        "日本語",
+        "with space",
+        "new\nline",
+        "-dash",
+        "emoji🌳",
+        "a.txt",
+        "CON",
+        os.fsdecode(b"caf\xe9"),
+    ]
 )
 paths = some.lists(names, min_size=1, max_size=3).map("/".join)
 datas = some.one_of(

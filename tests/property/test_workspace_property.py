@@ -28,7 +28,9 @@ def workshop(kind: str) -> Iterator[tuple[st.Journal, Path]]:
     with tempfile.TemporaryDirectory() as place:
         root = Path(place) / "root"
         root.mkdir()
-        url = {"memory": "memory:", "sqlite": f"sqlite:///{place}/journal.db", "jsonl": f"jsonl:///{place}/journal"}[kind]
+        url = {"memory": "memory:", "sqlite": f"sqlite:///{place}/journal.db", "jsonl": f"jsonl:///{place}/journal"}[
+            kind
+        ]
         with st.open(url, durability="process_crash") as journal:
             yield journal, root
             assert journal.check() == []

@@ -7,6 +7,7 @@ and keeps the new files or puts the old ones back.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -82,7 +83,7 @@ def restore_files(sources: Sources, desk: Desk, visit: Visit, task: Task) -> Ope
     plan, current = yield from _plan_again(desk, visit, task, plan)
     staging = yield from _apply(visit, plan, current, None)
     if staging is not None:
-        yield Work(function=_finish, arguments=(visit, staging))
+        yield Work(function=_commit, arguments=(visit, staging))
     yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
     return replace(plan, before=before.id)
 
@@ -150,7 +151,7 @@ def _move(
             yield Work(function=_take_back_pending, arguments=(visit, staging))
         raise
     if staging is not None:
-        yield Work(function=_finish, arguments=(visit, staging))
+        yield Work(function=_tidy, arguments=(visit, staging))
     yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
     return moved
 
@@ -336,13 +337,30 @@ def _take_back_pending(visit: Visit, staging: Staging) -> None:
 def _take_back(visit: Visit, staging: Staging, staged: Staged) -> None:
     visit.folder.leave()
     roll_back(visit.folder, staging, staged, visit.desk.disk)
-    _finish(visit, staging)
+    _tidy(visit, staging)
+
+
+def _commit(visit: Visit, staging: Staging) -> None:
+    """A restore without a leaf move counts once it is settled."""
+    try:
+        _finish(visit, staging)
+    except OSError as error:
+        _take_back_pending(visit, staging)
+        raise _in_our_words(visit, error) from error
+
+
+def _tidy(visit: Visit, staging: Staging) -> None:
+    """What is decided is decided, even if the disk has no room to write that down: the next visit tidies up."""
+    with contextlib.suppress(OSError):
+        _finish(visit, staging)
 
 
 def _finish(visit: Visit, staging: Staging) -> None:
     visit.folder.leave()
-    staging.settle(visit.desk.disk)
-    staging.close()
+    try:
+        staging.settle(visit.desk.disk)
+    finally:
+        staging.close()
     discard(visit.own.fd, visit.desk.disk)
 
 

@@ -52,7 +52,9 @@ class Staging:
 
     def close(self) -> None:
         for fd in (self.old, self.new, self.fd):
-            os.close(fd)
+            if fd >= 0:
+                os.close(fd)
+        self.old = self.new = self.fd = -1
 
     def stage(self, disk: Disk, number: int, item: Item, data: bytes) -> int:
         """Put content aside, ready to be renamed into place; the answer is its inode."""
