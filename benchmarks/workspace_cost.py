@@ -107,7 +107,7 @@ def measure(place: Path, options: argparse.Namespace, source: random.Random) -> 
         print(f"{options.files} files, {options.store} store; first snapshot {first:.2f} s")
         journal.workspace.snapshot(thread, entry, root)
         unchanged(journal, thread, entry, root, options.rounds)
-        changed(journal, thread, entry, root, options.rounds, paths, source, store, url)
+        changed(journal, (thread, entry), root, options.rounds, paths=paths, source=source, store=store)
 
 
 def unchanged(journal: st.Journal, thread: str, entry: str, root: Path, rounds: int) -> None:
@@ -115,28 +115,28 @@ def unchanged(journal: st.Journal, thread: str, entry: str, root: Path, rounds: 
     for _ in range(rounds):
         theirs.append(seconds(lambda: git(root, "status", "--porcelain")))
         ours.append(seconds(lambda: journal.workspace.snapshot(thread, entry, root)))
-        journal.workspace.desk._caches.clear()
+        journal.workspace.desk._caches.clear()  # noqa: SLF001  as in a new process
         cold.append(seconds(lambda: journal.workspace.snapshot(thread, entry, root)))
     report("unchanged, against git status", ours, theirs, 1.5)
     report("unchanged, cache read from disk", cold, theirs, 1.5)
 
 
-def changed(journal, thread, entry, root, rounds, paths, source, store, url) -> None:
+def changed(journal, target, root, rounds, *, paths, source, store) -> None:
     ours, named, everything, compressed = [], [], [], 0
-    before = 0 if url == "memory:" else store_size(store)
+    before = store_size(store) if store.exists() else 0
     for _ in range(rounds):
         compressed += edit(source, chosen := source.sample(paths, 100))
-        ours.append(seconds(lambda: journal.workspace.snapshot(thread, entry, root)))
+        ours.append(seconds(lambda: journal.workspace.snapshot(*target, root)))
         relative = [os.path.relpath(path, root) for path in chosen]
         named.append(seconds(lambda names=relative: git(root, "add", "--", *names)))
         git(root, "commit", "-qm", "turn")
         compressed += edit(source, source.sample(paths, 100))
         everything.append(seconds(lambda: git(root, "add", "-A")))
         git(root, "commit", "-qm", "turn")
-        journal.workspace.snapshot(thread, entry, root)
+        journal.workspace.snapshot(*target, root)
     report("100 changed, against git add -A", ours, everything, 2.0)
     report("100 changed, against git add NAMES", ours, named, 2.0)
-    if url != "memory:":
+    if store.exists():
         growth = store_size(store) - before
         verdict = "ok" if growth <= 1.1 * compressed else "OVER"
         print(

@@ -18,7 +18,7 @@ def contents(root: Path) -> dict[bytes, tuple]:
         if os.path.relpath(folder, os.fsencode(root)).split(b"/")[0] == OWN.encode():
             continue
         for name in [*folders, *files]:
-            path = os.path.join(folder, name)
+            path = folder + b"/" + name
             key = os.path.relpath(path, os.fsencode(root))
             if key.split(b"/")[0] != OWN.encode():
                 found[key] = _what(path)
@@ -29,7 +29,7 @@ def _what(path: bytes) -> tuple:
     status = os.lstat(path)
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
-        return ("link", os.readlink(path))
+        return ("link", os.readlink(path))  # noqa: PTH115  bytes
     if stat.S_ISDIR(status.st_mode):
         return ("folder", mode)
     if stat.S_ISREG(status.st_mode):
@@ -103,7 +103,7 @@ def _perform(root: Path, kind: str, path: str, *rest: object) -> None:
                 target.chmod(mode)
         case "move", to:
             (root / to).parent.mkdir(parents=True, exist_ok=True)
-            os.rename(target, root / to)
+            target.rename(root / to)
 
 
 def _delete(target: Path) -> None:

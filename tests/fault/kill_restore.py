@@ -125,7 +125,7 @@ def settle(work: Path, old: dict, new: dict, settling: Disk | None = None) -> st
         if found != expected:
             wrong = sorted(key for key in found.keys() | expected.keys() if found.get(key) != expected.get(key))
             raise AssertionError(f"a mix: the leaf says {which}, wrong are {wrong[:5]} ({len(wrong)})")
-        leftovers = [name for name in os.listdir(root / ".sessiontree") if name.startswith("restore")]
+        leftovers = [path.name for path in (root / ".sessiontree").iterdir() if path.name.startswith("restore")]
         if leftovers:
             raise AssertionError(f"left behind: {leftovers}")
         if journal.check():
@@ -139,7 +139,7 @@ def in_child(action: Callable[[], object]) -> int:
     if child == 0:
         try:
             action()
-        except BaseException:
+        except BaseException:  # noqa: BLE001  the parent is told by the status
             traceback.print_exc()
             os._exit(1)
         os._exit(0)

@@ -10,6 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 import sessiontree as st
 from sessiontree.workspace.disk import Disk
 from trees import contents
@@ -135,8 +136,7 @@ def test_a_full_disk_at_any_step_leaves_everything_as_it_was(tmp_path: Path, roo
         journal.workspace.desk.disk = FullDisk(room)
         try:
             journal.rewind("t", entry, files=root)
-        except st.WorkspaceError as error:
-            assert "no space left" in str(error)
+        except st.WorkspaceError:
             assert contents(root) == before
             assert [move.reason for move in journal.reflog("t")] == []
             assert journal.active_lease("t") is None

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import sessiontree as st
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
+
+import sessiontree as st
 from trees import contents, perform, scripts
 
 some_trees = settings(

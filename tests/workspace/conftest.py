@@ -6,17 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 import sessiontree as st
-from sessiontree.testing import SyncOverAsync
+from opened import open_store
 
 STORES = ["memory", "sqlite", "jsonl", "sqlite-async"]
-
-
-def open_store(kind: str, place: Path, **options) -> st.Journal:
-    url = {"memory": "memory:", "jsonl": f"jsonl:///{place}/journal"}.get(kind, f"sqlite:///{place}/journal.db")
-    if kind.endswith("-async"):
-        return SyncOverAsync(st.open_async(url, **options))
-    return st.open(url, **options)
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 import sessiontree as st
 from sessiontree.checkpointed_sessions import CheckpointedSessions
 from trees import contents

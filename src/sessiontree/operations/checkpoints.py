@@ -179,7 +179,7 @@ def _put_manifest(desk: Desk, visit: Visit, scan: Scan, base: str) -> Operation[
         before = (yield from resolve(desk, base)) if base else Resolved({}, 0, ())
         changed, removed = difference(before.tree, dict(scan.cache().items()))
     if base and not (changed or removed) and before.left_out == tuple(scan.left_out):
-        if scan.pending or base != scan.old.manifest:
+        if not scan.is_cached or base != scan.old.manifest:
             visit.cache = _with_manifest(scan.cache(), base, before.chain)
         return base, (base,)
     cache = scan.cache()

@@ -7,6 +7,7 @@ matches. A folder that is ignored is not entered, as in git.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable
 from functools import cached_property
 
@@ -18,6 +19,9 @@ __all__ = ["IGNORE_FILES", "Rules", "ignored_by", "root_rules"]
 
 IGNORE_FILES = (".gitignore", ".sessiontreeignore")
 """Weakest first."""
+
+_FOLDER_MARK = "ps_d"
+"""The group in which pathspec's expressions hold the slash after a folder."""
 
 _NEVER_AT_ROOT = frozenset({OWN_FOLDER})
 _NEVER_ANYWHERE = frozenset({".git"})
@@ -46,14 +50,26 @@ class Rules:
         return self._verdict(path + "/" if is_folder else path) is True
 
     def _verdict(self, path: str) -> bool | None:
-        verdict = self._spec.check_file(path[len(self._prefix) :]).include
-        if verdict is None and self._above is not None:
-            return self._above._verdict(path)  # noqa: SLF001  the same class
-        return verdict
+        inside = path[len(self._prefix) :]
+        for regex, is_ignored in self._patterns:
+            found = regex.match(inside)
+            if found is not None and _is_about_itself(found, inside):
+                return is_ignored
+        return self._above._verdict(path) if self._above is not None else None  # noqa: SLF001  the same class
 
     @cached_property
-    def _spec(self) -> GitIgnoreSpec:
-        return GitIgnoreSpec.from_lines(self._lines)
+    def _patterns(self) -> list[tuple[re.Pattern[str], bool]]:
+        """Strongest first."""
+        parsed = GitIgnoreSpec.from_lines(self._lines).patterns
+        return [(line.regex, line.include) for line in reversed(parsed) if line.regex and line.include is not None]
+
+
+def _is_about_itself(found: re.Match[str], path: str) -> bool:
+    """pathspec also matches what lies inside a matched folder; here folders are judged before what is in them."""
+    mark = found.groupdict().get(_FOLDER_MARK)
+    if mark is not None:
+        return found.end(_FOLDER_MARK) == len(path)
+    return found.end() < len(path) or not path.endswith("/")
 
 
 def root_rules(settings: Settings, never: Iterable[str] = ()) -> Rules:

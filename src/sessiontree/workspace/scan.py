@@ -44,6 +44,12 @@ class Scan:
         self.left_out: list[LeftOut] = []
 
     @property
+    def is_cached(self) -> bool:
+        """Whether the old cache says all that this scan found."""
+        old = self.old.folders
+        return len(old) == len(self.folders) and all(old.get(raw) is known for raw, known in self.folders.items())
+
+    @property
     def size(self) -> int:
         return sum(known.size for known in self.folders.values())
 
