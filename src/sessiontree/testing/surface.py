@@ -24,6 +24,7 @@ from sessiontree.file_verbs import AsyncWorkspace, Workspace
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Lease, Message, Payload
 from sessiontree.operations.entries import Content
+from sessiontree.operations.requests import Operation
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS
 from sessiontree.store import AsyncStore, Store
 from sessiontree.turn import Turn
@@ -54,6 +55,9 @@ class SyncOverAsync(Journal):
     def run(self, verb: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine on the journal's loop."""
         return self._loop.run_until_complete(verb)
+
+    def _run(self, operation: Operation[T]) -> T:
+        return self.run(self._journal._run(operation))  # noqa: SLF001  the same journal
 
     def turn(
         self,

@@ -16,6 +16,7 @@ from __future__ import annotations
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
@@ -39,5 +40,6 @@ class StoreContract(
     DeleteContract,
     TextContract,
     WatchContract,
+    FilesContract,
 ):
     """Everything that every store must do."""
