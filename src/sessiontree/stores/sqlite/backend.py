@@ -6,7 +6,7 @@ import errno
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -16,6 +16,7 @@ from msgspec import UnsetType
 from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
+from sessiontree.blobs import Blob
 from sessiontree.commands import Append, Command
 from sessiontree.errors import (
     CommitUnknownError,
@@ -32,6 +33,7 @@ from sessiontree.queries import Finding, News, StoreStats
 from sessiontree.rules import decide
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
 from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
@@ -122,6 +124,14 @@ class SqliteBackend:
 
     def news(self, thread_id: str, cursor: int | None) -> News:
         return self._read(lambda snapshot: snapshot.news(thread_id, cursor))
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        with self._reader() as connection:
+            return missing_blobs(connection, hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        with self._reader() as connection:
+            return blobs(connection, hashes)
 
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
