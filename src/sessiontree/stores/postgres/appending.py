@@ -16,7 +16,7 @@ from msgspec import UNSET
 from psycopg.types.numeric import Int8
 
 from sessiontree.commands import Append, Draft
-from sessiontree.model import Entry
+from sessiontree.model import Checkpoint, Entry
 from sessiontree.stores.postgres.listening import CHANNEL
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
 
@@ -51,8 +51,8 @@ _MANY_ROWS = """
 
 
 def is_plain(command: Append) -> bool:
-    """Whether the statement can serve it: entries under the leaf."""
-    return bool(command.drafts) and command.parent is UNSET
+    """Whether the statement can serve it: entries under the leaf that need no blobs."""
+    return bool(command.drafts) and command.parent is UNSET and not any(map(_needs_blobs, command.drafts))
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:
@@ -78,6 +78,10 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         return None
     previous = rows[0][0]
     return _entries(command, None if previous is None else to_text(previous))
+
+
+def _needs_blobs(draft: Draft) -> bool:
+    return bool(draft.blobs) or (isinstance(draft.payload, Checkpoint) and bool(draft.payload.manifest))
 
 
 @functools.cache

@@ -9,6 +9,7 @@ from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
 from sessiontree.queries import Finding
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.postgres.blob_inspection import blob_faults
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of, payload_of_row
 from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_text
 
@@ -35,12 +36,13 @@ def inspect(namespace: str, place: str) -> Steps[list[Finding]]:
     entries = yield Statement(_ENTRIES, values)
     moves = yield Statement(_MOVES, values)
     lost = yield Statement(_LOST_HOMES, values)
+    spoiled = yield from blob_faults(namespace, place)
     yield ROLLBACK
     homeless = [
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
         for (name,) in lost
     ]
-    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place)]
+    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place), *spoiled]
 
 
 class _WholeStore:

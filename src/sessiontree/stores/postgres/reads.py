@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
+from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, in_order, names_of, read_blobs
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.inspection import inspect
 from sessiontree.stores.postgres.listing import list_threads
@@ -68,7 +70,8 @@ SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s)
     (SELECT count(*) FROM sessiontree.entry WHERE namespace = %(namespace)s),
     (SELECT count(*) FROM sessiontree.move WHERE namespace = %(namespace)s),
     (SELECT count(*) FROM sessiontree.head WHERE namespace = %(namespace)s AND lease_token IS NOT NULL),
-    (SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM sessiontree.entry WHERE namespace = %(namespace)s)"""
+    (SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM sessiontree.entry WHERE namespace = %(namespace)s)
+    + (SELECT coalesce(sum(length), 0)::bigint FROM sessiontree.blob WHERE namespace = %(namespace)s)"""
 
 
 class StepReads:
@@ -150,6 +153,14 @@ class StepReads:
             _STATS, {"namespace": self._homes.namespace}
         )
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
+
+    def missing_blobs(self, hashes: Collection[str]) -> Steps[frozenset[str]]:
+        rows = yield find_blobs(self._homes.namespace, hashes)
+        return frozenset(hashes) - names_of(rows)
+
+    def blobs(self, hashes: Sequence[str]) -> Steps[list[Blob]]:
+        rows = yield read_blobs(self._homes.namespace, hashes)
+        return in_order(blobs_of(rows), hashes)
 
     def inspect(self) -> Steps[list[Finding]]:
         return inspect(self._homes.namespace, self._place)

@@ -1,7 +1,8 @@
 """Tables of the PostgreSQL store, and how they are made, upgraded, recognised or refused.
 
 Every table is keyed by tree first, so that a distributed server can keep a tree on one node. ``home`` is keyed by
-thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. No sequence, no trigger and no foreign key is used.
+thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. Blobs are
+shared between trees, so ``blob`` and ``chunk`` are keyed by hash. No sequence, no trigger and no foreign key is used.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Ste
 
 __all__ = ["MIGRATIONS", "TABLES", "Migration", "migrate"]
 
-TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
+_FIRST_TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
+_BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
+TABLES = (*_FIRST_TABLES, *_BLOB_TABLES)
 
 # "SESSIONT" as a number: one lock for everybody who migrates.
 _LOCK = 0x53455353494F4E54
@@ -169,10 +172,63 @@ _FIRST = (
         for table in ("thread", "head", "entry", "move", "document")
     ),
     # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
-    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in TABLES),
+    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _FIRST_TABLES),
 )
 
-MIGRATIONS = (Migration(version=1, readable_by=1, statements=_FIRST),)
+# Roles that were bound to a namespace before a table came are bound to it there too.
+_BIND_AS_BEFORE = """DO $$
+DECLARE
+    bound record;
+BEGIN
+    FOR bound IN
+        SELECT p.policyname, p.qual, p.with_check, r.role, t.name AS target
+        FROM pg_policies p, unnest(p.roles) AS r (role), unnest(ARRAY[{tables}]) AS t (name)
+        WHERE p.schemaname = 'sessiontree' AND p.tablename = 'head'
+    LOOP
+        EXECUTE format('CREATE POLICY %I ON sessiontree.%I TO %I USING (%s) WITH CHECK (%s)',
+            bound.policyname, bound.target, bound.role, bound.qual, bound.with_check);
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON sessiontree.%I TO %I', bound.target, bound.role);
+    END LOOP;
+END $$"""
+
+_BLOBS = (
+    """CREATE TABLE sessiontree.checkpoint (
+        tree uuid NOT NULL,
+        owner bigint NOT NULL,
+        seq bigint NOT NULL,
+        namespace text NOT NULL,
+        manifest bytea NOT NULL,
+        PRIMARY KEY (tree, owner, seq)
+    )""",
+    "CREATE INDEX checkpoint_manifest ON sessiontree.checkpoint (namespace, manifest)",
+    # One row for each namespace that has blobs, there to be locked.
+    "CREATE TABLE sessiontree.stock (namespace text PRIMARY KEY)",
+    # ``size`` is that of the data, ``length`` that of what is kept of it; ``body`` is the first megabyte of that, the
+    # others are chunks 1, 2, ... It is compressed already, or cannot be.
+    """CREATE TABLE sessiontree.blob (
+        namespace text NOT NULL,
+        hash bytea NOT NULL,
+        size bigint NOT NULL,
+        length bigint NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (namespace, hash)
+    )""",
+    """CREATE TABLE sessiontree.chunk (
+        namespace text NOT NULL,
+        hash bytea NOT NULL,
+        number integer NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (namespace, hash, number)
+    )""",
+    *(f"ALTER TABLE sessiontree.{table} ALTER COLUMN body SET STORAGE EXTERNAL" for table in ("blob", "chunk")),
+    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _BLOB_TABLES),
+    _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _BLOB_TABLES)),
+)
+
+MIGRATIONS = (
+    Migration(version=1, readable_by=1, statements=_FIRST),
+    Migration(version=2, readable_by=1, statements=_BLOBS),
+)
 
 _IS_THERE = Statement("SELECT to_regclass('sessiontree.migration') IS NOT NULL")
 _VERSION = Statement("SELECT version, readable_by FROM sessiontree.migration ORDER BY version DESC LIMIT 1")

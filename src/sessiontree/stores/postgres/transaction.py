@@ -23,7 +23,7 @@ from sessiontree.commands import (
     PutBlobs,
     Result,
 )
-from sessiontree.errors import CommitUnknownError, SessionTreeError, StoreError, ThreadNotFoundError
+from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
 from sessiontree.ids import IdSource
 from sessiontree.model.record import Record
 from sessiontree.rules.state import Decision, DropThread, PutThread
@@ -141,7 +141,7 @@ class _Attempt:
 
     def _look(self) -> Steps[SnapshotView]:
         """Lock what the command is about, in one order for everybody: names, then threads."""
-        view = SnapshotView(self._ids)
+        view = SnapshotView(self._ids, self._homes.namespace)
         match self._command:
             case CreateThread(thread=thread):
                 birth, taken = yield from self._take_name(thread.id)
@@ -165,7 +165,8 @@ class _Attempt:
                 yield from self._lock_family(thread_id)
                 view.know_thread(thread_id, (yield from self._read(thread_id, _FOR_CHANGE)))
             case PutBlobs():
-                raise StoreError("postgresql://", "does not keep workspace checkpoints; use SQLite or JSONL for them")
+                # No thread tells whether blobs were put; putting them again is the same.
+                view.know_thread(_subject(self._command), None)
             case command:
                 head = yield from self._read(command.thread_id, _FOR_CHANGE)
                 view.know_thread(command.thread_id, head)

@@ -16,6 +16,19 @@ from sessiontree.ids import IdSource
 from sessiontree.model import Lease, Move
 from sessiontree.rules import decide
 from sessiontree.rules.state import Decision, Manifests, Node, ThreadState
+from sessiontree.stores.postgres.blobs import (
+    blob_names,
+    blobs_of,
+    collect_alone,
+    find_blobs,
+    hold_shared,
+    in_order,
+    manifests_besides,
+    manifests_of,
+    names_of,
+    read_blobs,
+    texts_of,
+)
 from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, Head, draft_of, move_of, node_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 
@@ -49,6 +62,8 @@ WITH RECURSIVE inherited (id) AS (
     AND e.owner NOT IN (SELECT h.key FROM sessiontree.head h WHERE h.tree = %(tree)s AND h.key <> %(key)s)
     AND e.id NOT IN (SELECT id FROM inherited)"""
 
+_MANIFESTS_AT_ONCE = 500
+
 
 class Missing(Exception):  # noqa: N818  no fault: a question
     def __init__(self, question: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> None:
@@ -78,8 +93,9 @@ def decided(command: Command, view: SnapshotView) -> Steps[Decision]:
 class SnapshotView:
     """Threads are given before the rules are asked, because they must be locked; the rest is read on demand."""
 
-    def __init__(self, ids: IdSource) -> None:
+    def __init__(self, ids: IdSource, namespace: str) -> None:
         self._ids = ids
+        self._namespace = namespace
         self._known: dict[tuple[str, Any], Any] = {}
         self._heads: dict[str, Head | None] = {}
         self._trees: dict[int, UUID] = {}
@@ -166,16 +182,31 @@ class SnapshotView:
         return None if self._birth.named_tree is None else self._birth.named_tree.int
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        return frozenset(hashes)
+        wanted = frozenset(hashes)
+        if not self._ask(("stock", "shared"), hold_shared(self._namespace), bool):
+            return wanted
+        found: frozenset[str] = self._ask(("blobs", wanted), find_blobs(self._namespace, wanted), names_of)
+        return wanted - found
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        return []
+        return in_order(self._bodies(frozenset(hashes)), hashes)
 
     def blob_hashes(self) -> Collection[str]:
-        return ()
+        found: frozenset[str] = self._ask(("blobs", None), blob_names(self._namespace), names_of)
+        return found
 
     def manifests(self, entries: Collection[int]) -> Manifests:
-        return Manifests(frozenset(), frozenset())
+        """Whoever has to collect something does it alone; all others do not even look."""
+        places = [self.doomed[number] for number in entries]
+        if not places:
+            return Manifests(frozenset(), frozenset())
+        theirs: frozenset[str] = self._ask(("manifests", "theirs"), manifests_of(self._tree(), places), texts_of)
+        if not theirs or not self._ask(("stock", "alone"), collect_alone(self._namespace), bool):
+            return Manifests(frozenset(), frozenset())
+        besides = manifests_besides(self._namespace, self._tree(), places)
+        others: frozenset[str] = self._ask(("manifests", "others"), besides, texts_of)
+        self._bodies(others)
+        return Manifests(theirs, others)
 
     def next_entry_key(self) -> int:
         self._seq += 1
@@ -192,6 +223,19 @@ class SnapshotView:
         if question not in self._known:
             raise Missing(question, statement, read)
         return self._known[question]
+
+    def _bodies(self, names: frozenset[str]) -> dict[str, Blob]:
+        """Blobs by name, without those that are not there; read together where they are asked for together."""
+        unread = sorted(name for name in names if ("body", name) not in self._known)[:_MANIFESTS_AT_ONCE]
+        if unread:
+            raise Missing(
+                ("bodies", None), read_blobs(self._namespace, unread), lambda rows: self._keep_bodies(unread, rows)
+            )
+        return {name: blob for name in names if (blob := self._known["body", name]) is not None}
+
+    def _keep_bodies(self, names: Sequence[str], rows: list[Row]) -> None:
+        found = blobs_of(rows)
+        self._known |= {("body", name): found.get(name) for name in names}
 
     def _keep_node(self, row: Row | None = None) -> Node | None:
         if row is None:
