@@ -11,10 +11,16 @@ from postgres_server import with_options
 from sessiontree.stores.postgres import PostgresStore
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
+KNOWN = [migration.version for migration in MIGRATIONS]
+NEXT = KNOWN[-1] + 1
 ADDITION = Migration(
-    version=2, readable_by=1, statements=("ALTER TABLE sessiontree.thread ADD COLUMN note text NOT NULL DEFAULT ''",)
+    version=NEXT, readable_by=1, statements=("ALTER TABLE sessiontree.thread ADD COLUMN note text NOT NULL DEFAULT ''",)
 )
-REBUILD = Migration(version=3, readable_by=3, statements=("ALTER TABLE sessiontree.thread RENAME COLUMN body TO meta",))
+REBUILD = Migration(
+    version=NEXT + 1,
+    readable_by=NEXT + 1,
+    statements=("ALTER TABLE sessiontree.thread RENAME COLUMN body TO meta",),
+)
 
 
 def versions(url):
@@ -26,17 +32,17 @@ def test_programs_that_start_at_once_make_the_schema_once(database):
     script = "import sys, sessiontree as st; st.open(sys.argv[1]).close()"
     starting = [subprocess.Popen([sys.executable, "-c", script, database]) for _ in range(6)]
     assert [process.wait(60) for process in starting] == [0] * 6
-    assert versions(database) == [1]
+    assert versions(database) == KNOWN
 
 
 def test_a_migration_that_fails_leaves_nothing_behind(database):
-    broken = Migration(version=2, readable_by=1, statements=(*ADDITION.statements, "SELECT no_such_function()"))
+    broken = Migration(version=NEXT, readable_by=1, statements=(*ADDITION.statements, "SELECT no_such_function()"))
     st.open(database).close()
     with pytest.raises(st.StoreError):
         PostgresStore(database, migrations=(*MIGRATIONS, broken))
-    assert versions(database) == [1]
+    assert versions(database) == KNOWN
     PostgresStore(database, migrations=(*MIGRATIONS, ADDITION)).close()
-    assert versions(database) == [1, 2]
+    assert versions(database) == [*KNOWN, NEXT]
 
 
 def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
@@ -51,14 +57,14 @@ def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
             with st.open(database) as late:
                 late.create_thread("by a late old one")
             assert [entry.message.text for entry in new.path("f")] == ["before", "new", "old"]
-    assert versions(database) == [1, 2]
+    assert versions(database) == [*KNOWN, NEXT]
 
 
 def test_a_schema_that_is_too_new_is_refused_untouched(database):
     PostgresStore(database, migrations=(*MIGRATIONS, ADDITION, REBUILD)).close()
     with pytest.raises(st.NewerFormatError, match="upgrade sessiontree"):
         st.open(database)
-    assert versions(database) == [1, 2, 3]
+    assert versions(database) == [*KNOWN, NEXT, NEXT + 1]
 
 
 def test_a_server_that_may_lose_what_it_acknowledges_is_refused(database):

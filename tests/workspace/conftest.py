@@ -10,7 +10,7 @@ import pytest
 import sessiontree as st
 from opened import open_store
 
-STORES = ["memory", "sqlite", "jsonl", "sqlite-async"]
+STORES = ["memory", "sqlite", "jsonl", "sqlite-async", "postgres", "postgres-async"]
 
 
 @pytest.fixture

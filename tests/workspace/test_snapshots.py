@@ -185,7 +185,7 @@ def test_large_files_are_kept_in_pieces_and_come_back(journal: st.Journal, root:
 
 def test_the_same_content_is_kept_once(tmp_path: Path, root: Path) -> None:
     data = random.Random(6).randbytes(200_000)
-    for kind in ("sqlite", "jsonl"):
+    for kind in ("sqlite", "jsonl", "postgres"):
         with open_store(kind, tmp_path) as journal:
             for thread in ("t", "u"):
                 journal.create_thread(thread)
@@ -226,7 +226,7 @@ def test_files_are_gone_from_the_disk_with_the_last_thread_that_sees_them(
         assert journal.check() == []
 
 
-@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl"])
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl", "postgres"])
 def test_a_delete_in_the_middle_of_a_snapshot_takes_nothing_that_it_needs(
     tmp_path: Path, root: Path, kind: str
 ) -> None:

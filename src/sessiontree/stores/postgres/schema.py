@@ -230,7 +230,10 @@ MIGRATIONS = (
     Migration(version=2, readable_by=1, statements=_BLOBS),
 )
 
-_IS_THERE = Statement("SELECT to_regclass('sessiontree.migration') IS NOT NULL")
+# Read from the catalogue itself: what a session remembers of it (to_regclass) may be older than the lock it waited for.
+_IS_THERE = Statement(
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'sessiontree' AND tablename = 'migration')"
+)
 _VERSION = Statement("SELECT version, readable_by FROM sessiontree.migration ORDER BY version DESC LIMIT 1")
 
 
