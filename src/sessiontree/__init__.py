@@ -25,6 +25,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import Hit, SearchPage, Snippet
 from sessiontree.tokens import estimate_message, estimate_text
 
 if TYPE_CHECKING:
@@ -37,10 +38,13 @@ __all__ = [
     "AsyncJournal",
     "Context",
     "Finding",
+    "Hit",
     "Journal",
     "NewEntry",
     "Resumption",
+    "SearchPage",
     "Segment",
+    "Snippet",
     "StoreStats",
     "assistant",
     "build_context",

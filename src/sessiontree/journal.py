@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -25,11 +25,12 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, threads, turns, views
+from sessiontree.operations import entries, leaf, search, threads, turns, views
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import Store
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.turn import Turn
@@ -245,6 +246,30 @@ class Journal:
         nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
         """
         return follow(self.store, thread_id, after, timeout)
+
+    def search(
+        self,
+        text: str,
+        *,
+        order: SearchOrder = "best",
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> SearchPage:
+        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+
+        Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
+        was committed before it began; ``progress`` hears how far the index has caught up.
+        """
+        return self._run(search.search(self._sources, text, order, limit, cursor, progress))
+
+    def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        return self._run(search.thread_ids(part, limit))
+
+    def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        return self._run(search.entry_ids(thread_id, part, limit))
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

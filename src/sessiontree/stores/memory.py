@@ -12,11 +12,13 @@ from sessiontree.commands import Command, Draft
 from sessiontree.errors import SessionTreeError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
 from sessiontree.rules.state import DropThread, Node, PutEntry
 from sessiontree.store import Outcome
+from sessiontree.search import SearchPage
+from sessiontree.stores.scanning import matching_ids, scan
 from sessiontree.stores.tree_state import TreeState
 
 __all__ = ["MemoryBackend"]
@@ -89,6 +91,19 @@ class MemoryBackend:
                 return News(entries=(), cursor=last)
             fresh = [self._state.nodes[key] for key in keys if key > cursor]
             return News(entries=tuple(map(self._state.entry, fresh)), cursor=max(cursor, last))
+
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        with self._lock:
+            return matching_ids(self._state.states, part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        with self._lock:
+            nodes = self._state.visible_nodes(existing(self._state, thread_id))
+            return matching_ids([node.id for node in nodes], part)[:limit]
+
+    def search(self, search: Search) -> SearchPage:
+        with self._lock:
+            return scan(self._state, search)
 
     def stats(self) -> StoreStats:
         with self._lock:

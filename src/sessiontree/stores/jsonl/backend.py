@@ -14,16 +14,19 @@ from sessiontree.commands import Command
 from sessiontree.errors import DamagedDataError, StoreClosedError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import findings_of
 from sessiontree.stores.jsonl.index import Index, Stamp
 from sessiontree.stores.jsonl.layout import name_of, open_folder
+from sessiontree.stores.jsonl.searching import JsonlSearch
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.jsonl.writing import Writer, store_error
+from sessiontree.stores.scanning import matching_ids
 
 __all__ = ["JsonlBackend"]
 
@@ -54,6 +57,7 @@ class JsonlBackend:
             durability=durability,
             lock=self._lock,
         )
+        self._search = JsonlSearch(self._layout, self._shelf, self._catalogue, self._lock)
         self._is_closed = False
 
     @property
@@ -63,7 +67,10 @@ class JsonlBackend:
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         self._check_open()
-        return self._writer.write(commands)
+        outcomes = self._writer.write(commands)
+        for deleted in self._writer.take_deleted():
+            self._search.forget(deleted)
+        return outcomes
 
     def repair(self) -> list[Finding]:
         """Mend what can be mended and say what it was; what is cut out of a file is kept in ``torn/``."""
@@ -81,6 +88,7 @@ class JsonlBackend:
             self._is_closed = True
             self._shelf.clear()
             self._catalogue.close()
+            self._search.close()
             self._gate.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -135,6 +143,22 @@ class JsonlBackend:
             return News(entries=tuple(fresh), cursor=max(cursor, last))
 
         return self._ask(thread_id, answer)
+
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return matching_ids([thread.id for thread in self._over_all(self._catalogue.threads)], part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        def answer(tree: Tree, state: ThreadState) -> list[str]:
+            return matching_ids([node.id for node in tree.state.visible_nodes(state)], part)[:limit]
+
+        return self._ask(thread_id, answer)
+
+    def search(self, search: Search) -> SearchPage:
+        self._check_open()
+        try:
+            return self._search.search(search)
+        except OSError as error:
+            raise store_error(self.place, error) from error
 
     def stats(self) -> StoreStats:
         summaries = self._over_all(self._catalogue.refresh).values()

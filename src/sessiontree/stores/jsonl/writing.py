@@ -73,6 +73,12 @@ class Writer:
         self._entering = threading.Lock()
         self._place = str(layout.folder)
         self._poison = ""
+        self._deleted: list[tuple[str, tuple[int, ...]]] = []
+
+    def take_deleted(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Trees that lost entries since the last call, and the numbers of these."""
+        deleted, self._deleted = self._deleted, []
+        return deleted
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         """Deletes rewrite files and cannot be taken back, so what stands between two of them is a group of its own."""
@@ -152,6 +158,7 @@ class Writer:
             finally:
                 self._shelf.forget(tree.name)
                 self._catalogue.forget(tree.name)
+                self._deleted.append((tree.name, drop.entries))
             return decision.result
 
     @contextmanager

@@ -16,7 +16,7 @@ from msgspec import UnsetType
 from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
-from sessiontree.commands import Append, Command
+from sessiontree.commands import Append, Command, Deleted
 from sessiontree.errors import (
     CommitUnknownError,
     DamagedDataError,
@@ -28,13 +28,15 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
+from sessiontree.stores.sqlite.searching import SqliteSearch
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
@@ -68,6 +70,8 @@ class SqliteBackend:
                 outcomes = self._transact(commands)
         except (sqlite3.Error, OSError) as error:
             raise self._in_our_words(error, commands) from error
+        if self._view.dropped:
+            self._forget(outcomes)
         if self._view.has_dropped:
             self._erase()
         return outcomes
@@ -83,6 +87,7 @@ class SqliteBackend:
             if self._is_closed:
                 return
             self._is_closed = True
+            self._search.close()
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
                 connection.close()
@@ -116,6 +121,16 @@ class SqliteBackend:
     def news(self, thread_id: str, cursor: int | None) -> News:
         return self._read(lambda snapshot: snapshot.news(thread_id, cursor))
 
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.thread_ids(part, limit))
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.entry_ids(thread_id, part, limit))
+
+    def search(self, search: Search) -> SearchPage:
+        with self._translated():
+            return self._search.search(search)
+
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
@@ -139,6 +154,7 @@ class SqliteBackend:
         self._view = SqliteView(self._writer)
         self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
+        self._search = SqliteSearch(path, self._reader)
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         self._writer.execute("BEGIN IMMEDIATE")
@@ -162,6 +178,12 @@ class SqliteBackend:
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
+
+    def _forget(self, outcomes: Sequence[Outcome]) -> None:
+        keys, self._view.dropped = self._view.dropped, []
+        deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
+        with self._translated():
+            self._search.forget(keys, deletes)
 
     def _erase(self) -> None:
         """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages."""

@@ -47,6 +47,7 @@ class SqliteView:
         self._data_version = -1
         self._last_entry_key = 0
         self.has_dropped = False
+        self.dropped: list[int] = []
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -64,6 +65,7 @@ class SqliteView:
         self._dirty.clear()
         self._data_version = -1
         self.has_dropped = False
+        self.dropped = []
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
@@ -211,6 +213,7 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.dropped += entries
         self.has_dropped = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
@@ -226,4 +229,4 @@ class SqliteView:
             (state.tree,),
         )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
+        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))
