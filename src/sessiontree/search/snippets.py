@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.results import Snippet
@@ -15,6 +16,7 @@ _NEAR = 2_000
 
 
 Token = tuple[str, int, int]
+_UNTIDY = re.compile(r"\s\s|[^\S ]")
 
 
 def snippet_of(text: str, query: SearchQuery, width: int = 160) -> Snippet:
@@ -109,16 +111,8 @@ def _window(text: str, first: int, width: int) -> tuple[int, int]:
 
 def _tidy(text: str, marks: list[tuple[int, int]], is_cut: tuple[bool, bool]) -> Snippet:
     """One line: runs of blanks become one blank, and the marks move along."""
-    shift: list[int] = []
-    kept: list[str] = ["…"] if is_cut[0] else []
-    length = len(kept)
-    for char in text:
-        shift.append(length)
-        if char.isspace() and kept and kept[-1] == " ":
-            continue
-        kept.append(" " if char.isspace() else char)
-        length += 1
-    shift.append(length)
+    before = "…" if is_cut[0] else ""
+    line, shift = _one_line(text, len(before)) if _UNTIDY.search(text) else (text, range(len(before), len(text) + 2))
     merged: list[tuple[int, int]] = []
     for start, end in marks:
         a, b = shift[start], shift[end]
@@ -126,4 +120,17 @@ def _tidy(text: str, marks: list[tuple[int, int]], is_cut: tuple[bool, bool]) ->
             merged[-1] = (merged[-1][0], max(b, merged[-1][1]))
         elif a < b:
             merged.append((a, b))
-    return Snippet(text="".join(kept) + ("…" if is_cut[1] else ""), marks=tuple(merged))
+    return Snippet(text=before + line + ("…" if is_cut[1] else ""), marks=tuple(merged))
+
+
+def _one_line(text: str, start: int) -> tuple[str, Sequence[int]]:
+    """Runs of blanks as one blank, and where each character of the text is then."""
+    shift: list[int] = []
+    kept: list[str] = []
+    for char in text:
+        shift.append(start + len(kept))
+        if not char.isspace():
+            kept.append(char)
+        elif not kept or kept[-1] != " ":
+            kept.append(" ")
+    return "".join(kept), [*shift, start + len(kept)]

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["PIECE", "compounds_of", "fold", "tokens_of"]
+__all__ = ["PIECE", "compounds_of", "fold", "index_words", "tokens_of"]
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _COMPOUND = re.compile(r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+")
-_MAY_BE_COMPOUND = re.compile(r"[A-Za-z0-9_](?<=[a-z0-9])[A-Z]|[A-Z][A-Z][a-z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_MAY_BE_COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z0-9]_[A-Za-z0-9]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 # Han, kana, Thai, Lao, Myanmar, Khmer, and the rarer Han planes: no blanks between words.
 _UNSPACED = re.compile(
@@ -34,7 +34,22 @@ PIECE = re.compile("[\\w\u0300-\u036f]+")
 
 def fold(text: str) -> str:
     """The text as tokens between blanks; ASCII punctuation may be left in, it separates as blanks do."""
-    if _MAY_BE_COMPOUND.search(text):
+    return _folded(text, has_compounds=_has_compounds(text))
+
+
+def index_words(text: str) -> tuple[str, str]:
+    """What an index stores of a text: its tokens, and its compounds."""
+    if not _has_compounds(text):
+        return _folded(text, has_compounds=False), ""
+    return _folded(text, has_compounds=True), compounds_of(text)
+
+
+def _has_compounds(text: str) -> bool:
+    return ("_" in text or text != text.lower()) and _MAY_BE_COMPOUND.search(text) is not None
+
+
+def _folded(text: str, *, has_compounds: bool) -> str:
+    if has_compounds:
         text = _CAMEL.sub(" ", text)
     if text.isascii():
         return text.lower()
@@ -53,6 +68,6 @@ def compounds_of(text: str) -> str:
     >>> compounds_of("call readFile or read_file")
     'readfile readfile'
     """
-    if not _MAY_BE_COMPOUND.search(text):
+    if not _has_compounds(text):
         return ""
     return " ".join(word.replace("_", "").lower() for word in _COMPOUND.findall(text))

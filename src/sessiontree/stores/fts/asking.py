@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
+from operator import itemgetter
 from typing import NamedTuple
 
 from sessiontree.model.record import Record
@@ -15,7 +16,7 @@ from sessiontree.stores.fts.schema import SHARD, shards_in, table_of
 
 __all__ = ["RANKED", "Found", "Scope", "find", "prepare"]
 
-RANKED = 4_000
+RANKED = 2_000
 """How many matches are ranked, the newest ones: ranking half a million would take seconds and help nobody."""
 
 
@@ -55,7 +56,8 @@ def find(
         if len(rows) >= limit:
             break
     if order == "best":
-        rows.sort(key=lambda row: (row[1], -row[0]))
+        # The rows come newest first and sorting is stable, so equals stay that way.
+        rows.sort(key=itemgetter(1))
     return [*_located(connection, rows[:most])]
 
 

@@ -17,7 +17,7 @@ from sessiontree.model.record import Record
 from sessiontree.search.content import searchable
 from sessiontree.search.query import SearchQuery
 from sessiontree.search.results import SearchOrder
-from sessiontree.search.words import compounds_of, fold
+from sessiontree.search.words import index_words
 from sessiontree.stores.fts import asking, schema
 from sessiontree.stores.fts.asking import Found, Scope
 
@@ -169,7 +169,7 @@ class SearchIndex:
                 (seq, source, item.number, item.tree, item.owner, item.created_ns,
                  content.role, content.tools, content.model, content.files)
             )  # fmt: skip
-            words.setdefault(schema.shard_of(seq), []).append((seq, fold(content.text), compounds_of(content.text)))
+            words.setdefault(schema.shard_of(seq), []).append((seq, *index_words(content.text)))
         self._open().executemany("INSERT INTO doc VALUES (?,?,?,?,?,?,?,?,?,?)", documents)
         for shard, rows in words.items():
             self._fill(shard, rows)
@@ -200,7 +200,7 @@ class SearchIndex:
             for item in source.items(name, list(seqs)):
                 content = searchable(decode_payload(item.body))
                 if content is not None:
-                    yield seqs[item.number], fold(content.text), compounds_of(content.text)
+                    yield seqs[item.number], *index_words(content.text)
 
     def _reconcile(self, source: Source, state: SourceState) -> None:
         """A delete happened that nobody told the index of: compare, and forget what is gone."""
