@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-deep check format bench lock clean
 
 demo: $(READY)
-	$(BIN)/sessiontree demo
+	$(BIN)/python -m sessiontree.demo
 
 test: $(READY)
 	$(BIN)/python -m pytest
@@ -20,7 +20,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 
 format: $(READY)
 	$(BIN)/ruff format .

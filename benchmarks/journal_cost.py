@@ -61,7 +61,7 @@ def alternate(sides: dict[str, Callable[[], float]], rounds: int = ROUNDS) -> di
     return {name: statistics.median(values) for name, values in taken.items()}
 
 
-def report(name: str, value: float, goal: str, is_met: bool) -> None:  # noqa: FBT001
+def report(name: str, value: float, goal: str, is_met: bool) -> None:
     print(f"{'ok  ' if is_met else 'MISS'}  {name:<62} {value:8.2f}   goal {goal}")
 
 

@@ -1,7 +1,7 @@
 """Search and lists at size: how fast the index is filled, how fast it answers, how soon a list appears.
 
-    python benchmarks/search_speed.py                 # 1,000,000 messages, 100,000 threads
-    python benchmarks/search_speed.py --messages 50000 --threads 5000
+python benchmarks/search_speed.py                 # 1,000,000 messages, 100,000 threads
+python benchmarks/search_speed.py --messages 50000 --threads 5000
 """
 
 import argparse
@@ -48,7 +48,9 @@ def measure_search(path: Path, messages: int) -> None:
         print(f"after an append {1000 * timed(lambda: journal.search('nothing')):10.2f} ms")
 
 
-def write(journal: st.Journal, messages: int, source: random.Random, vocabulary: list[str], weights: list[float]) -> None:
+def write(
+    journal: st.Journal, messages: int, source: random.Random, vocabulary: list[str], weights: list[float]
+) -> None:
     start = time.perf_counter()
     pool = source.choices(vocabulary, weights, k=2_000_000)
     for _ in range(0, messages, 1000):

@@ -32,9 +32,7 @@ def append(thread_id: str, *drafts: Draft | str, parent: str | UnsetType | None 
 
 
 def fork(source: str, new: str, entry_id: str | None = None, at: int = 5) -> Fork:
-    return Fork(
-        source_id=source, entry_id=entry_id, thread=Thread(id=new, tree=new, created_ns=at, updated_ns=at)
-    )
+    return Fork(source_id=source, entry_id=entry_id, thread=Thread(id=new, tree=new, created_ns=at, updated_ns=at))
 
 
 def delete(thread_id: str) -> DeleteThread:

@@ -12,15 +12,96 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sessiontree import _msgspec as _msgspec  # isort: skip  before anything that loads msgspec
+
 from msgspec import UNSET
 
-from sessiontree import errors, model
 from sessiontree.codec import content_hash
 from sessiontree.context import Context, Segment, build_context
-from sessiontree.errors import *  # noqa: F403
+from sessiontree.errors import (
+    ActiveTurnError,
+    CommitUnknownError,
+    ConflictError,
+    DamagedDataError,
+    DuplicateEntryError,
+    EntryNotFoundError,
+    FencedError,
+    ForeignStoreError,
+    InvalidInputError,
+    InvalidParentError,
+    NetworkFileSystemError,
+    NewerFormatError,
+    NoCheckpointError,
+    NotFoundError,
+    NothingToRedoError,
+    NothingToRetryError,
+    NothingToUndoError,
+    SessionTreeError,
+    StaleLeafError,
+    StaleVersionError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StorePoisonedError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+    StoreUrlError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
-from sessiontree.model import *  # noqa: F403
+from sessiontree.model import (
+    ActiveToolsChange,
+    ArtifactRef,
+    AssistantMessage,
+    BranchSummary,
+    Checkpoint,
+    Compaction,
+    ContextUsage,
+    Custom,
+    Entry,
+    Event,
+    FilePart,
+    ImagePart,
+    Label,
+    Lease,
+    Memory,
+    Message,
+    MessagePayload,
+    ModelChange,
+    Move,
+    MoveReason,
+    OpaquePart,
+    Page,
+    Part,
+    Payload,
+    ReasoningPart,
+    Record,
+    ResultView,
+    Role,
+    RunFailure,
+    SessionKey,
+    SystemMessage,
+    TextPart,
+    Thread,
+    ThreadFields,
+    ThreadFilters,
+    ThreadInfo,
+    ThreadOrder,
+    ThreadQuery,
+    ToolCallMessage,
+    ToolCallPart,
+    ToolResultMessage,
+    ToolResultPart,
+    TurnMarker,
+    TurnStatus,
+    UnknownPayload,
+    Usage,
+    UsageReport,
+    UserMessage,
+    entry_type,
+)
 from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads as what it does
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
@@ -35,21 +116,99 @@ __version__ = "0.1.0"
 
 __all__ = [
     "UNSET",
+    "ActiveToolsChange",
+    "ActiveTurnError",
+    "ArtifactRef",
+    "AssistantMessage",
     "AsyncJournal",
+    "BranchSummary",
+    "Checkpoint",
+    "CommitUnknownError",
+    "Compaction",
+    "ConflictError",
     "Context",
+    "ContextUsage",
+    "Custom",
+    "DamagedDataError",
+    "DuplicateEntryError",
+    "Entry",
+    "EntryNotFoundError",
+    "Event",
+    "FencedError",
+    "FilePart",
     "Finding",
+    "ForeignStoreError",
     "Hit",
+    "ImagePart",
+    "InvalidInputError",
+    "InvalidParentError",
     "Journal",
+    "Label",
+    "Lease",
+    "Memory",
+    "Message",
+    "MessagePayload",
+    "ModelChange",
+    "Move",
+    "MoveReason",
+    "NetworkFileSystemError",
     "NewEntry",
+    "NewerFormatError",
+    "NoCheckpointError",
+    "NotFoundError",
+    "NothingToRedoError",
+    "NothingToRetryError",
+    "NothingToUndoError",
+    "OpaquePart",
+    "Page",
+    "Part",
+    "Payload",
+    "ReasoningPart",
+    "Record",
+    "ResultView",
     "Resumption",
+    "Role",
+    "RunFailure",
     "SearchPage",
     "Segment",
+    "SessionKey",
+    "SessionTreeError",
     "Snippet",
+    "StaleLeafError",
+    "StaleVersionError",
+    "StoreClosedError",
+    "StoreError",
+    "StoreFullError",
+    "StorePoisonedError",
+    "StoreReadOnlyError",
     "StoreStats",
+    "StoreUnavailableError",
+    "StoreUrlError",
+    "SystemMessage",
+    "TextPart",
+    "Thread",
+    "ThreadExistsError",
+    "ThreadFields",
+    "ThreadFilters",
+    "ThreadInfo",
+    "ThreadNotFoundError",
+    "ThreadOrder",
+    "ThreadQuery",
+    "ToolCallMessage",
+    "ToolCallPart",
+    "ToolResultMessage",
+    "ToolResultPart",
+    "TurnMarker",
+    "TurnStatus",
+    "UnknownPayload",
+    "Usage",
+    "UsageReport",
+    "UserMessage",
     "assistant",
     "build_context",
     "call",
     "content_hash",
+    "entry_type",
     "estimate_message",
     "estimate_text",
     "open",
@@ -57,15 +216,15 @@ __all__ = [
     "system",
     "tool_result",
     "user",
-    *errors.__all__,
-    *model.__all__,
 ]
 
 
-def __getattr__(name: str) -> Any:
-    """AsyncJournal on first use: asyncio costs more to import than everything else together."""
-    if name == "AsyncJournal":
-        from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
+if not TYPE_CHECKING:
 
-        return AsyncJournal
-    raise AttributeError(f"module 'sessiontree' has no attribute {name!r}")
+    def __getattr__(name: str) -> Any:
+        """AsyncJournal on first use: asyncio costs more to import than everything else together."""
+        if name == "AsyncJournal":
+            from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
+
+            return AsyncJournal
+        raise AttributeError(f"module 'sessiontree' has no attribute {name!r}")

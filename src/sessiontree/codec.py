@@ -11,7 +11,6 @@ True
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -21,14 +20,18 @@ import msgspec
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Payload, Thread, UnknownPayload
 from sessiontree.model.entry import KnownPayload
+from sessiontree.model.record import Record
 
 __all__ = [
     "FORMAT",
+    "Ask",
+    "check_number",
     "content_hash",
     "decode_payload",
     "decode_thread",
     "encode_payload",
     "encode_record",
+    "refuse_not_finite",
     "seal",
 ]
 
@@ -42,6 +45,7 @@ UPGRADES: Mapping[int, Upgrade] = {}
 T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _payloads: msgspec.json.Decoder[KnownPayload] = msgspec.json.Decoder(KnownPayload)
 _threads = msgspec.json.Decoder(Thread)
 _decode_known = _payloads.decode
@@ -52,6 +56,24 @@ class _Tag(msgspec.Struct):
 
 
 _tags = msgspec.json.Decoder(_Tag)
+
+
+class Ask(Record, frozen=True, kw_only=True):
+    """A request to a store: words and numbers that no store could hold are refused when it is made."""
+
+    def __post_init__(self) -> None:
+        for value in msgspec.structs.astuple(self):
+            match value:
+                case str() if not value.isascii():
+                    encode_record(value, "an id or a word")
+                case int():
+                    check_number(value)
+
+
+def check_number(value: int) -> None:
+    """Times and limits must fit into 64 bits."""
+    if not _SMALLEST <= value <= _LARGEST:
+        raise InvalidInputError(f"{value} does not fit into 64 bits; times are nanoseconds since 1970")
 
 
 def encode_record(record: Any, what: str) -> bytes:
@@ -97,7 +119,9 @@ def content_hash(payload: Payload) -> str:
     >>> content_hash(user("hi")) == content_hash(user("hi"))
     True
     """
-    return hashlib.sha256(encode_payload(payload)).hexdigest()
+    from hashlib import sha256  # noqa: PLC0415  slow to import, and not needed to append or read
+
+    return sha256(encode_payload(payload)).hexdigest()
 
 
 def seal(payload: Payload) -> tuple[Payload, bytes]:
@@ -109,26 +133,42 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
     """
     body = encode_payload(payload)
     if isinstance(payload, UnknownPayload):
+        _refuse_not_as_it_says(payload)
         return payload, body
     try:
         stored = _decode_known(body)
     except (msgspec.ValidationError, RecursionError) as error:
+        refuse_not_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error
     if stored != payload:
-        _refuse_not_finite(msgspec.to_builtins(payload))
+        refuse_not_finite(msgspec.to_builtins(payload))
     return stored, body
 
 
-def _refuse_not_finite(value: Any) -> None:
+def _refuse_not_as_it_says(payload: UnknownPayload) -> None:
+    """A body of a type that we do not know must be one line of JSON of that type."""
+    try:
+        msgspec.json.decode(payload.body)
+        tag = _tags.decode(payload.body).type
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise InvalidInputError(f"the body of a payload of type {payload.type!r} is no JSON object: {error}") from error
+    if tag != payload.type or tag in _KNOWN_TYPES or b"\n" in payload.body:
+        raise InvalidInputError(
+            f"the body says type {tag!r}, the payload {payload.type!r}; it must be one line of a type unknown here"
+        )
+
+
+def refuse_not_finite(value: Any) -> None:
+    """JSON has no NaN and no infinity."""
     match value:
         case float() if not math.isfinite(value):
             raise InvalidInputError(f"{value} is no JSON number; use None or a string")
         case dict():
             for item in value.values():
-                _refuse_not_finite(item)
+                refuse_not_finite(item)
         case list() | tuple():
             for item in value:
-                _refuse_not_finite(item)
+                refuse_not_finite(item)
 
 
 def _upgraded(body: bytes, version: int, upgrades: Mapping[int, Upgrade]) -> bytes:

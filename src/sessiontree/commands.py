@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.codec import Ask
 from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
@@ -45,13 +46,13 @@ class Draft(Record, frozen=True, kw_only=True):
     has_new_id: bool = False
 
 
-class CreateThread(Record, frozen=True, kw_only=True):
+class CreateThread(Ask, frozen=True, kw_only=True):
     """The new thread as it shall be; the store fills in what it counts itself."""
 
     thread: Thread
 
 
-class UpdateThread(Record, frozen=True, kw_only=True):
+class UpdateThread(Ask, frozen=True, kw_only=True):
     """``changed`` is the thread with its new metadata, ``fields`` names the ones to take from it."""
 
     thread_id: str
@@ -60,11 +61,11 @@ class UpdateThread(Record, frozen=True, kw_only=True):
     expect_version: int | None = None
 
 
-class DeleteThread(Record, frozen=True, kw_only=True):
+class DeleteThread(Ask, frozen=True, kw_only=True):
     thread_id: str
 
 
-class Append(Record, frozen=True, kw_only=True):
+class Append(Ask, frozen=True, kw_only=True):
     """Put drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one."""
 
     thread_id: str
@@ -74,7 +75,7 @@ class Append(Record, frozen=True, kw_only=True):
     token: int | None = None
 
 
-class MoveLeaf(Record, frozen=True, kw_only=True):
+class MoveLeaf(Ask, frozen=True, kw_only=True):
     thread_id: str
     to_entry: str | None
     reason: MoveReason
@@ -83,17 +84,17 @@ class MoveLeaf(Record, frozen=True, kw_only=True):
     token: int | None = None
 
 
-class Undo(Record, frozen=True, kw_only=True):
+class Undo(Ask, frozen=True, kw_only=True):
     thread_id: str
     at_ns: int
 
 
-class Redo(Record, frozen=True, kw_only=True):
+class Redo(Ask, frozen=True, kw_only=True):
     thread_id: str
     at_ns: int
 
 
-class Fork(Record, frozen=True, kw_only=True):
+class Fork(Ask, frozen=True, kw_only=True):
     """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source)."""
 
     source_id: str
@@ -102,7 +103,7 @@ class Fork(Record, frozen=True, kw_only=True):
     position: Literal["at", "before"] = "at"
 
 
-class AcquireLease(Record, frozen=True, kw_only=True):
+class AcquireLease(Ask, frozen=True, kw_only=True):
     thread_id: str
     turn_id: str
     owner: str
@@ -110,18 +111,18 @@ class AcquireLease(Record, frozen=True, kw_only=True):
     expires_ns: int
 
 
-class RenewLease(Record, frozen=True, kw_only=True):
+class RenewLease(Ask, frozen=True, kw_only=True):
     thread_id: str
     token: int
     expires_ns: int
 
 
-class ReleaseLease(Record, frozen=True, kw_only=True):
+class ReleaseLease(Ask, frozen=True, kw_only=True):
     thread_id: str
     token: int
 
 
-class ClearLease(Record, frozen=True, kw_only=True):
+class ClearLease(Ask, frozen=True, kw_only=True):
     """Take a lease away if it has expired at ``now_ns``."""
 
     thread_id: str

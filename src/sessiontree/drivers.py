@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
+from collections.abc import Awaitable
 from typing import Any, TypeVar
 
 from sessiontree.operations.requests import Call, Operation, Request
@@ -58,6 +58,6 @@ async def _answer_async(request: Request, store: AsyncStore) -> Any:
             return await store.aread(request)
         case Call(function=function, arguments=arguments):
             reply = function(*arguments)
-            return await reply if inspect.isawaitable(reply) else reply
+            return await reply if isinstance(reply, Awaitable) else reply
         case _:
             return await store.acommit(request)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
@@ -31,7 +30,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(_store(parse_url(url), durability), clock=clock, random=random)
+    return Journal(EmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
 
 
 def open_async(
@@ -42,17 +41,16 @@ def open_async(
     random: RandomSource = os.urandom,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
-    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415  asyncio is slow to import
+    from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
+    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-    return AsyncJournal(_store(parse_url(url), durability), clock=clock, random=random)
-
-
-def _store(address: Address, durability: Durability) -> EmbeddedStore:
-    return EmbeddedStore(_backend(address, durability))
+    return AsyncJournal(AsyncEmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
 
 
 def _backend(address: Address, durability: Durability) -> Backend:
     """Imports are here, so that a program loads only the store that it uses."""
+    from pathlib import Path  # noqa: PLC0415
+
     match address.kind:
         case "memory":
             from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415

@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.codec import Ask
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.model.record import Record
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
@@ -83,7 +84,7 @@ class Reads(Protocol):
     def inspect(self) -> list[Finding]: ...
 
 
-class Query(Record, Generic[T], frozen=True, kw_only=True):
+class Query(Ask, Generic[T], frozen=True, kw_only=True):
     """A request that a reader answers; the same object works on a sync and on an async reader."""
 
     def run(self, reads: Reads) -> T:

@@ -13,16 +13,22 @@ __all__ = ["Lifecycle", "labels_of", "lifecycle", "open_turns", "retry_target"]
 Lifecycle = Literal["idle", "running", "interrupted", "completed", "waiting", "failed", "cancelled"]
 
 
-def open_turns(path: Iterable[Entry]) -> list[str]:
-    """Ids of turns that started and did not end, oldest first."""
-    started: dict[str, None] = {}
-    for entry in path:
-        match entry.payload:
-            case TurnMarker(status="started"):
-                started[entry.turn_id] = None
-            case TurnMarker(status=status) if status in TERMINAL_STATUSES:
-                started.pop(entry.turn_id, None)
+def open_turns(path: Iterable[Entry], entries: Iterable[Entry]) -> list[str]:
+    """Ids of turns that started on the path and ended nowhere, oldest first.
+
+    ``entries`` are all that the thread sees: a turn that was retried has its end on another branch.
+    """
+    ended = {entry.turn_id for entry in entries if _is_end(entry)}
+    started = dict.fromkeys(
+        entry.turn_id
+        for entry in path
+        if isinstance(entry.payload, TurnMarker) and entry.payload.status == "started" and entry.turn_id not in ended
+    )
     return list(started)
+
+
+def _is_end(entry: Entry) -> bool:
+    return isinstance(entry.payload, TurnMarker) and entry.payload.status in TERMINAL_STATUSES
 
 
 def lifecycle(path: Sequence[Entry], *, has_active_lease: bool) -> Lifecycle:

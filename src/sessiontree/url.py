@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from pathlib import Path
-from urllib.parse import unquote
 
 from sessiontree.errors import StoreUrlError
 
@@ -52,7 +50,7 @@ def parse_url(url: str | os.PathLike[str]) -> Address:
 def _plain_path(path: str) -> Address:
     if not path:
         raise StoreUrlError(path, "the address is empty")
-    is_folder = path.endswith(("/", ".jsonl")) or Path(path).is_dir()
+    is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
     return Address(kind="jsonl" if is_folder else "sqlite", target=path)
 
 
@@ -62,4 +60,6 @@ def _path_in(url: str, kind: str) -> str:
         raise StoreUrlError(
             url, f"a path is missing; three slashes, then the path: {kind}:///relative or {kind}:////absolute"
         )
+    from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
+
     return unquote(url[len(prefix) :])

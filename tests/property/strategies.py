@@ -168,7 +168,7 @@ chunks = st.one_of(
 def trees(draw: st.DrawFn) -> list[list[Entry]]:
     """Every path from the root to a leaf of a random tree."""
     entries: list[Entry] = []
-    for chunk in draw(st.lists(chunks, min_size=1, max_size=7)):
+    for chunk in draw(st.lists(chunks, min_size=1, max_size=12)):
         parent = _parent(draw, entries)
         for payload in chunk:
             entry = Entry(id=f"e{len(entries)}", thread_id="t", parent=parent, created_ns=0, payload=payload)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import msgspec
 from hypothesis import given
+
 from property.profile import profile
 from property.strategies import trees
 from property.validators import check
-
 from sessiontree.context import CHECKPOINT_KIND, Context, build_context, pair
 from sessiontree.dialects import DIALECTS
 from sessiontree.model import Compaction, Entry, Message, ToolCallMessage, ToolResultMessage, UserMessage
@@ -29,7 +29,9 @@ def test_every_call_is_answered_once_and_every_result_has_its_call(paths: list[l
         context = build_context(path)
         check_pairs(context.messages)
         assert [segment.message_index for segment in context.segments] == list(range(len(context.messages)))
-        assert tuple(item.message for item in pair(context.messages)) == context.messages, "pairing twice changes nothing"
+        assert tuple(item.message for item in pair(context.messages)) == context.messages, (
+            "pairing twice changes nothing"
+        )
 
 
 @profile
@@ -74,7 +76,9 @@ def check_pairs(messages: tuple[Message, ...]) -> None:
             continue
         assert not message.tool_results
         assert not message.tool_calls or message.role == "assistant"
-        assert not asked or (message.tool_calls and not is_answering), "something stands between a batch and its results"
+        assert not asked or (message.tool_calls and not is_answering), (
+            "something stands between a batch and its results"
+        )
         is_answering = False
         asked.extend((call.id, call.name) for call in message.tool_calls)
     assert not asked

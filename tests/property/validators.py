@@ -66,13 +66,15 @@ def check_responses(body: Wire) -> None:
             assert item["call_id"] == open_ids.pop(0), "an output stands directly behind its batch"
         elif kind == "function_call":
             assert item["call_id"] not in seen
-            assert _ID.fullmatch(item["call_id"]) and len(item["call_id"]) <= 64
+            assert _ID.fullmatch(item["call_id"])
+            assert len(item["call_id"]) <= 64
             assert is_name(item["name"])
             seen.add(item["call_id"])
             open_ids.append(item["call_id"])
         elif kind == "reasoning":
             follower = items[index + 1]
-            assert follower.get("role") != "user" and follower.get("type") != "function_call_output"
+            assert follower.get("role") != "user"
+            assert follower.get("type") != "function_call_output"
         elif kind == "message":
             assert not is_empty(item["content"])
             assert item["role"] == "assistant" or not open_ids, "unanswered calls"
@@ -119,7 +121,8 @@ def check_gemini(body: Wire) -> None:
         answers = [part["functionResponse"]["name"] for part in content["parts"] if "functionResponse" in part]
         assert answers == asked, "the next content answers every call and nothing else"
         asked = [part["functionCall"]["name"] for part in content["parts"] if "functionCall" in part]
-        assert all(asked) and (not asked or content["role"] == "model")
+        assert all(asked)
+        assert not asked or content["role"] == "model"
     assert not asked
 
 

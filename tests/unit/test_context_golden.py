@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from seeds import seed_fixtures  # noqa: F401
 from sessiontree.context import Projected, build_context, extract_checkpoint_summary, project, segments_of
 from sessiontree.model import (
     ArtifactRef,
@@ -32,7 +33,6 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.tokens import estimate_text
-from seeds import seed_fixtures  # noqa: F401
 
 Json = dict[str, Any]
 

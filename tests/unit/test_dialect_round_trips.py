@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from property.validators import check
 
+from property.validators import check
 from sessiontree.codec import decode_payload, encode_payload
 from sessiontree.context import Context
 from sessiontree.dialects import DIALECTS
@@ -69,7 +69,10 @@ CHAT: dict[str, list[Wire]] = {
     ],
     "calls without content": [
         ASK,
-        {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": {"name": "w", "arguments": ""}}]},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "w", "arguments": ""}}],
+        },
         {"role": "tool", "tool_call_id": "c", "content": ""},
     ],
     "empty content beside calls": [

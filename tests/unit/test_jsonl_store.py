@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import os
 import stat
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from zlib import crc32
 
 import pytest
-from jsonl_world import EVERYTHING, all_bytes, append, create, delete, do, draft, fork, ids, portrait, tree_file
 from msgspec import UNSET
 
+from jsonl_world import EVERYTHING, all_bytes, append, create, delete, do, draft, fork, ids, portrait, tree_file
 from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree._engine.fs import Files
 from sessiontree.commands import Deleted, MoveLeaf
 from sessiontree.errors import (
     ForeignStoreError,
     InvalidInputError,
     NewerFormatError,
     StoreClosedError,
+    StoreReadOnlyError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -55,7 +58,15 @@ def test_what_was_written_is_there_when_the_folder_is_opened_again(tmp_path: Pat
 def test_every_line_is_json_and_ends_with_the_checksum_of_what_stands_before_it(store, tmp_path) -> None:
     do(store, create("t"), append("t", "e1", "e2"), append("t", "e3", parent="e1"), fork("t", "f"))
     lines = tree_file(tmp_path / "store").read_bytes().splitlines()
-    assert [json.loads(line)["kind"] for line in lines] == ["tree", "thread", "entry", "entry", "move", "entry", "thread"]
+    assert [json.loads(line)["kind"] for line in lines] == [
+        "tree",
+        "thread",
+        "entry",
+        "entry",
+        "move",
+        "entry",
+        "thread",
+    ]
     for line in lines:
         content, crc = line.split(b',"crc":"')
         assert crc == b'%08x"}' % crc32(content)
@@ -67,15 +78,15 @@ def test_an_entry_line_holds_the_sealed_body_byte_for_byte(store, tmp_path) -> N
     assert b'"payload":' + sealed.body + b',"crc"' in tree_file(tmp_path / "store").read_bytes()
 
 
-def test_a_body_of_a_newer_version_that_spans_lines_comes_back_unchanged(store) -> None:
-    body = b'{"type":"hologram",\n "depth": 3}'
-    do(store, create("t"), append("t", draft("e1", UnknownPayload(type="hologram", body=body)), "e2"))
-    assert store.entry("t", "e1").payload == UnknownPayload(type="hologram", body=body)
+def test_a_body_of_a_newer_version_comes_back_byte_for_byte(store) -> None:
+    payload = UnknownPayload(type="hologram", body=b'{"type":"hologram", "depth": 3.0}')
+    do(store, create("t"), append("t", draft("e1", payload), "e2"))
+    assert store.entry("t", "e1").payload == payload
     assert store.inspect() == []
 
 
-def test_a_body_that_is_no_json_is_refused_and_its_neighbours_are_written(store) -> None:
-    bad = append("t", draft("e1", UnknownPayload(type="x", body=b'{"type":')))
+def test_an_entry_that_cannot_be_written_is_refused_and_its_neighbours_are_written(store) -> None:
+    bad = append("t", "e1", draft("\ud800", "half a character"))
     outcomes = store.write([create("t"), bad, append("t", "e2")])
     assert isinstance(outcomes[1], InvalidInputError)
     assert ids(store, "t") == ["e2"]
@@ -85,7 +96,12 @@ def test_any_string_is_a_thread_id_and_an_entry_id(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     store = JsonlBackend(folder)
     for name in WEIRD_IDS:
-        do(store, create(name), append(name, draft(name, f"in {name[:50]}"), draft("second", "x")), fork(name, "fork of " + name))
+        do(
+            store,
+            create(name),
+            append(name, draft(name, f"in {name[:50]}"), draft("second", "x")),
+            fork(name, "fork of " + name),
+        )
     store.close()
     again = JsonlBackend(folder)
     for name in WEIRD_IDS:
@@ -217,6 +233,18 @@ def test_two_stores_on_one_folder_see_each_others_writes(tmp_path: Path) -> None
     two.close()
 
 
+def test_a_reader_notices_a_rewritten_file_that_grew_again_before_it_looked(tmp_path: Path) -> None:
+    writer, reader = JsonlBackend(tmp_path / "store"), JsonlBackend(tmp_path / "store")
+    do(writer, create("t"), append("t", "e1"), fork("t", "f"), append("t", "e2"))
+    assert ids(reader, "t") == ["e1", "e2"]
+    do(writer, delete("t"), append("f", draft("f1", "long " * 500)))
+    assert ids(reader, "f") == ["e1", "f1"]
+    with pytest.raises(ThreadNotFoundError):
+        reader.thread("t")
+    writer.close()
+    reader.close()
+
+
 def test_a_mark_changes_with_the_thread_and_only_then(store) -> None:
     before = store.mark("t")
     do(store, create("t"))
@@ -300,7 +328,7 @@ def test_more_trees_than_the_shelf_holds_stay_readable(store) -> None:
     group = [append(f"t{number}", "e") for number in range(300)]
     assert all(isinstance(outcome, tuple) for outcome in store.write(group))
     assert all(ids(store, f"t{number}") == ["e"] for number in range(300))
-    assert len(os.listdir("/proc/self/fd")) < 400
+    assert len(list(Path("/proc/self/fd").iterdir())) < 400
 
 
 def test_it_works_behind_the_committer(tmp_path: Path) -> None:
@@ -309,3 +337,32 @@ def test_it_works_behind_the_committer(tmp_path: Path) -> None:
     store.commit(append("t", draft("e1", Custom(name="n", data={"k": [1]}))))
     assert [entry.id for entry in store.read(ReadPath(thread_id="t", leaf=UNSET))] == ["e1"]
     store.close()
+
+
+def test_readers_in_other_threads_always_see_whole_commands(store) -> None:
+    do(store, create("t"))
+    stop = threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        while not stop.is_set():
+            seen.append(len(ids(store, "t")) % 3 + len(store.threads(EVERYTHING).threads) - 1)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    for number in range(60):
+        do(store, append("t", *(f"{number}-{part}" for part in range(3))))
+    stop.set()
+    for reader in readers:
+        reader.join()
+    assert set(seen) == {0}
+
+
+def test_a_folder_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    class Locked(Files):
+        def make_folder(self, path: Path) -> None:
+            raise PermissionError(errno.EACCES, "denied")
+
+    with pytest.raises(StoreReadOnlyError):
+        JsonlBackend(tmp_path / "store", files=Locked())

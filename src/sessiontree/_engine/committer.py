@@ -6,15 +6,18 @@ running flush is the batching window: no timer, nobody waits for company.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from sessiontree.commands import Command, Result
 from sessiontree.errors import SessionTreeError, StoreClosedError, StoreError
 from sessiontree.store import Outcome
+
+if TYPE_CHECKING:
+    import asyncio
 
 __all__ = ["Committer"]
 
@@ -58,12 +61,12 @@ class Committer:
         """Carry out a command for a sync caller."""
         if not self._queue and self._writing.acquire(blocking=False):
             try:
-                self._check_open()
+                self.check_open()
                 outcome = self._write((command,))[0]
             finally:
                 self._writing.release()
             return _result(outcome)
-        self._check_open()
+        self.check_open()
         ticket = _Ticket(command)
         self._queue.append(ticket)
         self._wake()
@@ -71,13 +74,12 @@ class Committer:
         ticket.done.acquire()
         return _result(ticket.outcome)
 
-    def submit(self, command: Command) -> asyncio.Future[Result]:
+    def submit(self, command: Command, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Result]:
         """Carry out a command for an async caller. Cancelling the future does not take the command back.
 
         The writer is woken at the end of the loop's round, when every task that is ready has queued up.
         """
-        self._check_open()
-        loop = asyncio.get_running_loop()
+        self.check_open()
         ticket = _Ticket(command, loop)
         self._queue.append(ticket)
         if loop not in self._about_to_wake:
@@ -97,7 +99,7 @@ class Committer:
         with self._writing:
             pass
 
-    def _check_open(self) -> None:
+    def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
         if self._pid != os.getpid():

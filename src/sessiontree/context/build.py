@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from sessiontree.context.control import answer_signals
 from sessiontree.context.pairing import Placed, call_keys, pair
 from sessiontree.context.projection import project_window
-from sessiontree.context.records import Context, Projected, Purpose, Segment
+from sessiontree.context.records import Context, Projected, Purpose, Segment, joined_text
 from sessiontree.context.window import window_of
 from sessiontree.model import (
     ActiveToolsChange,
@@ -127,8 +127,7 @@ def _artifacts(message: Message) -> tuple[ArtifactRef, ...]:
 
 
 def _shown(message: Message) -> str:
-    results = (Message(role="tool", parts=result.parts).text for result in message.tool_results)
-    return message.text + "".join(results)
+    return message.text + "".join(joined_text(result.parts) for result in message.tool_results)
 
 
 def _preview(text: str) -> str:
@@ -168,7 +167,7 @@ def _last_usage(path: Sequence[Entry]) -> tuple[int, Usage | None]:
 
 
 def _said(entries: Iterable[Entry]) -> list[Message]:
-    return [entry.payload.message for entry in entries if isinstance(entry.payload, ToolCallMessage)]
+    return [e.payload.message for e in entries if isinstance(e.payload, AssistantMessage | ToolCallMessage)]
 
 
 def _system(path: Sequence[Entry]) -> str:

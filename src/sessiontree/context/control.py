@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from sessiontree.context.records import Projected
+from sessiontree.context.pairing import CallKey, call_key, result_key
+from sessiontree.context.records import Projected, joined_text
 from sessiontree.model import Entry, Message, Part, TextPart, ToolCallMessage, ToolCallPart
 from sessiontree.tokens import BLANKS
 
@@ -58,36 +59,35 @@ def answer_signals(view: Sequence[Projected]) -> list[Projected]:
 
     Its call is not in the view, so as a tool result it would be an orphan and the user's answer would be lost.
     """
-    open_signals: dict[str, str] = {}
+    signals: dict[CallKey, str] = {}
     answered: list[Projected] = []
     for item in view:
-        message = item.message
-        for call in _calls(item.entry):
-            open_signals.pop(call.id, None)
-            if call.name in _PREFIXES:
-                open_signals[call.id] = call.name
-        results = [result for result in message.tool_results if result.call_id in open_signals]
-        if not results:
-            answered.append(item)
-            continue
-        texts = [
-            part.text
-            for result in results
-            if open_signals[result.call_id] == _ASK
-            for part in result.parts
-            if isinstance(part, TextPart)
-        ]
-        rest = tuple(part for part in message.parts if part not in results)
-        if rest:
-            answered.append(Projected(entry=item.entry, message=msgspec.structs.replace(message, parts=rest)))
-        if "".join(texts).strip(BLANKS):
-            words = Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text="".join(texts)),))
-            answered.append(Projected(entry=item.entry, message=words))
+        _note_signals(item.entry, signals)
+        answered.extend(_answered(item, signals) if signals else [item])
     return answered
 
 
-def _calls(entry: Entry) -> tuple[ToolCallPart, ...]:
-    return entry.payload.message.tool_calls if isinstance(entry.payload, ToolCallMessage) else ()
+def _note_signals(entry: Entry, signals: dict[CallKey, str]) -> None:
+    """Remember the signals that wait for an answer; another call under the same id takes their place."""
+    if not isinstance(entry.payload, ToolCallMessage):
+        return
+    for call in entry.payload.message.tool_calls:
+        signals.pop(call_key(call), None)
+        if call.name in _PREFIXES:
+            signals[call_key(call)] = call.name
+
+
+def _answered(item: Projected, signals: Mapping[CallKey, str]) -> list[Projected]:
+    results = [result for result in item.message.tool_results if result_key(result) in signals]
+    if not results:
+        return [item]
+    rest = tuple(part for part in item.message.parts if part not in results)
+    words = "".join(joined_text(result.parts) for result in results if signals[result_key(result)] == _ASK)
+    said = Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text=words),))
+    messages = [msgspec.structs.replace(item.message, parts=rest)] if rest else []
+    if words.strip(BLANKS):
+        messages.append(said)
+    return [Projected(entry=item.entry, message=message) for message in messages]
 
 
 def _spoken(part: Part) -> Part:

@@ -25,13 +25,15 @@ import msgspec
 from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
 from sessiontree.model.record import Record
 
-__all__ = ["MISSING_RESULT", "MISSING_RESULT_KIND", "Placed", "call_keys", "pair"]
+__all__ = ["MISSING_RESULT", "MISSING_RESULT_KIND", "CallKey", "Placed", "call_key", "call_keys", "pair", "result_key"]
 
 MISSING_RESULT = "No result was recorded for this tool call: it was interrupted or its result was lost."
 MISSING_RESULT_KIND = "missing_result"
 
 
 class CallKey(NamedTuple):
+    """What a result and its call have in common: the id, or the name where a provider gives no ids."""
+
     id: str
     name: str
 
@@ -60,7 +62,7 @@ def pair(messages: Sequence[Message], earlier_calls: Iterable[CallKey] = ()) -> 
 
 
 def call_keys(messages: Iterable[Message]) -> set[CallKey]:
-    return {_call_key(call) for message in messages for call in message.tool_calls}
+    return {call_key(call) for message in messages for call in message.tool_calls}
 
 
 class _Slot:
@@ -125,15 +127,15 @@ class _Pairing:
             self._open_slot(batch, _Slot(call, source))
 
     def _open_slot(self, batch: _Batch, slot: _Slot) -> None:
-        key = _call_key(slot.call)
+        key = call_key(slot.call)
         slot.answer = self._early.pop(key, None)
-        same = [other for other in batch.slots if _call_key(other.call) == key]
+        same = [other for other in batch.slots if call_key(other.call) == key]
         self._slots[key] = [*same, slot]
         self._seen.add(key)
         batch.slots.append(slot)
 
     def _answer(self, result: ToolResultPart, message: Message, source: int) -> None:
-        key = _result_key(result)
+        key = result_key(result)
         placed = Placed(message=message, source=source)
         slot = self._open_call(key)
         if slot:
@@ -149,11 +151,11 @@ class _Pairing:
         return next((slot for slot in candidates if not slot.answer), None)
 
 
-def _call_key(call: ToolCallPart) -> CallKey:
+def call_key(call: ToolCallPart) -> CallKey:
     return CallKey(call.id, "" if call.id else call.name)
 
 
-def _result_key(result: ToolResultPart) -> CallKey:
+def result_key(result: ToolResultPart) -> CallKey:
     return CallKey(result.call_id, "" if result.call_id else result.name)
 
 

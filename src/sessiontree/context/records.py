@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
-from sessiontree.model import ArtifactRef, Entry, Message, Role
+from sessiontree.model import ArtifactRef, Entry, Message, Part, Role, TextPart
 from sessiontree.model.record import Record
 
-__all__ = ["Context", "Projected", "Purpose", "Segment"]
+__all__ = ["Context", "Projected", "Purpose", "Segment", "joined_text"]
 
 Purpose = Literal["provider_request", "compaction", "test_ui"]
 
@@ -52,3 +53,7 @@ class Context(Record, frozen=True, kw_only=True):
     provider: str = ""
     model: str = ""
     active_tools: tuple[str, ...] = ()
+
+
+def joined_text(parts: Iterable[Part]) -> str:
+    return "".join(part.text for part in parts if isinstance(part, TextPart))

@@ -51,10 +51,9 @@ def _first_kept(path: Sequence[Entry], at: int) -> int:
     compaction = path[at].payload
     assert isinstance(compaction, Compaction)
     wanted = compaction.first_kept_entry_id
-    if wanted:
-        for index, entry in enumerate(path):
-            if entry.id == wanted:
-                return min(index, at)
+    for index, entry in enumerate(path[: at + 1]):
+        if wanted and entry.id == wanted:
+            return index
     if compaction.kept_user_entry_ids:
         return at
     return _nearest_turn_start(path, at)

@@ -6,13 +6,14 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.codec import encode_record, seal
+from sessiontree.codec import check_number, seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
 from sessiontree.model import Entry, Label, Lease, Message, Payload
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.record import Record
+from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
@@ -113,16 +114,16 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
     payload, body = seal(payload_of(new.content))
     if len(body) > _LARGEST_BODY:
         raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
-    if new.id == "":
-        raise InvalidInputError("an entry id must not be empty; leave it out to get a new one")
-    if new.id is not None or new.turn_id:
-        encode_record((new.id, new.turn_id), "entry or turn id")
+    if new.turn_id:
+        checked_id(new.turn_id, "turn id")
+    if new.created_ns is not None:
+        check_number(new.created_ns)
     messages, tokens = _weight(payload)
     return Draft(
-        id=sources.ids.new() if new.id is None else new.id,
+        id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
         payload=payload,
         body=body,
-        created_ns=sources.clock() if new.created_ns is None else new.created_ns,
+        created_ns=sources.clock() if new.created_ns is None else checked_time(new.created_ns, "created_ns"),
         turn_id=new.turn_id or turn_id,
         messages=messages,
         tokens=tokens,

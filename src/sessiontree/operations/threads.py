@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
-from msgspec import ValidationError, convert
-from msgspec.structs import replace
+from msgspec import ValidationError, to_builtins
+from msgspec.json import decode
+from msgspec.structs import astuple, replace
 
-from sessiontree.codec import encode_record
+from sessiontree.codec import check_number, encode_record, refuse_not_finite
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Page, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ListThreads, ReadThread
 
 __all__ = ["create_thread", "delete_thread", "fork", "list_threads", "thread", "update_thread"]
+
+T = TypeVar("T")
 
 _FIELDS = frozenset(ThreadFields.__annotations__)
 
@@ -74,10 +78,8 @@ def fork(
 
 
 def _new_thread(sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
-    name = sources.ids.new() if thread_id is None else thread_id
-    if not name:
-        raise InvalidInputError("a thread id must not be empty; leave it out to get a new one")
-    now = sources.clock() if created_ns is None else created_ns
+    name = sources.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
+    now = sources.clock() if created_ns is None else checked_time(created_ns, "created_ns")
     return _with_fields(Thread(id=name, tree=name, created_ns=now, updated_ns=now), fields)
 
 
@@ -89,12 +91,10 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
     values: dict[str, Any] = dict(fields)
     if "tags" in values:
         values["tags"] = tuple(values["tags"])
-    changed = replace(thread, **values)
-    encode_record(changed, f"thread {thread.id!r}")
-    try:
-        return convert(changed, Thread, from_attributes=True)
-    except ValidationError as error:
-        raise InvalidInputError(f"thread {thread.id!r}: {error}") from error
+    stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
+    refuse_not_finite(to_builtins(values))
+    _check_numbers(stored)
+    return stored
 
 
 def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
@@ -103,4 +103,21 @@ def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
         raise InvalidInputError(
             f"threads cannot be listed by {sorted(unknown)}; {sorted(ThreadQuery.__struct_fields__)} can"
         )
-    return replace(query, **filters)
+    asked = _as_stored(replace(query, **filters), "the query", ThreadQuery)
+    _check_numbers(asked)
+    check_number(asked.limit + 1)
+    return asked
+
+
+def _check_numbers(record: Thread | ThreadQuery) -> None:
+    for value in astuple(record):
+        if isinstance(value, int):
+            check_number(value)
+
+
+def _as_stored(record: T, what: str, kind: type[T]) -> T:
+    """The record as a reader will see it."""
+    try:
+        return decode(encode_record(record, what), type=kind)
+    except ValidationError as error:
+        raise InvalidInputError(f"{what}: {error}") from error

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import socket
 
 from sessiontree.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Entry, Lease, Payload, RunFailure, Thread, TurnMarker, TurnStatus
 from sessiontree.model.record import Record
 from sessiontree.operations.entries import NewEntry, append_many
+from sessiontree.operations.inputs import checked_id
 from sessiontree.operations.requests import Operation, Sources
-from sessiontree.queries import ReadLease, ReadPath, ReadThread
+from sessiontree.queries import ReadEntries, ReadLease, ReadPath, ReadThread
 from sessiontree.tree import open_turns
 
 __all__ = [
@@ -31,6 +31,8 @@ __all__ = [
 
 DEFAULT_TTL_SECONDS = 60.0
 _NANOSECONDS = 1_000_000_000
+_LONGEST_TTL_SECONDS = 10 * 365 * 24 * 3600
+_LONGEST_SECONDS = 1_000_000_000
 
 
 class Resumption(Record, frozen=True, kw_only=True):
@@ -46,8 +48,8 @@ def acquire_lease(
     now = sources.clock()
     lease: Lease = yield AcquireLease(
         thread_id=thread_id,
-        turn_id=sources.ids.new() if turn_id is None else turn_id,
-        owner=owner,
+        turn_id=sources.ids.new() if turn_id is None else checked_id(turn_id, "turn id"),
+        owner=checked_id(owner, "owner"),
         now_ns=now,
         expires_ns=now + _nanoseconds(ttl_seconds),
     )
@@ -78,7 +80,11 @@ def begin_turn(
     sources: Sources, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
     lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
-    yield from mark_turn(sources, lease, "started")
+    try:
+        yield from mark_turn(sources, lease, "started")
+    except Exception:
+        yield from release_lease(lease)
+        raise
     return lease
 
 
@@ -101,11 +107,11 @@ def resume(sources: Sources, thread_id: str, owner: str | None) -> Operation[Res
         yield from release_lease(held)
     lease = yield from acquire_lease(sources, thread_id, name, None, DEFAULT_TTL_SECONDS)
     try:
-        path: list[Entry] = yield ReadPath(thread_id=thread_id)
-        interrupted = tuple(open_turns(path))
-        yield from append_many(sources, thread_id, _interruptions(interrupted), lease=lease)
-    finally:
+        interrupted = yield from _close_open_turns(sources, lease)
+    except Exception:
         yield from release_lease(lease)
+        raise
+    yield from release_lease(lease)
     thread: Thread = yield ReadThread(thread_id=thread_id)
     return Resumption(thread=thread, interrupted=interrupted)
 
@@ -119,7 +125,15 @@ def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
 
 def this_process() -> str:
     """A name for the owner that nobody gave."""
-    return f"{socket.gethostname()}:{os.getpid()}"
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _close_open_turns(sources: Sources, lease: Lease) -> Operation[tuple[str, ...]]:
+    path: list[Entry] = yield ReadPath(thread_id=lease.thread_id)
+    seen: list[Entry] = yield ReadEntries(thread_id=lease.thread_id)
+    interrupted = tuple(open_turns(path, seen))
+    yield from append_many(sources, lease.thread_id, _interruptions(interrupted), lease=lease)
+    return interrupted
 
 
 def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
@@ -132,6 +146,8 @@ def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
 
 
 def _nanoseconds(ttl_seconds: float) -> int:
-    if ttl_seconds <= 0:
-        raise InvalidInputError(f"a lease must last longer than {ttl_seconds} seconds")
+    if not 0 < ttl_seconds < _LONGEST_SECONDS:
+        raise InvalidInputError(
+            f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}"
+        )
     return int(ttl_seconds * _NANOSECONDS)

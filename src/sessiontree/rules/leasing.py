@@ -16,9 +16,9 @@ __all__ = ["acquire_lease", "clear_lease", "release_lease", "renew_lease"]
 def acquire_lease(command: AcquireLease, view: View) -> Decision:
     state = existing(view, command.thread_id)
     held = view.lease(state)
-    if held is not None and (held.owner, held.turn_id) == (command.owner, command.turn_id):
-        return Decision(held)
     if held is not None and not held.is_expired(command.now_ns):
+        if (held.owner, held.turn_id) == (command.owner, command.turn_id):
+            return Decision(held)
         raise ActiveTurnError(command.thread_id, held.owner, held.turn_id, held.expires_ns)
     lease = Lease(
         thread_id=command.thread_id,

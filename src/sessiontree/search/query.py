@@ -84,7 +84,7 @@ def parse_query(text: str, *, now: datetime) -> SearchQuery:
             words = value if name is None else f"{name}:{value}"
             terms += _terms(words, is_phrase=phrase is not None and name is None, is_excluded=bool(piece["minus"]))
     if not terms and not fields:
-        raise InvalidInputError("the search is empty; give a word, a \"phrase\", a prefix* or a filter such as role:user")
+        raise InvalidInputError('the search is empty; give a word, a "phrase", a prefix* or a filter such as role:user')
     if terms and not fields and all(term.is_excluded for term in terms):
         raise InvalidInputError("a search for what is not there needs something that is: add a word or a filter")
     return SearchQuery(terms=tuple(terms), **fields)

@@ -16,8 +16,8 @@ from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
 from sessiontree.rules.state import DropThread, Node, PutEntry
-from sessiontree.store import Outcome
 from sessiontree.search import SearchPage
+from sessiontree.store import Outcome
 from sessiontree.stores.scanning import matching_ids, scan
 from sessiontree.stores.tree_state import TreeState
 

@@ -81,9 +81,7 @@ class SearchIndex:
         self, query: SearchQuery, scopes: Sequence[Sequence[Scope]], *, order: SearchOrder, upto: int | None, most: int
     ) -> list[Found]:
         """Matches in the wanted order; ``best`` ranks the newest few thousand of them."""
-        return self._healing(
-            lambda: asking.find(self._open(), query, scopes, order=order, upto=upto, most=most)
-        )
+        return self._healing(lambda: asking.find(self._open(), query, scopes, order=order, upto=upto, most=most))
 
     def newest(self) -> int:
         return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
@@ -231,7 +229,9 @@ class SearchIndex:
     def _drop(self, source: int, numbers: Sequence[int]) -> None:
         shards: set[int] = set()
         for number in numbers:
-            row = self._run("DELETE FROM doc WHERE source = ? AND number = ? RETURNING seq", (source, number)).fetchone()
+            row = self._run(
+                "DELETE FROM doc WHERE source = ? AND number = ? RETURNING seq", (source, number)
+            ).fetchone()
             if row is not None:
                 shards.add(schema.shard_of(row[0]))
             self._run("DELETE FROM label WHERE source = ? AND number = ?", (source, number))

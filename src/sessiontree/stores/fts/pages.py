@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sessiontree.model import Entry
 from sessiontree.search.content import searchable
 from sessiontree.search.query import SearchQuery
 from sessiontree.search.results import Cursor, Hit, SearchOrder, SearchPage, cursor_of, encode_cursor
 from sessiontree.search.snippets import snippet_of
 from sessiontree.stores.fts.index import Found, Scope, SearchIndex
-from sessiontree.model import Entry
 
 __all__ = ["Shown", "page_of_hits"]
 

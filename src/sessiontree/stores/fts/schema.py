@@ -93,7 +93,9 @@ def _prepare(connection: sqlite3.Connection) -> None:
 def create_shard(connection: sqlite3.Connection, shard: int) -> None:
     """Words come as tokens between blanks, so the plainest tokenizer is the right one; the text is not kept."""
     table = table_of(shard)
-    connection.execute(f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(body, whole, content='', tokenize='ascii')")
+    connection.execute(
+        f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(body, whole, content='', tokenize='ascii')"
+    )
 
 
 def shards_in(connection: sqlite3.Connection) -> list[int]:
@@ -106,6 +108,4 @@ def shards_in(connection: sqlite3.Connection) -> list[int]:
         name
         for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%fts5%'")
     }
-    return [
-        shard for shard in range(shard_of(last), -1, -1) if shard not in stale and table_of(shard) in names
-    ]
+    return [shard for shard in range(shard_of(last), -1, -1) if shard not in stale and table_of(shard) in names]

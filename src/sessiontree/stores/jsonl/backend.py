@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -175,37 +176,41 @@ class JsonlBackend:
     def inspect(self) -> list[Finding]:
         """Pointers that lead nowhere are no finding: a crash may leave one before the fork is written."""
         findings: list[Finding] = []
-        with self._lock:
-            self._check_open()
+        with self._reading():
             for name, _ in list(self._shelf.names()):
-                tree = self._shelf.peek(name)
+                tree = self._shelf.read(name)
                 if tree is None:
                     continue
                 try:
                     findings += findings_of(tree, self._layout)
                 finally:
-                    self._shelf.release(tree)
+                    tree.close()
         return findings
 
-    def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
         with self._lock:
             self._check_open()
+            try:
+                yield
+            except OSError as error:
+                raise store_error(self.place, error) from error
+
+    def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
+        with self._reading():
             try:
                 return self._answer(thread_id, answer)
             except DamagedDataError:
                 # A line went bad after it was read, or its write was taken back: a fresh look leaves it out.
                 self._shelf.forget(self._shelf.holding(thread_id).name)
                 return self._answer(thread_id, answer)
-            except OSError as error:
-                raise store_error(self.place, error) from error
 
     def _answer(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
         tree = self._shelf.holding(thread_id)
         return answer(tree, tree.state.states[thread_id])
 
     def _over_all(self, look: Callable[[], T]) -> T:
-        with self._lock:
-            self._check_open()
+        with self._reading():
             found = look()
             has_unsaved = self._catalogue.has_unsaved
         if has_unsaved:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
@@ -23,7 +24,6 @@ from sessiontree.stores.jsonl.lines import (
     ThreadLine,
     TreeLine,
     encode_line,
-    payload_field,
 )
 from sessiontree.stores.jsonl.mending import cut_torn_end, point_to, syncing
 from sessiontree.stores.jsonl.shelf import Shelf
@@ -79,7 +79,7 @@ class Batch:
                 self._write(pending)
         for name, pending in self._pending.items():
             self._shelf.unpin(name)
-            if pending.tree.inode == 0:
+            if pending.tree.end == 0:
                 self._shelf.forget(name)
             elif pending.texts:
                 pending.tree.drafts.clear()
@@ -179,7 +179,7 @@ def _line_of(fact: Fact) -> Line | None:
                 turn=draft.turn_id,
                 messages=draft.messages,
                 tokens=draft.tokens,
-                payload=payload_field(draft),
+                payload=msgspec.Raw(draft.body),
             )
         case PutMove(move=move):
             return MoveLine(

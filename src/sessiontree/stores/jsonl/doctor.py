@@ -29,8 +29,11 @@ def mend(tree: Tree, layout: Layout, files: Files) -> list[Finding]:
             point_to(tree.tree_id or "", finding.thread_id, layout, files)
     if tree.torn is not None:
         cut_torn_end(tree, layout, files)
-    if any(finding.kind not in {"torn", "pointer"} for finding in found):
+    kinds = {finding.kind for finding in found}
+    if kinds - {"torn", "pointer", "name"}:
         restore(tree, layout, files)
+    if "name" in kinds:
+        files.replace(tree.path, layout.tree(name_of(tree.tree_id or "")))
     return found
 
 
@@ -61,7 +64,8 @@ def _in_line(tree: Tree, problem: Problem) -> Finding:
 def _in_names(tree: Tree, layout: Layout) -> Iterator[Finding]:
     if tree.tree_id is not None and tree.name != name_of(tree.tree_id):
         problem = f"the file holds tree {tree.tree_id!r}, whose name is {name_of(tree.tree_id)!r}"
-        yield Finding(kind="name", place=tree.place, problem=problem)
+        is_free = not layout.tree(name_of(tree.tree_id)).exists()
+        yield Finding(kind="name", place=tree.place, problem=problem, is_repairable=is_free)
         return
     for thread_id in tree.state.states:
         if thread_id != tree.tree_id and layout.home_of_fork(thread_id) != tree.tree_id:

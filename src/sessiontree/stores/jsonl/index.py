@@ -71,7 +71,7 @@ class Index:
         try:
             rows = self._open().execute("SELECT name, summary FROM tree").fetchall()
             return {name: _summaries.decode(summary) for name, summary in rows}
-        except (sqlite3.Error, msgspec.DecodeError, OSError):
+        except (sqlite3.Error, msgspec.DecodeError, TypeError, OSError):
             self._throw_away()
             return {}
 

@@ -15,9 +15,7 @@ from zlib import crc32
 import msgspec
 
 from sessiontree.codec import encode_record
-from sessiontree.commands import Draft
-from sessiontree.errors import InvalidInputError
-from sessiontree.model import Lease, MoveReason, Thread, UnknownPayload
+from sessiontree.model import Lease, MoveReason, Thread
 from sessiontree.model.record import Record
 
 __all__ = [
@@ -30,11 +28,9 @@ __all__ = [
     "ThreadLine",
     "TreeLine",
     "UnknownLine",
-    "body_of",
     "changed_line",
     "decode_line",
     "encode_line",
-    "payload_field",
 ]
 
 FORMAT = 1
@@ -62,7 +58,7 @@ class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="threa
 
 
 class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"):
-    """``is_kept``: the thread was deleted, the entry stays because a fork shows it."""
+    """``payload`` is the sealed body, byte for byte. ``is_kept``: its thread was deleted, a fork still shows it."""
 
     n: int
     id: str
@@ -148,30 +144,6 @@ def changed_line(data: bytes, lines: int, *, is_kept: bool = False) -> bytes:
     if payload is not None:
         fields["payload"] = payload
     return _sealed(msgspec.json.encode(fields))
-
-
-def payload_field(draft: Draft) -> msgspec.Raw:
-    """The sealed body as it stands in the line; one that spans lines of its own stands there as a string."""
-    if isinstance(draft.payload, UnknownPayload):
-        _check_object(draft)
-    if b"\n" not in draft.body:
-        return msgspec.Raw(draft.body)
-    return msgspec.Raw(msgspec.json.encode(draft.body.decode()))
-
-
-def body_of(line: EntryLine) -> bytes:
-    """The sealed body, byte for byte."""
-    body = bytes(line.payload)
-    if body.startswith(b'"'):
-        return msgspec.json.decode(body, type=str).encode()
-    return body
-
-
-def _check_object(draft: Draft) -> None:
-    try:
-        _fields.decode(draft.body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidInputError(f"the body of entry {draft.id!r} is no JSON object: {error}") from error
 
 
 def _sealed(record: bytes) -> bytes:

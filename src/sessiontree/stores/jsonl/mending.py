@@ -62,14 +62,16 @@ def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
 
 def remove_thread(tree: Tree, thread_id: str, gone: Collection[int], layout: Layout, files: Files) -> None:
     """Rewrite a file without a thread and the entries that went with it; without the last thread, drop the file."""
+    for path in layout.leftovers(tree.name):
+        files.remove(path)
     if set(tree.state.states) == {thread_id}:
         _fresh(tree).unlink(missing_ok=True)
         files.remove(tree.path)
     else:
         _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in gone}), files)
-    for path in (*layout.leftovers(tree.name), layout.pointer(thread_id)):
-        if path.exists():
-            files.remove(path)
+    pointer = layout.pointer(thread_id)
+    if pointer.exists():
+        files.remove(pointer)
 
 
 def restore(tree: Tree, layout: Layout, files: Files) -> None:

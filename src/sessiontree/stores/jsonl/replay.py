@@ -147,7 +147,8 @@ class Replay:
             self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))
 
     def _node(self, line: EntryLine, owner: int, parent: Node | None) -> Node:
-        key = max(line.n, self._state.last_entry_key + 1)
+        highest = next(reversed(self._state.nodes), 0)
+        key = max(line.n, highest + 1)
         if parent is None:
             return Node(key, line.id, owner, None, 1, line.messages, line.tokens)
         messages, tokens = parent.messages + line.messages, parent.tokens + line.tokens

@@ -87,7 +87,9 @@ class JsonlSearch:
         if query.branches:
             scopes.append([self._path_of(name) for name in query.branches])
         if query.labels:
-            scopes.append([self._entry_named(source, target) for source, _, target in self._index.labelled(query.labels)])
+            scopes.append(
+                [self._entry_named(source, target) for source, _, target in self._index.labelled(query.labels)]
+            )
         return scopes
 
     def _seen_by(self, thread_id: str) -> Scope:

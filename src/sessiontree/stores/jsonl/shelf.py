@@ -46,7 +46,14 @@ class Shelf:
         """Like ``get``, for a walk over all trees: a tree that was not on the shelf is the caller's to close."""
         if name in self._trees:
             return self.get(name)
-        return self._read(name)
+        return self.read(name)
+
+    def read(self, name: str) -> Tree | None:
+        """The whole file, read now, for the caller to close."""
+        try:
+            return Tree.read(name, self._layout.tree(name))
+        except FileNotFoundError:
+            return None
 
     def release(self, tree: Tree) -> None:
         """The end of a ``peek``."""
@@ -78,7 +85,7 @@ class Shelf:
         """Every tree file and how it is now."""
         with os.scandir(self._layout.trees) as found:
             for item in found:
-                if not item.name.endswith(TREE_SUFFIX):
+                if not item.name.endswith(TREE_SUFFIX) or not item.is_file():
                     continue
                 try:
                     yield item.name.removesuffix(TREE_SUFFIX), item.stat()
@@ -104,7 +111,7 @@ class Shelf:
     def _refreshed(self, name: str) -> Tree | None:
         tree = self._trees.get(name)
         if tree is None:
-            return self._read(name)
+            return self.read(name)
         if name in self._pinned:
             return tree
         try:
@@ -118,10 +125,4 @@ class Shelf:
             tree.catch_up()
             return tree
         self.forget(name)
-        return self._read(name)
-
-    def _read(self, name: str) -> Tree | None:
-        try:
-            return Tree.read(name, self._layout.tree(name))
-        except FileNotFoundError:
-            return None
+        return self.read(name)

@@ -12,7 +12,7 @@ from sessiontree.commands import Draft
 from sessiontree.errors import DamagedDataError, NewerFormatError
 from sessiontree.model import Entry
 from sessiontree.rules.state import Node
-from sessiontree.stores.jsonl.lines import FORMAT, BadLineError, EntryLine, body_of, decode_line
+from sessiontree.stores.jsonl.lines import FORMAT, BadLineError, EntryLine, decode_line
 from sessiontree.stores.jsonl.replay import FileState, Problem, Replay
 from sessiontree.stores.jsonl.scan import Damage, Located, Scan, read_spans
 
@@ -46,8 +46,12 @@ class Tree:
         """FileNotFoundError if there is none."""
         tree = cls(name, path)
         tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        tree.inode = os.fstat(tree._file).st_ino
-        tree.catch_up()
+        try:
+            tree.inode = os.fstat(tree._file).st_ino
+            tree.catch_up()
+        except BaseException:
+            tree.close()
+            raise
         return tree
 
     @property
@@ -101,7 +105,7 @@ class Tree:
         if fresh is not None:
             return fresh
         line = self._lines([node])[0]
-        body = body_of(line)
+        body = bytes(line.payload)
         return Draft(
             id=line.id,
             payload=decode_payload(body),
@@ -121,7 +125,7 @@ class Tree:
                 parent=None if node.parent is None else self.state.nodes[node.parent].id,
                 created_ns=line.at,
                 turn_id=line.turn,
-                payload=decode_payload(body_of(line)),
+                payload=decode_payload(bytes(line.payload)),
             )
             for node, line in zip(wanted, self._lines(wanted), strict=True)
         ]

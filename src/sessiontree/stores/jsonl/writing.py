@@ -99,13 +99,14 @@ class Writer:
         mended: list[Finding] = []
         with self._rewriting():
             for name, _ in list(self._shelf.names()):
-                tree = self._shelf.get(name)
+                self._shelf.forget(name)
+                tree = self._shelf.read(name)
                 if tree is None:
                     continue
-                found = mend(tree, self._layout, self._files)
-                if found:
-                    self._shelf.forget(name)
-                mended += found
+                try:
+                    mended += mend(tree, self._layout, self._files)
+                finally:
+                    tree.close()
         return mended
 
     def save_catalogue(self) -> None:
@@ -153,11 +154,12 @@ class Writer:
                 return refusal
             drop = decision.facts[0]
             assert isinstance(drop, DropThread)
+            # The cache goes first: a crash in between must not leave there what is gone from the tree.
+            self._catalogue.forget(tree.name)
             try:
                 remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
             finally:
                 self._shelf.forget(tree.name)
-                self._catalogue.forget(tree.name)
                 self._deleted.append((tree.name, drop.entries))
             return decision.result
 

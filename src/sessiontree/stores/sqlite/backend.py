@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -54,6 +54,7 @@ class SqliteBackend:
         self.place = str(path)
         self._path = path
         self._poison = ""
+        self._has_bytes_to_erase = False
         self._is_closed = False
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
@@ -73,7 +74,11 @@ class SqliteBackend:
         if self._view.dropped:
             self._forget(outcomes)
         if self._view.has_dropped:
-            self._erase()
+            self._view.has_dropped = False
+            self._has_bytes_to_erase = True
+            self._erase(_ERASE_ATTEMPTS)
+        elif self._has_bytes_to_erase:
+            self._erase(1)
         return outcomes
 
     def mark(self, thread_id: str) -> object:
@@ -165,10 +170,15 @@ class SqliteBackend:
             self._writer.execute("COMMIT")
         except BaseException:
             self._view.forget()
-            if self._writer.in_transaction:
-                self._writer.execute("ROLLBACK")
+            self._roll_back()
             raise
         return outcomes
+
+    def _roll_back(self) -> None:
+        # After an input or output error SQLite may have rolled back by itself; the first error is the one to tell.
+        with suppress(sqlite3.Error):
+            if self._writer.in_transaction:
+                self._writer.execute("ROLLBACK")
 
     def _carry_out(self, command: Command) -> Outcome:
         try:
@@ -185,15 +195,19 @@ class SqliteBackend:
         with self._translated():
             self._search.forget(keys, deletes)
 
-    def _erase(self) -> None:
-        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages."""
-        self._view.has_dropped = False
-        for _ in range(_ERASE_ATTEMPTS):
+    def _erase(self, attempts: int) -> None:
+        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.
+
+        A reader in the middle of a long read holds the log; then it is tried again with the next write or at the close.
+        """
+        for attempt in range(attempts):
+            if attempt:
+                time.sleep(_ERASE_PAUSE_SECONDS)
             with self._translated(), self._gate:
                 is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             if not is_busy:
+                self._has_bytes_to_erase = False
                 return
-            time.sleep(_ERASE_PAUSE_SECONDS)
 
     def _read(self, question: Callable[[Snapshot], T]) -> T:
         with self._reader() as connection:

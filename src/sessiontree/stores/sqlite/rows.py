@@ -89,7 +89,7 @@ def payload_of_row(body: bytes) -> Payload:
     """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
     try:
         return decode_payload(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, UnicodeDecodeError):
         return UnknownPayload(type=DAMAGED, body=body)
 
 
@@ -118,6 +118,11 @@ def lease_of(thread_id: str, row: Row) -> Lease:
     return Lease(
         thread_id=thread_id, turn_id=turn_id, owner=owner, token=token, created_ns=created_ns, expires_ns=expires_ns
     )
+
+
+def is_storable(text: str) -> bool:
+    """Whether a text can be in the database at all; one with lone surrogates cannot even be asked for."""
+    return text.isascii() or text.encode("utf-8", "ignore").decode() == text
 
 
 def names_of(rows: Iterable[Row]) -> dict[int, str]:

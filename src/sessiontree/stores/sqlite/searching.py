@@ -95,7 +95,9 @@ def _seen_by(snapshot: Snapshot, thread_id: str) -> Scope:
 
 
 def _keys(connection: sqlite3.Connection, places: Iterable[tuple[int, str]]) -> tuple[int, ...]:
-    found = (connection.execute("SELECT key FROM entry WHERE tree = ? AND id = ?", place).fetchone() for place in places)
+    found = (
+        connection.execute("SELECT key FROM entry WHERE tree = ? AND id = ?", place).fetchone() for place in places
+    )
     return tuple(row[0] for row in found if row is not None)
 
 

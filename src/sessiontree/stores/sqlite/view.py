@@ -24,6 +24,7 @@ from sessiontree.stores.sqlite.rows import (
     STATE_SELECT,
     draft_of,
     entry_row,
+    is_storable,
     lease_of,
     meta_row,
     move_of,
@@ -86,6 +87,8 @@ class SqliteView:
     def thread(self, thread_id: str) -> ThreadState | None:
         state = self._states.get(thread_id)
         if state is None:
+            if not is_storable(thread_id):
+                return None
             row = self._run(STATE_SELECT + "WHERE t.id = ?", (thread_id,)).fetchone()
             if row is None:
                 return None
@@ -93,6 +96,8 @@ class SqliteView:
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
+        if not is_storable(entry_id):
+            return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
         return None if row is None else Node(*row)
 

@@ -1,0 +1,6 @@
+"""``python -m sessiontree.demo``"""
+
+from sessiontree.demo import run
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,43 @@
+"""The contract of a store: every rule of the journal, as tests that a store author inherits.
+
+A store passes if a class of six lines does::
+
+    class TestMine(StoreContract):
+        def open_journal(self, tmp_path, **options):
+            return st.open(tmp_path / "journal.db", **options)
+
+and for the async surface the same with ``SyncOverAsync(st.open_async(...))``. After each test the store is checked,
+opened again and checked once more. For readable failures put
+``pytest.register_assert_rewrite("sessiontree.testing")`` into ``conftest.py``.
+"""
+
+from __future__ import annotations
+
+from sessiontree.testing.contract.appending import AppendContract
+from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
+from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.forks import ForkContract
+from sessiontree.testing.contract.leaf import LeafContract
+from sessiontree.testing.contract.leases import LeaseContract
+from sessiontree.testing.contract.listing import ListContract
+from sessiontree.testing.contract.texts import TextContract
+from sessiontree.testing.contract.threads import ThreadContract
+from sessiontree.testing.contract.turns import TurnContract
+from sessiontree.testing.contract.watching import WatchContract
+
+__all__ = ["Contract", "Opened", "StoreContract", "fill", "ids", "texts"]
+
+
+class StoreContract(
+    ThreadContract,
+    AppendContract,
+    LeafContract,
+    ForkContract,
+    LeaseContract,
+    TurnContract,
+    ListContract,
+    DeleteContract,
+    TextContract,
+    WatchContract,
+):
+    """Everything that every store must do."""

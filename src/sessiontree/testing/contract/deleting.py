@@ -1,0 +1,149 @@
+"""Deletes: what nobody shows any more is gone, what a fork shows stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
+from sessiontree.journal import Journal
+from sessiontree.messages import user
+from sessiontree.testing.contract.base import Contract, Opened, fill, ids
+
+__all__ = ["DeleteContract"]
+
+_WORDS = "correct-horse-battery-staple"
+
+
+class DeleteContract(Contract):
+    def test_a_deleted_thread_is_gone_with_everything_it_had(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t", tags=("x",))
+        fill(journal, "t", "a", "b")
+        journal.rewind("t", "a")
+        journal.acquire_lease("t", owner="me")
+        report = journal.delete_thread("t")
+        assert (report.thread_id, report.entries_removed, report.entries_kept) == ("t", 2, 0)
+        again = store.reopen()
+        with pytest.raises(ThreadNotFoundError):
+            again.thread("t")
+        with pytest.raises(ThreadNotFoundError):
+            again.delete_thread("t")
+        stats = again.stats()
+        assert (stats.threads, stats.entries, stats.moves, stats.leases) == (0, 0, 0, 0)
+        assert not again.list_threads(tags=("x",)).threads
+
+    def test_the_bytes_of_a_deleted_thread_are_gone_from_disk(self, journal: Journal, tmp_path: Path) -> None:
+        journal.create_thread("keep")
+        journal.append("keep", user("this stays"))
+        journal.create_thread(f"id-{_WORDS}", title=f"title-{_WORDS}")
+        for number in range(50):
+            journal.append(f"id-{_WORDS}", user(f"{_WORDS} {number}" * 50))
+        assert _is_on_disk(tmp_path, _WORDS) == self.has_files
+        journal.delete_thread(f"id-{_WORDS}")
+        assert not _is_on_disk(tmp_path, _WORDS)
+        assert _is_on_disk(tmp_path, "this stays") == self.has_files
+
+    def test_the_bytes_go_although_a_fork_keeps_the_tree(self, journal: Journal, tmp_path: Path) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "shared")
+        journal.fork("t", new_id="f")
+        for number in range(20):
+            journal.append("t", user(f"{_WORDS} {number}"))
+        journal.delete_thread("t")
+        assert not _is_on_disk(tmp_path, _WORDS)
+        assert ids(journal.path("f")) == ["shared"]
+
+    def test_what_a_fork_shows_stays(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b", "c")
+        before = journal.path("t")
+        journal.fork("t", at="b", new_id="f")
+        fill(journal, "f", "x")
+        report = journal.delete_thread("t")
+        assert (report.entries_removed, report.entries_kept) == (1, 2)
+        again = store.reopen()
+        assert ids(again.path("f")) == ["a", "b", "x"]
+        assert again.path("f")[:2] == before[:2]
+        assert again.stats().entries == 3
+        with pytest.raises(EntryNotFoundError):
+            again.entry("f", "c")
+
+    def test_a_fork_of_a_fork_outlives_both(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("one")
+        fill(journal, "one", "a", "b")
+        journal.fork("one", at="a", new_id="two")
+        fill(journal, "two", "c", "d")
+        journal.fork("two", at="c", new_id="three")
+        fill(journal, "three", "e")
+        journal.delete_thread("one")
+        journal = store.reopen()
+        journal.delete_thread("two")
+        journal = store.reopen()
+        assert ids(journal.path("three")) == ["a", "c", "e"]
+        assert journal.stats().entries == 3
+        assert journal.delete_thread("three").entries_removed == 3
+        assert journal.stats().entries == 0
+
+    def test_deleting_a_fork_leaves_its_source_alone(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        journal.fork("t", new_id="f")
+        fill(journal, "f", "x")
+        report = journal.delete_thread("f")
+        assert (report.entries_removed, report.entries_kept) == (1, 0)
+        assert ids(journal.entries("t")) == ["a"]
+        assert fill(journal, "t", "x")[0].parent == "a"
+
+    def test_the_last_thread_of_a_family_takes_what_was_kept_for_it(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.fork("t", new_id="f")
+        journal.delete_thread("t")
+        assert journal.delete_thread("f").entries_removed == 2
+        assert journal.stats().entries == 0
+
+    def test_an_id_can_be_used_again_after_a_delete(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t", title="old")
+        fill(journal, "t", "a")
+        journal.delete_thread("t")
+        fresh = journal.create_thread("t")
+        assert (fresh.title, fresh.leaf, fresh.version) == ("", None, 1)
+        fill(journal, "t", "a")
+        assert ids(store.reopen().entries("t")) == ["a"]
+
+    def test_a_new_thread_under_an_old_id_does_not_see_what_a_fork_kept(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        journal.fork("t", new_id="f")
+        journal.delete_thread("t")
+        journal.create_thread("t")
+        fill(journal, "t", "b")
+        journal = store.reopen()
+        assert ids(journal.entries("t")) == ["b"]
+        assert ids(journal.entries("f")) == ["a"]
+        journal.delete_thread("f")
+        assert ids(journal.entries("t")) == ["b"]
+        assert journal.stats().entries == 1
+
+    def test_a_fork_id_can_become_a_root(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        journal.fork("t", new_id="f")
+        journal.delete_thread("f")
+        journal.create_thread("f")
+        fill(journal, "f", "x")
+        journal = store.reopen()
+        assert (journal.thread("f").tree, ids(journal.entries("f"))) == ("f", ["x"])
+        assert ids(journal.entries("t")) == ["a"]
+
+
+def _is_on_disk(folder: Path, text: str) -> bool:
+    wanted = text.encode()
+    return any(wanted in path.read_bytes() or text in path.name for path in folder.rglob("*") if path.is_file())

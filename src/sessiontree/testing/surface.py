@@ -1,0 +1,164 @@
+"""The async journal behind the sync surface, so that one suite tests both.
+
+>>> import sessiontree as st
+>>> with SyncOverAsync(st.open_async("memory:")) as journal:
+...     journal.create_thread("t", title="demo").title
+'demo'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from types import TracebackType
+from typing import Any, Self, TypeVar, cast
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.async_journal import AsyncJournal
+from sessiontree.async_turn import AsyncTurn
+from sessiontree.journal import Journal
+from sessiontree.model import Entry, Lease, Message, Payload
+from sessiontree.operations.entries import Content
+from sessiontree.operations.turns import DEFAULT_TTL_SECONDS
+from sessiontree.store import AsyncStore, Store
+from sessiontree.turn import Turn
+
+__all__ = ["SyncOverAsync"]
+
+T = TypeVar("T")
+
+
+class SyncOverAsync(Journal):
+    """A ``Journal`` whose every verb is carried out by an ``AsyncJournal``, on an event loop of its own.
+
+    Between calls the loop stands still: a heartbeat or a watcher goes on only while some call runs.
+    """
+
+    def __init__(self, journal: AsyncJournal) -> None:
+        self._journal = journal
+        self._store = _Noticing(journal.store)
+        self.store = cast("Store", journal.store)
+        journal.store = cast("AsyncStore", self._store)
+        self._loop = asyncio.new_event_loop()
+
+    def run(self, verb: Coroutine[Any, Any, T]) -> T:
+        """Wait for a coroutine on the journal's loop."""
+        return self._loop.run_until_complete(verb)
+
+    def turn(
+        self,
+        thread_id: str,
+        *,
+        owner: str | None = None,
+        turn_id: str | None = None,
+        ttl_seconds: float = DEFAULT_TTL_SECONDS,
+    ) -> Turn:
+        turn = self._journal.turn(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
+        return cast("Turn", _TurnOverAsync(turn, self))
+
+    def watch(
+        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+    ) -> Iterator[Entry]:
+        """Starts at the call, as the sync one does: the first step is taken until it has to wait."""
+        steps = self._journal.watch(thread_id, after=after, timeout=timeout)
+        first = self.run(self._store.until_waiting(_next(steps)))
+        return self._steps(first, steps)
+
+    def close(self) -> None:
+        if self._loop.is_closed():
+            return
+        self.run(_cancel_rest())
+        self.run(self._journal.close())
+        self.run(self._loop.shutdown_default_executor())
+        self._loop.close()
+
+    def _steps(self, first: asyncio.Task[Entry | None], steps: AsyncIterator[Entry]) -> Iterator[Entry]:
+        entry = self._loop.run_until_complete(first)
+        while entry is not None:
+            yield entry
+            entry = self.run(_next(steps))
+
+
+class _TurnOverAsync:
+    """A ``Turn`` carried out by an ``AsyncTurn``."""
+
+    def __init__(self, turn: AsyncTurn, journal: SyncOverAsync) -> None:
+        self._turn = turn
+        self._journal = journal
+        self.wait = turn.wait
+        self.abort = turn.abort
+
+    @property
+    def lease(self) -> Lease:
+        return self._turn.lease
+
+    @property
+    def id(self) -> str:
+        return self._turn.id
+
+    def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+        return self._journal.run(self._turn.append(content, id=id))
+
+    def append_many(self, contents: Iterable[Content]) -> list[Entry]:
+        return self._journal.run(self._turn.append_many(contents))
+
+    def save_point(self, reason: str = "") -> Entry:
+        return self._journal.run(self._turn.save_point(reason))
+
+    def __enter__(self) -> Self:
+        self._journal.run(self._turn.__aenter__())
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._journal.run(self._turn.__aexit__(kind, error, trace))
+
+
+class _Noticing:
+    """An async store that says when a watcher has nothing left to read and starts to wait."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        self._store = store
+        self._waiting = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
+        self._waiting.set()
+        await self._store.await_change(thread_id, mark, timeout)
+
+    async def until_waiting(self, step: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Take a step until it is done or has to wait."""
+        self._waiting.clear()
+        task = asyncio.create_task(step)
+        waiting = asyncio.create_task(self._waiting.wait())
+        await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
+        waiting.cancel()
+        return task
+
+
+async def _next(steps: AsyncIterator[Entry]) -> Entry | None:
+    return await anext(steps, None)
+
+
+async def _cancel_rest() -> None:
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)
+
+
+def _blocking(name: str) -> Callable[..., Any]:
+    def verb(self: SyncOverAsync, *arguments: Any, **options: Any) -> Any:
+        return self.run(getattr(self._journal, name)(*arguments, **options))
+
+    return verb
+
+
+for _name, _verb in inspect.getmembers(AsyncJournal, inspect.iscoroutinefunction):
+    if not _name.startswith("_") and _name != "close":
+        setattr(SyncOverAsync, _name, _blocking(_name))

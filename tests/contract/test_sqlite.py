@@ -1,0 +1,14 @@
+"""The contract on the sqlite store, through both surfaces."""
+
+import sessiontree as st
+from sessiontree.testing import StoreContract, SyncOverAsync
+
+
+class TestSqlite(StoreContract):
+    def open_journal(self, tmp_path, **options):
+        return st.open(tmp_path / "journal.db", **options)
+
+
+class TestSqliteAsync(StoreContract):
+    def open_journal(self, tmp_path, **options):
+        return SyncOverAsync(st.open_async(tmp_path / "journal.db", **options))

@@ -1,0 +1,12 @@
+"""The jsonl store against the memory store, over random runs."""
+
+import sessiontree as st
+from sessiontree.testing.machine import JournalMachine, machine_test
+
+
+class JsonlMachine(JournalMachine):
+    def open_journal(self, folder, **options):
+        return st.open(f"jsonl:///{folder}/journal", durability="process_crash", **options)
+
+
+TestJsonlMachine = machine_test(JsonlMachine)

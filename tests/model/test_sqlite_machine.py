@@ -1,0 +1,12 @@
+"""The sqlite store against the memory store, over random runs."""
+
+import sessiontree as st
+from sessiontree.testing.machine import JournalMachine, machine_test
+
+
+class SqliteMachine(JournalMachine):
+    def open_journal(self, folder, **options):
+        return st.open(folder / "journal.db", durability="process_crash", **options)
+
+
+TestSqliteMachine = machine_test(SqliteMachine)
