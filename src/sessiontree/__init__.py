@@ -29,6 +29,7 @@ from sessiontree.errors import (
     ForeignStoreError,
     InvalidInputError,
     InvalidParentError,
+    MissingExtraError,
     NetworkFileSystemError,
     NewerFormatError,
     NoCheckpointError,
@@ -107,7 +108,7 @@ from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import Hit, SearchPage, Snippet
-from sessiontree.tokens import estimate_message, estimate_text
+from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
@@ -148,6 +149,7 @@ __all__ = [
     "Memory",
     "Message",
     "MessagePayload",
+    "MissingExtraError",
     "ModelChange",
     "Move",
     "MoveReason",
@@ -211,6 +213,7 @@ __all__ = [
     "entry_type",
     "estimate_message",
     "estimate_text",
+    "exact_counter",
     "open",
     "open_async",
     "system",

@@ -18,6 +18,7 @@
     │   ├── StaleVersionError
     │   ├── ActiveTurnError
     │   └── FencedError
+    ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
     └── StoreError
@@ -50,6 +51,7 @@ __all__ = [
     "ForeignStoreError",
     "InvalidInputError",
     "InvalidParentError",
+    "MissingExtraError",
     "NetworkFileSystemError",
     "NewerFormatError",
     "NoCheckpointError",
@@ -291,3 +293,12 @@ class CommitUnknownError(StoreError):
             f"the outcome of the commit is not known ({problem}); repeat the call with the same ids "
             f"{list(self.entry_ids)}: it is a no-op if the first one went through",
         )
+
+
+class MissingExtraError(SessionTreeError, ImportError):
+    """A feature needs a package that is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        self.feature = feature
+        self.extra = extra
+        super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")

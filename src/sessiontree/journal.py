@@ -261,7 +261,8 @@ class Journal:
         Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
         was committed before it began; ``progress`` hears how far the index has caught up.
         """
-        return self._run(search.search(self._sources, text, order, limit, cursor, progress))
+        operation = search.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return self._run(operation)
 
     def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
         """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Literal
 
-from sessiontree.errors import SessionTreeError
+from sessiontree.errors import MissingExtraError
 from sessiontree.model import (
     FilePart,
     ImagePart,
@@ -25,7 +25,7 @@ from sessiontree.model import (
     ToolResultPart,
 )
 
-__all__ = ["Encoding", "MissingExtraError", "TokenCounter", "estimate_message", "estimate_text", "exact_counter"]
+__all__ = ["Encoding", "TokenCounter", "estimate_message", "estimate_text", "exact_counter"]
 
 TokenCounter = Callable[[str], int]
 Encoding = Literal["o200k_base", "cl100k_base"]
@@ -39,15 +39,6 @@ BLANKS = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 """Unicode white space. ``str.strip()`` alone would also take U+001C to U+001F, which are none."""
-
-
-class MissingExtraError(SessionTreeError, ImportError):
-    """A feature needs a package that is not installed."""
-
-    def __init__(self, feature: str, extra: str) -> None:
-        self.feature = feature
-        self.extra = extra
-        super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
 
 
 def estimate_text(text: str) -> int:

@@ -136,6 +136,17 @@ def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_mended_on_re
         store.close()
 
 
+def test_a_repair_of_the_last_command_keeps_the_lines_that_are_left_of_it(sound, tmp_path) -> None:
+    folder, steps = sound
+    content = tree_file(folder).read_bytes()[: steps[3][0]]
+    store = spoiled(folder, tmp_path / "x", content.replace(b"text of m2", b"TEXT of m2"))
+    assert [finding.kind for finding in store.repair()] == ["damage"]
+    assert [entry.id for entry in store.entries("t", None, None)] == ["e1", "m1", "m3"]
+    do(store, append("t", "next"))
+    assert [entry.id for entry in store.entries("t", None, None)] == ["e1", "m1", "m3", "next"]
+    store.close()
+
+
 def test_a_lost_newline_in_the_middle_is_damage_and_the_rest_stays(sound, tmp_path) -> None:
     folder, _ = sound
     whole = tree_file(folder).read_bytes()

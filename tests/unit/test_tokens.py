@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from sessiontree.errors import SessionTreeError
+from sessiontree.errors import MissingExtraError, SessionTreeError
 from sessiontree.messages import assistant, call, tool_result, user
 from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, TextPart
-from sessiontree.tokens import MissingExtraError, _exact_counter, estimate_message, estimate_text, exact_counter
+from sessiontree.tokens import _exact_counter, estimate_message, estimate_text, exact_counter
 
 
 @pytest.mark.parametrize(

@@ -90,19 +90,27 @@ class Committer:
 
     def close(self) -> None:
         """Finish what is queued, then refuse. A command that slips in behind is served, and refused by the store."""
+        if not self.is_in_its_process:
+            self._is_closed = True
+            return
         with self._waiting:
             self._is_closed = True
             self._waiting.notify_all()
             thread = self._thread
-        if thread is not None and self._pid == os.getpid():
+        if thread is not None:
             thread.join()
         with self._writing:
             pass
 
+    @property
+    def is_in_its_process(self) -> bool:
+        """Not so in the child of a fork, where locks and connections belong to the parent."""
+        return self._pid == os.getpid()
+
     def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
-        if self._pid != os.getpid():
+        if not self.is_in_its_process:
             raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

@@ -10,7 +10,7 @@ from sessiontree.errors import InvalidInputError, ThreadNotFoundError
 from sessiontree.model.record import moment
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import FindEntries, FindThreads, Search
-from sessiontree.search import SearchOrder, SearchPage, parse_query
+from sessiontree.search import SearchOrder, SearchPage
 
 __all__ = ["entry_ids", "search", "thread_ids"]
 
@@ -28,11 +28,14 @@ def entry_ids(thread_id: str, part: str, limit: int) -> Operation[list[str]]:
 def search(
     sources: Sources,
     text: str,
+    *,
     order: SearchOrder,
     limit: int,
     cursor: str | None,
     progress: Callable[[int, int], None] | None,
 ) -> Operation[SearchPage]:
+    from sessiontree.search.parsing import parse_query  # noqa: PLC0415  its patterns are slow to build
+
     query = parse_query(text, now=moment(sources.clock()).astimezone())
     threads = yield from _whole_ids(query.threads)
     branches = yield from _whole_ids(query.branches)

@@ -3,7 +3,7 @@
 Every store answers with this meaning; how it finds the entries is its own business.
 """
 
-from sessiontree.search.query import SearchQuery, Term, parse_query
+from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.results import Hit, SearchOrder, SearchPage, Snippet
 
-__all__ = ["Hit", "SearchOrder", "SearchPage", "SearchQuery", "Snippet", "Term", "parse_query"]
+__all__ = ["Hit", "SearchOrder", "SearchPage", "SearchQuery", "Snippet", "Term"]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from operator import itemgetter
 from typing import NamedTuple
+
+import msgspec
 
 from sessiontree.model.record import Record
 from sessiontree.search.query import SearchQuery, Term
@@ -90,7 +91,7 @@ def match_text(query: SearchQuery) -> str:
     """The words of a query in the language of FTS5.
 
     >>> from datetime import UTC, datetime
-    >>> from sessiontree.search.query import parse_query
+    >>> from sessiontree.search.parsing import parse_query
     >>> match_text(parse_query('readFile retr* -old', now=datetime.now(UTC)))
     '(("read file" OR "readfile") AND ("retr"*)) NOT (("old"))'
     """
@@ -136,7 +137,11 @@ def _within(scopes: Sequence[Scope]) -> tuple[str, list[object]]:
             "(d.source = (SELECT key FROM source WHERE name = ?)"
             " AND (d.owner = ? OR d.number IN (SELECT value FROM json_each(?))))"
         )
-        values += [scope.source, -1 if scope.owner is None else scope.owner, json.dumps(scope.numbers)]
+        values += [
+            scope.source,
+            -1 if scope.owner is None else scope.owner,
+            msgspec.json.encode(scope.numbers).decode(),
+        ]
     return "(" + " OR ".join(alternatives) + ")", values
 
 

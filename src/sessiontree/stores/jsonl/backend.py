@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -23,13 +23,15 @@ from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import findings_of
 from sessiontree.stores.jsonl.index import Index, Stamp
 from sessiontree.stores.jsonl.layout import name_of, open_folder
-from sessiontree.stores.jsonl.searching import JsonlSearch
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.jsonl.writing import Writer, store_error
 from sessiontree.stores.scanning import matching_ids
 
 __all__ = ["JsonlBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.jsonl.searching import JsonlSearch
 
 T = TypeVar("T")
 
@@ -58,7 +60,7 @@ class JsonlBackend:
             durability=durability,
             lock=self._lock,
         )
-        self._search = JsonlSearch(self._layout, self._shelf, self._catalogue, self._lock)
+        self._search: JsonlSearch | None = None
         self._is_closed = False
 
     @property
@@ -70,7 +72,7 @@ class JsonlBackend:
         self._check_open()
         outcomes = self._writer.write(commands)
         for deleted in self._writer.take_deleted():
-            self._search.forget(deleted)
+            self._searcher().forget(deleted)
         return outcomes
 
     def repair(self) -> list[Finding]:
@@ -89,7 +91,8 @@ class JsonlBackend:
             self._is_closed = True
             self._shelf.clear()
             self._catalogue.close()
-            self._search.close()
+            if self._search is not None:
+                self._search.close()
             self._gate.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -157,7 +160,7 @@ class JsonlBackend:
     def search(self, search: Search) -> SearchPage:
         self._check_open()
         try:
-            return self._search.search(search)
+            return self._searcher().search(search)
         except OSError as error:
             raise store_error(self.place, error) from error
 
@@ -195,6 +198,14 @@ class JsonlBackend:
                 yield
             except OSError as error:
                 raise store_error(self.place, error) from error
+
+    def _searcher(self) -> JsonlSearch:
+        from sessiontree.stores.jsonl.searching import JsonlSearch  # noqa: PLC0415  most programs never search
+
+        with self._lock:
+            if self._search is None:
+                self._search = JsonlSearch(self._layout, self._shelf, self._catalogue, self._lock)
+            return self._search
 
     def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
         with self._reading():

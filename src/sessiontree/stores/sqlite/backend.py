@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UnsetType
 
@@ -36,10 +36,12 @@ from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
-from sessiontree.stores.sqlite.searching import SqliteSearch
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.sqlite.searching import SqliteSearch
 
 T = TypeVar("T")
 
@@ -92,7 +94,8 @@ class SqliteBackend:
             if self._is_closed:
                 return
             self._is_closed = True
-            self._search.close()
+            if self._search is not None:
+                self._search.close()
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
                 connection.close()
@@ -134,7 +137,7 @@ class SqliteBackend:
 
     def search(self, search: Search) -> SearchPage:
         with self._translated():
-            return self._search.search(search)
+            return self._searcher().search(search)
 
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
@@ -159,7 +162,8 @@ class SqliteBackend:
         self._view = SqliteView(self._writer)
         self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
-        self._search = SqliteSearch(path, self._reader)
+        self._search_lock = threading.Lock()
+        self._search: SqliteSearch | None = None
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         self._writer.execute("BEGIN IMMEDIATE")
@@ -193,7 +197,15 @@ class SqliteBackend:
         keys, self._view.dropped = self._view.dropped, []
         deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
         with self._translated():
-            self._search.forget(keys, deletes)
+            self._searcher().forget(keys, deletes)
+
+    def _searcher(self) -> SqliteSearch:
+        from sessiontree.stores.sqlite.searching import SqliteSearch  # noqa: PLC0415  most programs never search
+
+        with self._search_lock:
+            if self._search is None:
+                self._search = SqliteSearch(self._path, self._reader)
+            return self._search
 
     def _erase(self, attempts: int) -> None:
         """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+
+import msgspec
 
 from sessiontree.queries import Search
 from sessiontree.search import SearchPage, SearchQuery
@@ -68,7 +69,7 @@ class SqliteSearch:
     def items(self, name: str, numbers: Sequence[int]) -> Sequence[Item]:
         with self._reader() as connection:
             rows = connection.execute(
-                f"{_ITEM} WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(list(numbers)),)
+                f"{_ITEM} WHERE key IN (SELECT value FROM json_each(?))", (msgspec.json.encode(list(numbers)).decode(),)
             )
             return [Item(*row) for row in rows]
 

@@ -1,0 +1,35 @@
+"""A process is killed in the middle of its appends: what it was told is there is there, once and whole."""
+
+import pytest
+from processes import STORES, hear, url_of, worker
+
+import sessiontree as st
+
+ROUNDS = 20
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_every_acknowledged_batch_survives_sigkill_and_no_batch_is_torn(store, tmp_path):
+    url = url_of(store, tmp_path)
+    acknowledged = set()
+    with st.open(url) as journal:
+        journal.create_thread("t")
+    for round_number in range(ROUNDS):
+        acknowledged |= _killed_in_mid_write(url, round_number)
+        with st.open(url) as journal:
+            assert journal.check() == []
+            stored = [entry.id for entry in journal.entries("t")]
+        assert len(stored) == len(set(stored))
+        batches = {name.rpartition("-")[0] for name in stored}
+        assert len(stored) == 3 * len(batches)
+        assert acknowledged <= batches
+        assert len(batches - acknowledged) <= round_number + 1
+    print(f"{store}: {len(acknowledged)} batches acknowledged over {ROUNDS} kills, none lost")
+
+
+def _killed_in_mid_write(url, round_number):
+    with worker("append_for_ever", url, f"r{round_number}") as process:
+        assert hear(process) == "ready"
+        told = {hear(process) for _ in range(3 + round_number)}
+        process.kill()
+        return told | set(process.stdout.read().split())
