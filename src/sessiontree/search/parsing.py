@@ -18,7 +18,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.words import compounds_of, tokens_of
 
-__all__ = ["FILTERS", "parse_query"]
+__all__ = ["FILTERS", "moment_of", "parse_query"]
 
 _PIECES = re.compile(r'(?P<minus>-)?(?:(?P<name>[a-z]+):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+)|(?<=:))')
 _AGO = re.compile(r"^(\d+)(min|h|d|w|m|y)$")
@@ -63,7 +63,7 @@ def _add_filter(fields: dict[str, Any], name: str, value: str, minus: str | None
         raise InvalidInputError(f"{name}: needs a value, for example {name}:{_EXAMPLES[name]}")
     match name:
         case "before" | "after":
-            fields[f"{name}_ns"] = int(_moment(name, value, now).timestamp()) * 1_000_000_000
+            fields[f"{name}_ns"] = int(moment_of(name, value, now).timestamp()) * 1_000_000_000
         case "role" if value.casefold() not in _ROLES:
             raise InvalidInputError(f"role:{value} is none of {', '.join(_ROLES)}")
         case "thread" | "branch" | "label":
@@ -97,7 +97,7 @@ def _terms(value: str, *, is_phrase: bool, is_excluded: bool) -> list[Term]:
     return [Term(alternatives=tuple(alternatives), is_prefix=is_prefix, is_excluded=is_excluded)]
 
 
-def _moment(name: str, value: str, now: datetime) -> datetime:
+def moment_of(name: str, value: str, now: datetime) -> datetime:
     """``2026-01-31``, ``2026-01-31T10:00``, ``today``, ``yesterday``, or an age such as ``90min``, ``2h``, ``7d``, ``3m``."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     words: dict[str, Callable[[], datetime]] = {
