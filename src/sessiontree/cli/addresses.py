@@ -1,10 +1,10 @@
 """Addresses, as in git: THREAD, THREAD:ENTRY, @, ~3, @{-1}, labels, and any part of an id that is enough.
 
-    3fa9c0de            the thread whose id begins or ends so; its leaf where an entry is wanted
-    3fa9c0de:b21c       an entry of it            3fa9c0de:good       the entry with the label "good"
-    3fa9c0de~3          three before the leaf     3fa9c0de:b21c~1     the parent of an entry
-    3fa9c0de@{-1}       where the leaf was before its last move
-    @                   the leaf of the thread that changed last
+3fa9c0de            the thread whose id begins or ends so; its leaf where an entry is wanted
+3fa9c0de:b21c       an entry of it            3fa9c0de:good       the entry with the label "good"
+3fa9c0de~3          three before the leaf     3fa9c0de:b21c~1     the parent of an entry
+3fa9c0de@{-1}       where the leaf was before its last move
+@                   the leaf of the thread that changed last
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def _possible_ends(address: str) -> list[int]:
 def _latest(journal: Journal) -> Thread:
     page = journal.list_threads(limit=1)
     if not page.threads:
-        raise AddressError("@ is the thread that changed last, but there is no thread yet; start one with: sessiontree new")
+        raise AddressError(
+            "@ is the thread that changed last, but there is no thread yet; start one with: sessiontree new"
+        )
     return page.threads[0]
 
 
@@ -130,7 +132,9 @@ def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int)
 def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:
     moves = journal.reflog(thread.id)
     if not 1 <= count <= len(moves):
-        raise AddressError(f"@{{-{count}}} is not there: the leaf of {short(thread.id)} moved {len(moves)} times so far")
+        raise AddressError(
+            f"@{{-{count}}} is not there: the leaf of {short(thread.id)} moved {len(moves)} times so far"
+        )
     return moves[-count].from_entry
 
 

@@ -65,12 +65,16 @@ _SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
 _SHARED: dict[str, tuple[Any, Any]] = {
     "store_flag": (
         Annotated[
-            str, typer.Option("--store", metavar="URL", help="The store: a path or an address such as sqlite:///file.db.")
+            str,
+            typer.Option("--store", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
         ],
         "",
     ),
     "is_json": (Annotated[bool, typer.Option("--json", help="Print JSON with a schema_version.")], False),
-    "is_quiet": (Annotated[bool, typer.Option("--quiet", "-q", help="Print data only: no remarks, no progress.")], False),
+    "is_quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", help="Print data only: no remarks, no progress.")],
+        False,
+    ),
     "is_colourless": (
         Annotated[bool, typer.Option("--no-color", help="Print without colours; NO_COLOR does the same.")],
         False,

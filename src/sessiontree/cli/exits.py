@@ -13,7 +13,18 @@ from sessiontree.errors import (
     StoreUrlError,
 )
 
-__all__ = ["BROKEN_PIPE", "CONFLICT", "DAMAGED", "INTERRUPTED", "NOT_FOUND", "OK", "STORE", "USAGE", "UsageError", "code_for"]
+__all__ = [
+    "BROKEN_PIPE",
+    "CONFLICT",
+    "DAMAGED",
+    "INTERRUPTED",
+    "NOT_FOUND",
+    "OK",
+    "STORE",
+    "USAGE",
+    "UsageError",
+    "code_for",
+]
 
 OK = 0
 NOT_FOUND = 1

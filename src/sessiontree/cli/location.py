@@ -51,7 +51,9 @@ def _store_in(project: Path) -> str:
     store = settings.get("store")
     if not isinstance(store, str) or not store:
         raise UsageError(f'{project} names no store; write a line such as: store = "conversations.db"')
-    return store if ":" in store else str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
+    return (
+        store if ":" in store else str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
+    )
 
 
 def _data_file(environment: Mapping[str, str]) -> Path:

@@ -35,7 +35,9 @@ class Output:
         self.is_quiet = is_quiet
         self.is_terminal = sys.stdout.isatty()
         self.is_dumb = environment.get("TERM", "") in {"dumb", "unknown"}
-        self.has_colour = self.is_terminal and not is_colourless and not environment.get("NO_COLOR") and not self.is_dumb
+        self.has_colour = (
+            self.is_terminal and not is_colourless and not environment.get("NO_COLOR") and not self.is_dumb
+        )
         encoding = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "")
         self.is_plain_ascii = self.is_dumb or not encoding.startswith("utf")
 
@@ -154,10 +156,10 @@ def _cell(text: str) -> str:
 
 
 def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], screen: int) -> list[int]:
-    needed = [
-        max([len(column.name), *(cell_width(row[at]) for row in rows)]) for at, column in enumerate(columns)
-    ]
-    left = screen - 2 * (len(columns) - 1) - sum(n for n, column in zip(needed, columns, strict=True) if not column.weight)
+    needed = [max([len(column.name), *(cell_width(row[at]) for row in rows)]) for at, column in enumerate(columns)]
+    left = (
+        screen - 2 * (len(columns) - 1) - sum(n for n, column in zip(needed, columns, strict=True) if not column.weight)
+    )
     total = sum(column.weight for column in columns) or 1
     widths = [
         min(need, max(_NARROWEST, left * column.weight // total)) if column.weight else need

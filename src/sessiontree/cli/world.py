@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 __all__ = ["World"]
 
 
+def _ignore(_done: int, _total: int) -> None:
+    """No bar."""
+
+
 class World:
     """Made once for a run; flags that stand after the verb are put in before the verb starts."""
 
@@ -63,7 +67,7 @@ class World:
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
         """A bar with rate and time left on stderr, for work that lasts longer than a second."""
         if self.is_quiet or not sys.stderr.isatty():
-            yield lambda done, total: None
+            yield _ignore
             return
         from sessiontree.cli.render.progress import bar  # noqa: PLC0415  rich's bars are slow to load
 

@@ -95,8 +95,10 @@ class _Drawing:
         while stack:
             start, prefix, first = stack.pop()
             run = [start]
-            while len(below := self._children.get(run[-1].id, ())) == 1:
+            below = self._children.get(start.id, [])
+            while len(below) == 1:
                 run.append(below[0])
+                below = self._children.get(below[0].id, [])
             yield prefix, first, run
             stack += self._branches(below, prefix)
 

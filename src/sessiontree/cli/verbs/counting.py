@@ -51,7 +51,9 @@ class Totals(Record, kw_only=True, frozen=True):
 
 def stats(
     ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="One thread; without it the whole store.", metavar="THREAD")] = None,
+    thread: Annotated[
+        str | None, typer.Argument(help="One thread; without it the whole store.", metavar="THREAD")
+    ] = None,
     since: Annotated[str, typer.Option(help="Entries since: a date, or an age such as 30d.")] = "",
 ) -> None:
     """Count messages, tokens, cost, tools and models, with a plot for the days."""

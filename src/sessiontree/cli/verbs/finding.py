@@ -41,7 +41,7 @@ Examples:
 
 def search(
     ctx: typer.Context,
-    words: Annotated[list[str], typer.Argument(help="Words, \"phrases\", prefix*, -without and filters.")],
+    words: Annotated[list[str], typer.Argument(help='Words, "phrases", prefix*, -without and filters.')],
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many hits.")] = 20,
     order: Annotated[str, typer.Option(help="best or newest.")] = "best",
     cursor: Annotated[str, typer.Option(help="Go on after a page: the cursor that it gave.")] = "",

@@ -77,7 +77,9 @@ def lease(
     elif held is None:
         world.out.remark(f"nobody holds the lease of {short(found.id)}")
     else:
-        world.out.line(f"{one_line(held.owner, 200)}\t{one_line(held.turn_id, 200)}\t{held.token}\t{held.expires_at.isoformat()}")
+        world.out.line(
+            f"{one_line(held.owner, 200)}\t{one_line(held.turn_id, 200)}\t{held.token}\t{held.expires_at.isoformat()}"
+        )
 
 
 def archive(
@@ -155,15 +157,25 @@ def _delete(world: World, threads: list[Thread], *, is_sure: bool, is_dry: bool)
         return
     removed = sum(report.entries_removed for report in reports)
     kept = sum(report.entries_kept for report in reports)
-    world.out.remark(f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else ""))
+    world.out.remark(
+        f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else "")
+    )
 
 
 def _name_what_goes(world: World, threads: list[Thread]) -> None:
     if world.out.is_json or world.is_quiet:
         return
     now = datetime.now().astimezone()
-    columns = (Column(name="id", style="yellow"), Column(name="changed"), Column(name="entries", is_number=True), Column(name="title", weight=1))
-    rows = [[short(t.id) if world.out.is_terminal else t.id, ago(t.updated_at, now), str(t.entries), t.title] for t in threads]
+    columns = (
+        Column(name="id", style="yellow"),
+        Column(name="changed"),
+        Column(name="entries", is_number=True),
+        Column(name="title", weight=1),
+    )
+    rows = [
+        [short(t.id) if world.out.is_terminal else t.id, ago(t.updated_at, now), str(t.entries), t.title]
+        for t in threads
+    ]
     world.out.table(columns, rows)
 
 

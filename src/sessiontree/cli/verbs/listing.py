@@ -58,9 +58,8 @@ def ls(
         "order": order,
         "tags": tuple(tag or ()),
     }
-    for name, value in (("cursor", cursor), ("title_contains", title), ("workspace", workspace), ("model", model)):
-        if value:
-            filters[name] = value
+    texts = {"cursor": cursor, "title_contains": title, "workspace": workspace, "model": model}
+    filters |= {name: value for name, value in texts.items() if value}
     if since:
         filters["updated_after_ns"] = nanoseconds("--since", since)
     page = world.journal.list_threads(ThreadQuery(**filters))

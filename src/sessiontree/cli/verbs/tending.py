@@ -41,7 +41,9 @@ EXAMPLES = {
 
 def doctor(
     ctx: typer.Context,
-    repair: Annotated[bool, typer.Option("--repair", help="Mend what can be mended; what is cut is kept aside.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what can be mended; what is cut is kept aside.")
+    ] = False,
     dry_run: DryRun = False,
 ) -> None:
     """Check the whole store: checksums, chains, counters, reflogs. Exit code 3 if something is not as it should be."""
@@ -79,17 +81,15 @@ def completion(
     shell: Annotated[str, typer.Argument(help="bash, zsh, fish or powershell.")],
 ) -> None:
     """Print the completion script for your shell."""
-    from typer.completion import get_completion_script  # noqa: PLC0415  only here
+    from typer._completion_shared import get_completion_script  # noqa: PLC0415, PLC2701  only here
 
     if shell not in {"bash", "zsh", "fish", "powershell"}:
         raise UsageError(f"no completion for {shell!r}; there is bash, zsh, fish and powershell")
     world: World = ctx.obj
-    world.out.line(
-        get_completion_script(prog_name="sessiontree", complete_var="_SESSIONTREE_COMPLETE", shell=shell)
-    )
+    world.out.line(get_completion_script(prog_name="sessiontree", complete_var="_SESSIONTREE_COMPLETE", shell=shell))
 
 
-def demo(ctx: typer.Context) -> None:
+def demo(ctx: typer.Context) -> None:  # noqa: ARG001  every verb gets the context
     """See the main job done in a temporary folder: a turn, a crash, a resume, a fork, a rewind, and all of it undone."""
     from sessiontree.demo import run  # noqa: PLC0415  it brings Rich
 

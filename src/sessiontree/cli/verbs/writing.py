@@ -106,7 +106,9 @@ def fork(
     world: World = ctx.obj
     place = place_of(world.journal, address or thread_for(world, None).id)
     if dry_run:
-        world.out.remark(f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}")
+        world.out.remark(
+            f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}"
+        )
         return
     fields: ThreadFields = {"title": title or place.thread.title}
     if before and place.entry_id is not None:
