@@ -81,12 +81,15 @@ def completion(
     shell: Annotated[str, typer.Argument(help="bash, zsh, fish or powershell.")],
 ) -> None:
     """Print the completion script for your shell."""
-    from typer._completion_shared import get_completion_script  # noqa: PLC0415, PLC2701  only here
+    from typer import completion as scripts  # noqa: PLC0415  only here
 
     if shell not in {"bash", "zsh", "fish", "powershell"}:
         raise UsageError(f"no completion for {shell!r}; there is bash, zsh, fish and powershell")
     world: World = ctx.obj
-    world.out.line(get_completion_script(prog_name="sessiontree", complete_var="_SESSIONTREE_COMPLETE", shell=shell))
+    script = scripts.get_completion_script(  # type: ignore[attr-defined]
+        prog_name="sessiontree", complete_var="_SESSIONTREE_COMPLETE", shell=shell
+    )
+    world.out.line(script)
 
 
 def demo(ctx: typer.Context) -> None:  # noqa: ARG001  every verb gets the context
