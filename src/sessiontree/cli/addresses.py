@@ -5,6 +5,8 @@
 3fa9c0de~3          three before the leaf     3fa9c0de:b21c~1     the parent of an entry
 3fa9c0de@{-1}       where the leaf was before its last move
 @                   the leaf of the thread that changed last
+
+Steps count entries as `log` shows them: turn markers and the like are passed over.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import re
 
 from sessiontree.cli.exits import UsageError
+from sessiontree.cli.render.gist import is_bookkeeping
 from sessiontree.errors import EntryNotFoundError, NotFoundError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
@@ -121,12 +124,12 @@ def _base(journal: Journal, thread: Thread, text: str) -> str | None:
 def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int) -> str | None:
     if entry_id is None:
         raise AddressError(f"thread {short(thread.id)} is empty here; there is nothing before its beginning")
-    path = journal.path(thread.id, entry_id, limit=count + 1)
-    if len(path) > count:
-        return path[-1 - count].id
-    if len(path) == count:
+    shown = [entry for entry in journal.path(thread.id, entry_id) if not is_bookkeeping(entry)]
+    if len(shown) > count:
+        return shown[-1 - count].id
+    if len(shown) == count:
         return None
-    raise AddressError(f"~{count} goes beyond the first entry: there are only {len(path) - 1} before {short(entry_id)}")
+    raise AddressError(f"~{count} goes beyond the beginning: there are only {len(shown)} entries up to {short(entry_id)}")
 
 
 def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:

@@ -169,6 +169,9 @@ def run(arguments: list[str] | None = None) -> None:
         code = exits.code_for(error)
     except BrokenPipeError:
         code = exits.BROKEN_PIPE
+    except OSError as error:
+        sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
+        code = exits.STORE
     except KeyboardInterrupt:
         sys.stderr.write("sessiontree: interrupted\n")
         code = exits.INTERRUPTED
@@ -196,7 +199,7 @@ def _leave(code: int) -> None:
     """The reader may be gone: then what is still buffered must not make a noise on the way out."""
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.BROKEN_PIPE
+        code = exits.BROKEN_PIPE if isinstance(error, BrokenPipeError) else exits.STORE
     sys.exit(code)

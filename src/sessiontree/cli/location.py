@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -44,6 +43,8 @@ def _project_file(folder: Path) -> Path | None:
 
 
 def _store_in(project: Path) -> str:
+    import tomllib  # noqa: PLC0415  most runs need it not
+
     try:
         settings = tomllib.loads(project.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -104,5 +104,5 @@ def _renderer() -> Any:
 
     renderer = MarkdownIt("commonmark", {"html": False})
     renderer.disable(["image", "html_inline", "html_block"])
-    renderer.validateLink = lambda url: url.lower().startswith(("http://", "https://", "mailto:", "#"))  # type: ignore[assignment,method-assign]
+    renderer.validateLink = lambda url: url.lower().startswith(("http://", "https://", "mailto:", "#"))  # type: ignore[method-assign]
     return renderer

@@ -131,6 +131,7 @@ def label(
     if not name and not remove:
         _list_labels(world, place.thread)
         return
+    place = place_of(world.journal, f"{place.thread.id}:{place.entry_id}~0") if place.entry_id else place
     if place.entry_id is None:
         raise UsageError(f"thread {short(place.thread.id)} has no entry to label yet")
     if dry_run:

@@ -33,7 +33,6 @@ from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
-from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
@@ -144,6 +143,8 @@ class SqliteBackend:
 
     def inspect(self) -> list[Finding]:
         with self._reader() as connection:
+            from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only the doctor needs it
+
             return inspect(connection, self.place)
 
     def _open(self, path: Path, durability: Durability) -> None:
