@@ -113,7 +113,7 @@ def test_search_finds_ranks_filters_and_says_when_there_is_nothing(talk):
 
 
 def test_the_context_is_what_a_model_gets(talk):
-    request = json.loads(talk("context", "talk", "--dialect", "openai_chat"))
+    request = json.loads(talk("context", "talk", "--dialect", "openai-chat"))
     assert [message["role"] for message in request["messages"]] == ["user", "assistant"] * 2
     assert json.loads(talk("context", "talk~2", "--dialect", "anthropic"))["messages"][0]["role"] == "user"
     assert "there is no dialect" in talk.run("context", "talk", "--dialect", "klingon", code=2).stderr

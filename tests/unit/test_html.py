@@ -42,7 +42,7 @@ def page_of(*payloads, title: str = "talk", labels=None) -> str:
         for payload in payloads:
             journal.append("t", payload)
         entries = tuple(journal.entries("t"))
-        names = {name: entries[0].id for name in labels or ()}
+        names = dict.fromkeys(labels or (), entries[0].id)
         return render_html(Conversation(thread=journal.thread(thread.id), entries=entries, labels=names))
 
 
@@ -121,7 +121,9 @@ def test_other_branches_are_folded_in_where_they_left():
         journal.rewind("t", first.id)
         journal.append("t", st.user("taken"))
         page = render_html(Conversation(thread=journal.thread("t"), entries=tuple(journal.entries("t"))))
-    assert page.index("first") < page.index("another branch, 1 entries") < page.index("left alone") < page.index("taken")
+    assert (
+        page.index("first") < page.index("another branch, 1 entries") < page.index("left alone") < page.index("taken")
+    )
 
 
 def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written():

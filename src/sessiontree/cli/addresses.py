@@ -129,7 +129,9 @@ def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int)
         return shown[-1 - count].id
     if len(shown) == count:
         return None
-    raise AddressError(f"~{count} goes beyond the beginning: there are only {len(shown)} entries up to {short(entry_id)}")
+    raise AddressError(
+        f"~{count} goes beyond the beginning: there are only {len(shown)} entries up to {short(entry_id)}"
+    )
 
 
 def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:

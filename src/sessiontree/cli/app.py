@@ -60,6 +60,7 @@ The store is the first of: --store, SESSIONTREE_STORE, the nearest .sessiontree.
 """
 
 
+_COMPLETION = "_SESSIONTREE_COMPLETE"
 _SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
 
 _SHARED: dict[str, tuple[Any, Any]] = {
@@ -181,8 +182,17 @@ def run(arguments: list[str] | None = None) -> None:
 
 
 def _invoke(world: World, arguments: list[str] | None) -> int:
+    if _COMPLETION in os.environ:
+        from typer import completion  # noqa: PLC0415  only while a shell asks
+
+        completion.completion_init()
     try:
         result = command().main(args=arguments, prog_name="sessiontree", standalone_mode=False, obj=world)
+    except SystemExit:
+        # Typer ends a broken pipe by itself, with stdout wrapped; whoever reads the exit code should learn of it.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            return exits.BROKEN_PIPE
+        raise
     except Exception as error:
         shown = getattr(error, "show", None)
         if type(error).__name__ == "Abort":

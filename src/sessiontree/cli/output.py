@@ -17,7 +17,7 @@ from sessiontree.model.record import Record
 __all__ = ["SCHEMA_VERSION", "Column", "Output", "as_json"]
 
 SCHEMA_VERSION = 1
-_NARROWEST = 8
+_NARROWEST = 5
 
 
 class Column(Record, frozen=True, kw_only=True):

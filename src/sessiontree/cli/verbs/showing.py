@@ -30,7 +30,7 @@ EXAMPLES = {
 \b
   sessiontree context @
   sessiontree context @ --dialect anthropic | jq .messages
-  sessiontree context 3fa9c0de~4 --dialect openai_chat""",
+  sessiontree context 3fa9c0de~4 --dialect openai-chat""",
 }
 
 
@@ -62,7 +62,7 @@ def context(
     ctx: typer.Context,
     address: Annotated[str | None, typer.Argument(help="A thread, or the entry to go up to.")] = None,
     dialect: Annotated[
-        str, typer.Option(help="The request as openai_chat, openai_responses, anthropic or gemini takes it, as JSON.")
+        str, typer.Option(help="The request as openai-chat, openai-responses, anthropic or gemini takes it, as JSON.")
     ] = "",
     no_pager: NoPager = False,
 ) -> None:
@@ -73,9 +73,10 @@ def context(
     if dialect:
         from sessiontree.dialects import DIALECTS  # noqa: PLC0415  only here
 
-        if dialect not in DIALECTS:
+        name = dialect.replace("_", "-")
+        if name not in DIALECTS:
             raise UsageError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-        request = DIALECTS[dialect].to_request(found)
+        request = DIALECTS[name].to_request(found)
         world.out.line(msgspec.json.format(as_json(request)).decode())
         return
     if world.out.is_json:

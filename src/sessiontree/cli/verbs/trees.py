@@ -34,7 +34,8 @@ EXAMPLES = {
 }
 
 _STYLES = {"user": "cyan", "assistant": "green", "tool": "magenta", "system": "blue"}
-_LEAST_TEXT = 16
+_LEAST_TEXT = 8
+_WIDE = 70
 
 NoPager = Annotated[bool, typer.Option("--no-pager", help="Do not page.")]
 
@@ -86,7 +87,8 @@ def log(
                 cells = (entry.id, entry.created_at.isoformat(), role_of(entry), gist(entry, 2000))
                 world.out.line("\t".join(cells))
                 continue
-            lead = f"{short(entry.id)}  {clock_time(entry.created_at)}  {role_of(entry):<10} "
+            when = f"  {clock_time(entry.created_at)}" if world.out.width >= _WIDE else ""
+            lead = f"{short(entry.id)}{when}  {role_of(entry):<10} "
             text = gist(entry, max(_LEAST_TEXT, world.out.width - len(lead)))
             world.out.line(world.out.styled(lead, _STYLES.get(role_of(entry), "")) + text)
 
