@@ -1,10 +1,10 @@
 """On a real terminal: colours, widths, resizing, interrupts, pagers, and content that would like to take over."""
 
-import os
 import re
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pexpect
 import pytest
@@ -102,7 +102,11 @@ def test_a_reader_that_leaves_early_makes_no_noise(shell):
         journal.append_many("talk", [st.user(f"line {number} " + "x" * 200) for number in range(3000)])
     command = " ".join([*COMMAND, "log", "talk", "-n", "3000"])
     done = subprocess.run(
-        ["bash", "-c", f"set -o pipefail; {command} | head -n 2"], env=shell.environment, capture_output=True, text=True
+        ["bash", "-c", f"set -o pipefail; {command} | head -n 2"],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert len(done.stdout.splitlines()) == 2
     assert done.stderr == ""
@@ -186,9 +190,12 @@ def test_an_interrupted_prompt_is_no_answer(shell):
 
 
 def test_output_to_a_full_device_is_an_error_not_a_trace(shell):
-    if not os.path.exists("/dev/full"):
+    device = Path("/dev/full")
+    if not device.exists():
         pytest.skip("no /dev/full here")
-    with open("/dev/full", "w") as full:
-        done = subprocess.run([*COMMAND, "ls"], env=shell.environment, stdout=full, stderr=subprocess.PIPE, text=True)
+    with device.open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "ls"], env=shell.environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
     assert done.returncode == 5
     assert "Traceback" not in done.stderr

@@ -185,7 +185,7 @@ def _invoke(world: World, arguments: list[str] | None) -> int:
     if _COMPLETION in os.environ:
         from typer import completion  # noqa: PLC0415  only while a shell asks
 
-        completion.completion_init()
+        completion.completion_init()  # type: ignore[attr-defined]
     try:
         result = command().main(args=arguments, prog_name="sessiontree", standalone_mode=False, obj=world)
     except SystemExit:
