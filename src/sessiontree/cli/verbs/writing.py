@@ -78,7 +78,7 @@ def append(
     """Add a message to a thread and print the id of the new entry."""
     world: World = ctx.obj
     found = thread_for(world, thread)
-    said = sys.stdin.read() if text in {None, "-"} else text
+    said = sys.stdin.read().removesuffix("\n") if text in {None, "-"} else text
     payload = _payload(role, said or "", call)
     if dry_run:
         world.out.remark(f"would append to {short(found.id)} as {role}: {one_line(said or '', 60)}")
