@@ -14,103 +14,104 @@ from typing import TYPE_CHECKING, Any
 
 from sessiontree import _msgspec as _msgspec  # isort: skip  before anything that loads msgspec
 
-if TYPE_CHECKING:
-    from msgspec import UNSET
+from msgspec import UNSET
 
+from sessiontree.codec import content_hash
+from sessiontree.context import Context, Segment, build_context
+from sessiontree.errors import (
+    ActiveTurnError,
+    CommitUnknownError,
+    ConflictError,
+    DamagedDataError,
+    DuplicateEntryError,
+    EntryNotFoundError,
+    FencedError,
+    ForeignStoreError,
+    InvalidInputError,
+    InvalidParentError,
+    MissingExtraError,
+    NetworkFileSystemError,
+    NewerFormatError,
+    NoCheckpointError,
+    NotFoundError,
+    NothingToRedoError,
+    NothingToRetryError,
+    NothingToUndoError,
+    SessionTreeError,
+    StaleLeafError,
+    StaleVersionError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StorePoisonedError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
+    StoreUrlError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
+from sessiontree.journal import Journal
+from sessiontree.messages import assistant, call, system, tool_result, user
+from sessiontree.model import (
+    ActiveToolsChange,
+    ArtifactRef,
+    AssistantMessage,
+    BranchSummary,
+    Checkpoint,
+    Compaction,
+    ContextUsage,
+    Custom,
+    Entry,
+    Event,
+    FilePart,
+    ImagePart,
+    Label,
+    Lease,
+    Memory,
+    Message,
+    MessagePayload,
+    ModelChange,
+    Move,
+    MoveReason,
+    OpaquePart,
+    Page,
+    Part,
+    Payload,
+    ReasoningPart,
+    Record,
+    ResultView,
+    Role,
+    RunFailure,
+    SessionKey,
+    SystemMessage,
+    TextPart,
+    Thread,
+    ThreadFields,
+    ThreadFilters,
+    ThreadInfo,
+    ThreadOrder,
+    ThreadQuery,
+    ToolCallMessage,
+    ToolCallPart,
+    ToolResultMessage,
+    ToolResultPart,
+    TurnMarker,
+    TurnStatus,
+    UnknownPayload,
+    Usage,
+    UsageReport,
+    UserMessage,
+    entry_type,
+)
+from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads as what it does
+from sessiontree.operations.entries import NewEntry
+from sessiontree.operations.turns import Resumption
+from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import Hit, SearchPage, Snippet
+from sessiontree.tokens import estimate_message, estimate_text, exact_counter
+
+if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
-    from sessiontree.codec import content_hash
-    from sessiontree.context import Context, Segment, build_context
-    from sessiontree.errors import (
-        ActiveTurnError,
-        CommitUnknownError,
-        ConflictError,
-        DamagedDataError,
-        DuplicateEntryError,
-        EntryNotFoundError,
-        FencedError,
-        ForeignStoreError,
-        InvalidInputError,
-        InvalidParentError,
-        MissingExtraError,
-        NetworkFileSystemError,
-        NewerFormatError,
-        NoCheckpointError,
-        NotFoundError,
-        NothingToRedoError,
-        NothingToRetryError,
-        NothingToUndoError,
-        SessionTreeError,
-        StaleLeafError,
-        StaleVersionError,
-        StoreClosedError,
-        StoreError,
-        StoreFullError,
-        StorePoisonedError,
-        StoreReadOnlyError,
-        StoreUnavailableError,
-        StoreUrlError,
-        ThreadExistsError,
-        ThreadNotFoundError,
-    )
-    from sessiontree.journal import Journal
-    from sessiontree.messages import assistant, call, system, tool_result, user
-    from sessiontree.model import (
-        ActiveToolsChange,
-        ArtifactRef,
-        AssistantMessage,
-        BranchSummary,
-        Checkpoint,
-        Compaction,
-        ContextUsage,
-        Custom,
-        Entry,
-        Event,
-        FilePart,
-        ImagePart,
-        Label,
-        Lease,
-        Memory,
-        Message,
-        MessagePayload,
-        ModelChange,
-        Move,
-        MoveReason,
-        OpaquePart,
-        Page,
-        Part,
-        Payload,
-        ReasoningPart,
-        Record,
-        ResultView,
-        Role,
-        RunFailure,
-        SessionKey,
-        SystemMessage,
-        TextPart,
-        Thread,
-        ThreadFields,
-        ThreadFilters,
-        ThreadInfo,
-        ThreadOrder,
-        ThreadQuery,
-        ToolCallMessage,
-        ToolCallPart,
-        ToolResultMessage,
-        ToolResultPart,
-        TurnMarker,
-        TurnStatus,
-        UnknownPayload,
-        Usage,
-        UsageReport,
-        UserMessage,
-        entry_type,
-    )
-    from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads as what it does
-    from sessiontree.operations.entries import NewEntry
-    from sessiontree.operations.turns import Resumption
-    from sessiontree.queries import Finding, StoreStats
-    from sessiontree.search import Hit, SearchPage, Snippet
-    from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 __version__ = "0.1.0"
 
@@ -221,42 +222,12 @@ __all__ = [
 ]
 
 
-_HOMES = (
-    "opening",
-    "messages",
-    "model",
-    "errors",
-    "journal",
-    "codec",
-    "context",
-    "operations.entries",
-    "operations.turns",
-    "queries",
-    "search",
-    "tokens",
-    "async_journal",
-)
-"""Where the public names live, in the order in which they are looked for; asyncio, the slowest to load, comes last."""
-
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
-        """A public name is loaded when it is first used, so that a short command pays for what it needs."""
-        from importlib import import_module  # noqa: PLC0415
+        """AsyncJournal on first use: asyncio costs more to import than everything else together."""
+        if name == "AsyncJournal":
+            from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-        if name == "UNSET":
-            from msgspec import UNSET  # noqa: PLC0415
-
-            return UNSET
-        if name in {"errors", "model"}:
-            return import_module(f"sessiontree.{name}")
-        if name in __all__:
-            for home in _HOMES:
-                module = import_module(f"sessiontree.{home}")
-                if name in module.__all__:
-                    value = globals()[name] = getattr(module, name)
-                    return value
+            return AsyncJournal
         raise AttributeError(f"module 'sessiontree' has no attribute {name!r}")
-
-    def __dir__() -> list[str]:
-        return sorted({*globals(), *__all__})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Callable, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 from msgspec import UNSET, UnsetType
 
 from sessiontree.async_turn import AsyncTurn
 from sessiontree.commands import Deleted
+from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive_async
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
@@ -34,9 +35,6 @@ from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import AsyncStore
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.watching import follow_async
-
-if TYPE_CHECKING:
-    from sessiontree.context import Context, Purpose
 
 __all__ = ["AsyncJournal"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar, Unpack
+from typing import Self, TypeVar, Unpack
 
 from msgspec import UNSET, UnsetType
 
 from sessiontree.commands import Deleted
+from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
@@ -34,9 +35,6 @@ from sessiontree.store import Store
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.turn import Turn
 from sessiontree.watching import follow
-
-if TYPE_CHECKING:
-    from sessiontree.context import Context, Purpose
 
 __all__ = ["Journal"]
 

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from msgspec import UnsetType
 
+from sessiontree.context import Context, Purpose, build_context
 from sessiontree.model import Entry
 from sessiontree.operations.requests import Operation
 from sessiontree.queries import Finding, Inspect, ReadPath, ReadStats, StoreStats
 from sessiontree.tokens import TokenCounter
 
-if TYPE_CHECKING:
-    from sessiontree.context import Context, Purpose
-
 __all__ = ["check", "context", "stats"]
 
 
 def context(thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter) -> Operation[Context]:
-    from sessiontree.context import build_context  # noqa: PLC0415  most processes never build one
-
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
     return build_context(path, purpose=purpose, count=count)
 
