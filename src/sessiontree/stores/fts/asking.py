@@ -53,7 +53,7 @@ def find(
     rows: list[tuple[int, float]] = []
     for shard in shards_in(connection):
         statement, values = _statement(query, scopes, shard, upto)
-        rows += connection.execute(f"{statement} LIMIT {limit - len(rows)}", values)
+        rows += connection.execute(f"{statement} LIMIT ?", (*values, limit - len(rows)))
         if len(rows) >= limit:
             break
     if order == "best":

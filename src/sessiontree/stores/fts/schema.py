@@ -64,7 +64,9 @@ def open_index(path: Path) -> sqlite3.Connection:
         database: str | Path = path
     except OSError:
         database = ":memory:"
-    connection = sqlite3.connect(database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=1024
+    )
     try:
         _prepare(connection)
     except BaseException:
@@ -104,8 +106,4 @@ def shards_in(connection: sqlite3.Connection) -> list[int]:
     if last is None:
         return []
     stale = {shard for (shard,) in connection.execute("SELECT shard FROM stale")}
-    names = {
-        name
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%fts5%'")
-    }
-    return [shard for shard in range(shard_of(last), -1, -1) if shard not in stale and table_of(shard) in names]
+    return [shard for shard in range(shard_of(last), -1, -1) if shard not in stale]

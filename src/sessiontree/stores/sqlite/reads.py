@@ -39,8 +39,10 @@ class Snapshot:
         return state
 
     def entry(self, thread_id: str, entry_id: str) -> Entry:
-        node = self._visible(thread_id, entry_id)
-        row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (node.key,)).fetchone()
+        return self.entry_at(self._visible(thread_id, entry_id).key)
+
+    def entry_at(self, key: int) -> Entry:
+        row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (key,)).fetchone()
         return self._entries([row])[0]
 
     def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:

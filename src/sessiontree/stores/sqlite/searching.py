@@ -33,6 +33,7 @@ class SqliteSearch:
     def search(self, search: Search) -> SearchPage:
         self._index.catch_up(self, search.progress)
         with self._reader() as connection:
+            snapshot = Snapshot(connection)
             return page_of_hits(
                 self._index,
                 search.query,
@@ -40,7 +41,7 @@ class SqliteSearch:
                 order=search.order,
                 limit=search.limit,
                 cursor=search.cursor,
-                fetch=lambda match: _shown(connection, match),
+                fetch=lambda match: _shown(connection, snapshot, match),
             )
 
     def forget(self, keys: Sequence[int], deletes: int) -> None:
@@ -102,14 +103,23 @@ def _keys(connection: sqlite3.Connection, places: Iterable[tuple[int, str]]) -> 
     return tuple(row[0] for row in found if row is not None)
 
 
-def _shown(connection: sqlite3.Connection, match: Found) -> Shown | None:
-    snapshot = Snapshot(connection)
+def _shown(connection: sqlite3.Connection, snapshot: Snapshot, match: Found) -> Shown | None:
     place = connection.execute("SELECT tree, owner, id FROM entry WHERE key = ?", (match.number,)).fetchone()
     if place is None:
         return None
     tree, owner, entry_id = place
-    candidates = connection.execute("SELECT id FROM thread WHERE tree = ? ORDER BY key = ? DESC, key", (tree, owner))
-    for (thread_id,) in candidates.fetchall():
-        if snapshot.sees(thread_id, entry_id):
-            return thread_id, snapshot.state(thread_id).meta.title, snapshot.entry(thread_id, entry_id)
-    return None
+    thread_id = _owner_or_fork(connection, snapshot, tree, owner, entry_id)
+    if thread_id is None:
+        return None
+    return thread_id, snapshot.state(thread_id).meta.title, snapshot.entry_at(match.number)
+
+
+def _owner_or_fork(
+    connection: sqlite3.Connection, snapshot: Snapshot, tree: int, owner: int, entry_id: str
+) -> str | None:
+    """The thread that an entry was appended through, or after its end a fork that still shows it."""
+    row = connection.execute("SELECT id FROM thread WHERE key = ?", (owner,)).fetchone()
+    if row is not None:
+        return str(row[0])
+    family = connection.execute("SELECT id FROM thread WHERE tree = ? ORDER BY key", (tree,)).fetchall()
+    return next((name for (name,) in family if snapshot.sees(name, entry_id)), None)
