@@ -17,17 +17,31 @@ from sessiontree import _msgspec as _msgspec  # isort: skip  before anything tha
 from msgspec import UNSET
 
 from sessiontree.codec import content_hash
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Summarizer,
+    Summary,
+    SummaryRequest,
+    ratio_policy,
+)
 from sessiontree.context import Context, Segment, build_context
 from sessiontree.errors import (
     ActiveTurnError,
+    ClaimLostError,
     CommitUnknownError,
+    CompactionClaimedError,
     ConflictError,
+    ContextOverflowError,
     DamagedDataError,
     DuplicateEntryError,
+    EmptySummaryError,
     EntryNotFoundError,
     FencedError,
     ForeignStoreError,
     InvalidInputError,
+    InvalidMoveError,
     InvalidParentError,
     MissingExtraError,
     NetworkFileSystemError,
@@ -36,7 +50,9 @@ from sessiontree.errors import (
     NotFoundError,
     NothingToRedoError,
     NothingToRetryError,
+    NothingToUncompactError,
     NothingToUndoError,
+    SessionNotFoundError,
     SessionTreeError,
     StaleLeafError,
     StaleVersionError,
@@ -47,8 +63,10 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
     StoreUrlError,
+    SummaryError,
     ThreadExistsError,
     ThreadNotFoundError,
+    TruncatedSummaryError,
 )
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
@@ -59,6 +77,7 @@ from sessiontree.model import (
     BranchSummary,
     Checkpoint,
     Compaction,
+    CompactionClaim,
     ContextUsage,
     Custom,
     Entry,
@@ -108,6 +127,7 @@ from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import Hit, SearchPage, Snippet
+from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
 if TYPE_CHECKING:
@@ -122,16 +142,24 @@ __all__ = [
     "ArtifactRef",
     "AssistantMessage",
     "AsyncJournal",
+    "BranchResult",
     "BranchSummary",
     "Checkpoint",
+    "ClaimLostError",
     "CommitUnknownError",
     "Compaction",
+    "CompactionClaim",
+    "CompactionClaimedError",
+    "CompactionPolicy",
+    "CompactionResult",
     "ConflictError",
     "Context",
+    "ContextOverflowError",
     "ContextUsage",
     "Custom",
     "DamagedDataError",
     "DuplicateEntryError",
+    "EmptySummaryError",
     "Entry",
     "EntryNotFoundError",
     "Event",
@@ -142,6 +170,7 @@ __all__ = [
     "Hit",
     "ImagePart",
     "InvalidInputError",
+    "InvalidMoveError",
     "InvalidParentError",
     "Journal",
     "Label",
@@ -160,6 +189,7 @@ __all__ = [
     "NotFoundError",
     "NothingToRedoError",
     "NothingToRetryError",
+    "NothingToUncompactError",
     "NothingToUndoError",
     "OpaquePart",
     "Page",
@@ -174,6 +204,7 @@ __all__ = [
     "SearchPage",
     "Segment",
     "SessionKey",
+    "SessionNotFoundError",
     "SessionTreeError",
     "Snippet",
     "StaleLeafError",
@@ -186,6 +217,10 @@ __all__ = [
     "StoreStats",
     "StoreUnavailableError",
     "StoreUrlError",
+    "Summarizer",
+    "Summary",
+    "SummaryError",
+    "SummaryRequest",
     "SystemMessage",
     "TextPart",
     "Thread",
@@ -200,6 +235,7 @@ __all__ = [
     "ToolCallPart",
     "ToolResultMessage",
     "ToolResultPart",
+    "TruncatedSummaryError",
     "TurnMarker",
     "TurnStatus",
     "UnknownPayload",
@@ -214,8 +250,10 @@ __all__ = [
     "estimate_message",
     "estimate_text",
     "exact_counter",
+    "extractive",
     "open",
     "open_async",
+    "ratio_policy",
     "system",
     "tool_result",
     "user",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from types import TracebackType
 from typing import Self, TypeVar, Unpack
 
@@ -11,6 +11,15 @@ from msgspec import UNSET, UnsetType
 
 from sessiontree.async_turn import AsyncTurn
 from sessiontree.commands import Deleted
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Reason,
+    Summarizer,
+    Trigger,
+    is_context_overflow,
+)
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive_async
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
@@ -26,19 +35,24 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, search, threads, turns, views
+from sessiontree.operations import compacting, entries, leaf, search, threads, titling, turns, views
+from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import AsyncStore
+from sessiontree.summarizers.extractive import extractive
+from sessiontree.titles import Titler
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.watching import follow_async
 
 __all__ = ["AsyncJournal"]
 
 T = TypeVar("T")
+
+DEFAULT_POLICY = CompactionPolicy()
 
 
 class AsyncJournal:
@@ -238,6 +252,102 @@ class AsyncJournal:
     ) -> Context:
         """What the model sees."""
         return await self._run(views.context(thread_id, leaf, purpose, count))
+
+    async def compact(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        force: bool = False,
+        trigger: Trigger = "manual",
+        reason: Reason = "manual",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult:
+        """Shorten what the model sees by a summary of the older part; nothing is deleted.
+
+        Entries that arrive while the summariser works stay. While another process is at it: CompactionClaimedError.
+        A summary that saves nothing is not installed unless ``force``.
+        """
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            force=force,
+            trigger=trigger,
+            reason=reason,
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return await self._run(compacting.compact(self._sources, thread_id, how))
+
+    async def compact_if_needed(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        trigger: Trigger = "post_response",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult | None:
+        """Compact if the window is too full; ``None`` if it is not, or if somebody else is at it already."""
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            trigger=trigger,
+            reason="threshold",
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return await self._run(compacting.compact_if_needed(self._sources, thread_id, how))
+
+    async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
+        """Give the context back that was there before the last compaction."""
+        return await self._run(compacting.uncompact(self._sources, thread_id, lease))
+
+    async def leave_branch(
+        self,
+        thread_id: str,
+        to_entry: str | None,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> BranchResult:
+        """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
+        how = Compacting(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
+        return await self._run(compacting.leave_branch(self._sources, thread_id, to_entry, how))
+
+    async def call_model(
+        self,
+        thread_id: str,
+        model: Callable[[Context], T | Awaitable[T]],
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        is_overflow: Callable[[BaseException], bool] = is_context_overflow,
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> T:
+        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so."""
+        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease)
+        answer: T = await self._run(compacting.call_model(self._sources, thread_id, model, how, is_overflow))
+        return answer
+
+    async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+        """Give a thread without a title one: by the titler, or the user's first words."""
+        return await self._run(titling.suggest_title(self._sources, thread_id, titler, limit))
 
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None

@@ -7,12 +7,13 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from sessiontree.codec import Ask
-from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
+from sessiontree.model import CompactionClaim, Entry, Lease, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
 __all__ = [
     "AcquireLease",
     "Append",
+    "ClaimCompaction",
     "ClearLease",
     "Command",
     "CreateThread",
@@ -20,8 +21,10 @@ __all__ = [
     "Deleted",
     "Draft",
     "Fork",
+    "InstallCompaction",
     "MoveLeaf",
     "Redo",
+    "ReleaseClaim",
     "ReleaseLease",
     "RenewLease",
     "Result",
@@ -129,6 +132,30 @@ class ClearLease(Ask, frozen=True, kw_only=True):
     now_ns: int
 
 
+class ClaimCompaction(Ask, frozen=True, kw_only=True):
+    """Become the one who compacts a thread; a renewal only gives more time to who still is."""
+
+    thread_id: str
+    claim: CompactionClaim
+    now_ns: int
+    is_renewal: bool = False
+
+
+class ReleaseClaim(Ask, frozen=True, kw_only=True):
+    thread_id: str
+    claim_id: str
+
+
+class InstallCompaction(Ask, frozen=True, kw_only=True):
+    """Put a compaction under the leaf, if the claim still holds and ``base`` is still on the path to the leaf."""
+
+    thread_id: str
+    draft: Draft
+    claim_id: str
+    base: str
+    token: int | None = None
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """What a delete took away, and how many entries stay because a fork shows them."""
 
@@ -150,6 +177,9 @@ Command = (
     | RenewLease
     | ReleaseLease
     | ClearLease
+    | ClaimCompaction
+    | ReleaseClaim
+    | InstallCompaction
 )
 
 Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

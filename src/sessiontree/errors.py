@@ -9,7 +9,9 @@
     │   ├── NothingToUndoError
     │   ├── NothingToRedoError
     │   ├── NothingToRetryError
-    │   └── NoCheckpointError
+    │   ├── NothingToUncompactError
+    │   ├── NoCheckpointError
+    │   └── SessionNotFoundError
     ├── ConflictError                    somebody else was there first: read again, then decide
     │   ├── ThreadExistsError
     │   ├── DuplicateEntryError
@@ -17,7 +19,14 @@
     │   ├── StaleLeafError
     │   ├── StaleVersionError
     │   ├── ActiveTurnError
-    │   └── FencedError
+    │   ├── FencedError
+    │   ├── CompactionClaimedError       somebody else compacts the thread at this moment
+    │   ├── ClaimLostError
+    │   └── InvalidMoveError             a session's state cannot become that one
+    ├── SummaryError                     a summariser failed: nothing was written
+    │   ├── EmptySummaryError
+    │   └── TruncatedSummaryError
+    ├── ContextOverflowError             too long for the model, also after one compaction
     ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
@@ -42,14 +51,19 @@ from collections.abc import Iterable
 
 __all__ = [
     "ActiveTurnError",
+    "ClaimLostError",
     "CommitUnknownError",
+    "CompactionClaimedError",
     "ConflictError",
+    "ContextOverflowError",
     "DamagedDataError",
     "DuplicateEntryError",
+    "EmptySummaryError",
     "EntryNotFoundError",
     "FencedError",
     "ForeignStoreError",
     "InvalidInputError",
+    "InvalidMoveError",
     "InvalidParentError",
     "MissingExtraError",
     "NetworkFileSystemError",
@@ -58,7 +72,9 @@ __all__ = [
     "NotFoundError",
     "NothingToRedoError",
     "NothingToRetryError",
+    "NothingToUncompactError",
     "NothingToUndoError",
+    "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
@@ -69,8 +85,10 @@ __all__ = [
     "StoreReadOnlyError",
     "StoreUnavailableError",
     "StoreUrlError",
+    "SummaryError",
     "ThreadExistsError",
     "ThreadNotFoundError",
+    "TruncatedSummaryError",
 ]
 
 
@@ -117,6 +135,18 @@ class NothingToRetryError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} has no failed turn and no user message to retry from")
+
+
+class NothingToUncompactError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no compaction is in force on the path of thread {thread_id!r}; its context is whole")
+
+
+class SessionNotFoundError(NotFoundError):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"no session {key!r} in this store; list() shows what is there, get_or_create() starts one")
 
 
 class NoCheckpointError(NotFoundError):
@@ -197,6 +227,69 @@ class FencedError(ConflictError):
         super().__init__(
             f"lease token {token} on thread {thread_id!r} is no longer valid (current token {current}); "
             "another owner took over or the lease was released: stop this turn and acquire a new lease"
+        )
+
+
+class CompactionClaimedError(ConflictError):
+    def __init__(self, thread_id: str, owner: str, expires_ns: int) -> None:
+        self.thread_id = thread_id
+        self.owner = owner
+        self.expires_ns = expires_ns
+        super().__init__(
+            f"{owner!r} is compacting thread {thread_id!r}, until {expires_ns} ns at most; "
+            "its result serves you too: read the context again later"
+        )
+
+
+class ClaimLostError(ConflictError):
+    def __init__(self, thread_id: str, owner: str) -> None:
+        self.thread_id = thread_id
+        self.owner = owner
+        who = f"{owner!r} took it over" if owner else "it was given back"
+        super().__init__(
+            f"the claim to compact thread {thread_id!r} expired and {who}; nothing was installed, "
+            "give the summariser a shorter time-out or the claim a longer one"
+        )
+
+
+class InvalidMoveError(ConflictError):
+    def __init__(self, key: str, state: str, wanted: str, allowed: Iterable[str]) -> None:
+        self.key = key
+        self.state = state
+        self.wanted = wanted
+        self.allowed = tuple(allowed)
+        super().__init__(f"session {key!r} is {state} and cannot become {wanted}; it can become {list(self.allowed)}")
+
+
+class SummaryError(SessionTreeError):
+    """A summariser gave no usable answer. The conversation is as it was."""
+
+    def __init__(self, problem: str, *, retry_after_seconds: float | None = None) -> None:
+        self.problem = problem
+        self.retry_after_seconds = retry_after_seconds
+        wait = "" if retry_after_seconds is None else f" after {retry_after_seconds:g} seconds"
+        super().__init__(
+            f"no summary: {problem}; nothing was changed, try again{wait}, or use the strategy hybrid or truncate"
+        )
+
+
+class EmptySummaryError(SummaryError):
+    def __init__(self) -> None:
+        super().__init__("the answer was empty")
+
+
+class TruncatedSummaryError(SummaryError):
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        super().__init__(f"the answer was cut off at {max_tokens} tokens; allow more summary_tokens")
+
+
+class ContextOverflowError(SessionTreeError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"the context of thread {thread_id!r} is too long for the model, also after a compaction; "
+            "use a model with a larger window, or rewind to before the entry that is too big"
         )
 
 

@@ -10,6 +10,15 @@ from typing import Self, TypeVar, Unpack
 from msgspec import UNSET, UnsetType
 
 from sessiontree.commands import Deleted
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Reason,
+    Summarizer,
+    Trigger,
+    is_context_overflow,
+)
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
@@ -25,13 +34,16 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, search, threads, turns, views
+from sessiontree.operations import compacting, entries, leaf, search, threads, titling, turns, views
+from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import Store
+from sessiontree.summarizers.extractive import extractive
+from sessiontree.titles import Titler
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.turn import Turn
 from sessiontree.watching import follow
@@ -39,6 +51,8 @@ from sessiontree.watching import follow
 __all__ = ["Journal"]
 
 T = TypeVar("T")
+
+DEFAULT_POLICY = CompactionPolicy()
 
 
 class Journal:
@@ -236,6 +250,102 @@ class Journal:
     ) -> Context:
         """What the model sees."""
         return self._run(views.context(thread_id, leaf, purpose, count))
+
+    def compact(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        force: bool = False,
+        trigger: Trigger = "manual",
+        reason: Reason = "manual",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult:
+        """Shorten what the model sees by a summary of the older part; nothing is deleted.
+
+        Entries that arrive while the summariser works stay. While another process is at it: CompactionClaimedError.
+        A summary that saves nothing is not installed unless ``force``.
+        """
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            force=force,
+            trigger=trigger,
+            reason=reason,
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return self._run(compacting.compact(self._sources, thread_id, how))
+
+    def compact_if_needed(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        trigger: Trigger = "post_response",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult | None:
+        """Compact if the window is too full; ``None`` if it is not, or if somebody else is at it already."""
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            trigger=trigger,
+            reason="threshold",
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return self._run(compacting.compact_if_needed(self._sources, thread_id, how))
+
+    def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
+        """Give the context back that was there before the last compaction."""
+        return self._run(compacting.uncompact(self._sources, thread_id, lease))
+
+    def leave_branch(
+        self,
+        thread_id: str,
+        to_entry: str | None,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> BranchResult:
+        """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
+        how = Compacting(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
+        return self._run(compacting.leave_branch(self._sources, thread_id, to_entry, how))
+
+    def call_model(
+        self,
+        thread_id: str,
+        model: Callable[[Context], T],
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        is_overflow: Callable[[BaseException], bool] = is_context_overflow,
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> T:
+        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so."""
+        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease)
+        answer: T = self._run(compacting.call_model(self._sources, thread_id, model, how, is_overflow))
+        return answer
+
+    def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+        """Give a thread without a title one: by the titler, or the user's first words."""
+        return self._run(titling.suggest_title(self._sources, thread_id, titler, limit))
 
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None

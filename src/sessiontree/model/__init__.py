@@ -54,6 +54,7 @@ from sessiontree.model.record import (
 )
 from sessiontree.model.thread import (
     NO_KEY,
+    CompactionClaim,
     Page,
     SessionKey,
     Thread,
@@ -72,6 +73,7 @@ __all__ = [
     "BranchSummary",
     "Checkpoint",
     "Compaction",
+    "CompactionClaim",
     "ContextUsage",
     "Custom",
     "Entry",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
+from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.leaf import LeafContract
@@ -38,6 +39,7 @@ class StoreContract(
     ListContract,
     DeleteContract,
     TextContract,
+    CompactionContract,
     WatchContract,
 ):
     """Everything that every store must do."""
