@@ -21,6 +21,7 @@ from sessiontree.compaction import (
 )
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
+from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
     Entry,
@@ -34,9 +35,10 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, leaf, search, threads, titling, turns, views
+from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
 from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
@@ -71,10 +73,15 @@ class Journal:
         self.close()
 
     def create_thread(
-        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation; an id that is taken is ThreadExistsError."""
-        return self._run(threads.create_thread(self._sources, id, created_ns, fields))
+        return self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -173,10 +180,13 @@ class Journal:
         *,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+            leaf.move_leaf(
+                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     def rewind(self, thread_id: str, entry_id: str) -> Thread:
@@ -381,6 +391,23 @@ class Journal:
     def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
         """Ids of entries that the thread sees and that begin or end with ``part``."""
         return self._run(search.entry_ids(thread_id, part, limit))
+
+    def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
+        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        """
+        return self._run(exports.export(thread_id, format, scope))
+
+    def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return self._run(exports.events(thread_id, after, limit))
+
+    def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return self._run(exports.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

@@ -22,12 +22,13 @@ def move_leaf(
     *,
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
+    at_ns: int | None = None,
 ) -> Operation[Thread]:
     moved: Thread = yield MoveLeaf(
         thread_id=thread_id,
         to_entry=entry_id,
         reason=reason,
-        at_ns=sources.clock(),
+        at_ns=sources.clock() if at_ns is None else at_ns,
         expect_leaf=expect_leaf,
         token=lease.token if lease else None,
     )
