@@ -364,8 +364,9 @@ class AsyncJournal:
     ) -> AsyncIterator[Entry]:
         """New entries of a thread as they are committed, by any process.
 
-        Starts now, or after the entry ``after``, or with ``after=None`` at the thread's first own entry. Ends when
-        nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
+        Starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
+        thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
+        caller stops.
         """
         return follow_async(self.store, thread_id, after, timeout)
 

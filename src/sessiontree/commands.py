@@ -98,12 +98,16 @@ class Redo(Ask, frozen=True, kw_only=True):
 
 
 class Fork(Ask, frozen=True, kw_only=True):
-    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source)."""
+    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source).
+
+    ``fields`` names the metadata that the caller gave; what a fork inherits is taken from the source for the rest.
+    """
 
     source_id: str
     thread: Thread
     entry_id: str | None = None
     position: Literal["at", "before"] = "at"
+    fields: tuple[str, ...] = ()
 
 
 class AcquireLease(Ask, frozen=True, kw_only=True):

@@ -48,6 +48,7 @@ Each error carries the ids it is about as attributes and ends with what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ActiveTurnError",
@@ -93,7 +94,10 @@ __all__ = [
 
 
 class SessionTreeError(Exception):
-    """The root of every error raised by sessiontree."""
+    """The root of every error raised by sessiontree. Errors can be pickled, so they cross to other processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
 
 
 class NotFoundError(SessionTreeError):
@@ -395,3 +399,9 @@ class MissingExtraError(SessionTreeError, ImportError):
         self.feature = feature
         self.extra = extra
         super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
+
+
+def _restored(kind: type[SessionTreeError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SessionTreeError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(fields)
+    return error

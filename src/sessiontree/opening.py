@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
 
 __all__ = ["open", "open_async"]
+
+_DURABILITIES = ("power_loss", "process_crash")
 
 
 def open(  # noqa: A001  `st.open` reads as what it does
@@ -51,6 +54,10 @@ def _backend(address: Address, durability: Durability) -> Backend:
     """Imports are here, so that a program loads only the store that it uses."""
     from pathlib import Path  # noqa: PLC0415
 
+    if durability not in _DURABILITIES:
+        raise InvalidInputError(f"durability is one of {_DURABILITIES}, not {durability!r}")
+    # The real path, so that a change of folder or a link to the file cannot split one store into two.
+    place = Path(os.path.realpath(address.target))
     match address.kind:
         case "memory":
             from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415
@@ -59,8 +66,10 @@ def _backend(address: Address, durability: Durability) -> Backend:
         case "jsonl":
             from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
 
-            return JsonlBackend(Path(address.target), durability=durability)
-        case _:
+            return JsonlBackend(place, durability=durability)
+        case "sqlite":
             from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
 
-            return SqliteBackend(Path(address.target), durability=durability)
+            return SqliteBackend(place, durability=durability)
+        case kind:
+            raise StoreUrlError(address.target, f"there is no store for {kind!r} here")

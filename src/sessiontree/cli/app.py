@@ -34,10 +34,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "redo": ("moving", "Take the last undo back."),
     "label": ("writing", "Give an entry a name, or take it away."),
     "diff": ("comparing", "Compare two branches."),
+    "compact": ("compacting", "Shorten what a model sees by a summary; nothing is deleted."),
+    "uncompact": ("compacting", "Take the last compaction back."),
     "context": ("showing", "Print exactly what a model would get."),
     "tail": ("following", "Follow a thread live."),
     "stats": ("counting", "Count messages, tokens, cost and tools, with plots."),
-    "export": ("carrying", "Write a conversation as HTML, Markdown, JSON or JSONL."),
+    "export": ("carrying", "Write a conversation as HTML, Markdown, JSON, JSONL or as another program keeps it."),
+    "import": ("carrying", "Bring sessions of other programs in."),
     "lease": ("keeping", "Show, take or give back the right to run a turn."),
     "archive": ("keeping", "Put a thread away, or bring it back."),
     "rm": ("keeping", "Delete threads for good."),
@@ -94,7 +97,7 @@ class _Verbs(TyperGroup):
             return None
         module = import_module(f"sessiontree.cli.verbs.{VERBS[cmd_name][0]}")
         verb = typer.Typer(add_completion=False, rich_markup_mode=None)
-        function = getattr(module, cmd_name)
+        function = getattr(module, "import_" if cmd_name == "import" else cmd_name)
         epilog = getattr(module, "EXAMPLES", {}).get(cmd_name)
         verb.command(cmd_name, epilog=epilog, context_settings=_SETTINGS)(_with_shared_flags(function))
         return get_command(verb)

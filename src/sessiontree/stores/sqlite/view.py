@@ -119,7 +119,8 @@ class SqliteView:
     def is_ancestor(self, node: Node, of: Node) -> bool:
         found = self._run(
             "WITH RECURSIVE up (key) AS ("
-            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key WHERE e.parent >= ?2"
+            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key"
+            " WHERE e.parent >= ?2 AND e.parent < e.key"
             ") SELECT 1 FROM up WHERE key = ?2",
             (of.key, node.key),
         )
