@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree.errors import StoreError
+from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -15,8 +15,11 @@ from sessiontree.url import Address, parse_url
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
+    from sessiontree.workspace.settings import Settings
 
 __all__ = ["open", "open_async"]
+
+_DURABILITIES = ("power_loss", "process_crash")
 
 
 def open(  # noqa: A001  `st.open` reads as what it does
@@ -25,6 +28,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> Journal:
     """A journal on the store at ``url``, which is created if it is not there.
 
@@ -33,9 +37,12 @@ def open(  # noqa: A001  `st.open` reads as what it does
     'demo'
     """
     address = parse_url(url)
-    if address.kind == "postgres":
-        return Journal(_postgres().PostgresStore(address.target, durability=durability), clock=clock, random=random)
-    return Journal(EmbeddedStore(_backend(address, durability)), clock=clock, random=random)
+    store = (
+        _postgres().PostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else EmbeddedStore(_backend(address, durability))
+    )
+    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def open_async(
@@ -44,23 +51,26 @@ def open_async(
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
     address = parse_url(url)
-    if address.kind == "postgres":
-        store = _postgres().AsyncPostgresStore(address.target, durability=durability)
-        return AsyncJournal(store, clock=clock, random=random)
-    return AsyncJournal(AsyncEmbeddedStore(_backend(address, durability)), clock=clock, random=random)
+    store = (
+        _postgres().AsyncPostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else AsyncEmbeddedStore(_backend(address, durability))
+    )
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def _postgres() -> ModuleType:
     try:
         from sessiontree.stores import postgres  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise StoreError("postgresql://", "psycopg is missing; install sessiontree[postgres]") from error
+        raise MissingExtraError("the PostgreSQL store", "postgres") from error
     return postgres
 
 
@@ -68,6 +78,10 @@ def _backend(address: Address, durability: Durability) -> Backend:
     """Imports are here, so that a program loads only the store that it uses."""
     from pathlib import Path  # noqa: PLC0415
 
+    if durability not in _DURABILITIES:
+        raise InvalidInputError(f"durability is one of {_DURABILITIES}, not {durability!r}")
+    # The real path, so that a change of folder or a link to the file cannot split one store into two.
+    place = Path(os.path.realpath(address.target))
     match address.kind:
         case "memory":
             from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415
@@ -76,8 +90,10 @@ def _backend(address: Address, durability: Durability) -> Backend:
         case "jsonl":
             from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
 
-            return JsonlBackend(Path(address.target), durability=durability)
-        case _:
+            return JsonlBackend(place, durability=durability)
+        case "sqlite":
             from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
 
-            return SqliteBackend(Path(address.target), durability=durability)
+            return SqliteBackend(place, durability=durability)
+        case kind:
+            raise StoreUrlError(address.target, f"there is no store for {kind!r} here")

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from sessiontree.blobs import Blob
 from sessiontree.codec import encode_record
 from sessiontree.commands import Draft
-from sessiontree.model import Lease, Move
+from sessiontree.model import Checkpoint, Lease, Move
 from sessiontree.rules.state import (
+    DropBlobs,
     DropThread,
     Fact,
+    Manifests,
     Node,
     PutEntry,
     PutHead,
     PutLease,
     PutMove,
+    PutPack,
     PutThread,
     ThreadState,
 )
+from sessiontree.stores.sqlite.blobs import blob_hashes, blobs, drop_blobs, manifests, missing_blobs, put_pack
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
     STATE_SELECT,
@@ -47,7 +52,10 @@ class SqliteView:
         self._dirty: dict[int, ThreadState] = {}
         self._data_version = -1
         self._last_entry_key = 0
+        self._fresh_thread = 0
+        self._empty_trees: set[int] = set()
         self.has_dropped = False
+        self.dropped: list[int] = []
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -63,8 +71,10 @@ class SqliteView:
         self._states.clear()
         self._leases.clear()
         self._dirty.clear()
+        self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
+        self.dropped = []
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
@@ -94,7 +104,7 @@ class SqliteView:
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        if not is_storable(entry_id):
+        if tree in self._empty_trees or not is_storable(entry_id):
             return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
         return None if row is None else Node(*row)
@@ -114,7 +124,8 @@ class SqliteView:
     def is_ancestor(self, node: Node, of: Node) -> bool:
         found = self._run(
             "WITH RECURSIVE up (key) AS ("
-            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key WHERE e.parent >= ?2"
+            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key"
+            " WHERE e.parent >= ?2 AND e.parent < e.key"
             ") SELECT 1 FROM up WHERE key = ?2",
             (of.key, node.key),
         )
@@ -164,13 +175,29 @@ class SqliteView:
 
     def next_thread_key(self) -> int:
         row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
-        return 1 if row is None else int(row[0]) + 1
+        self._fresh_thread = 1 if row is None else int(row[0]) + 1
+        return self._fresh_thread
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return missing_blobs(self._connection, hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return blobs(self._connection, hashes)
+
+    def blob_hashes(self) -> Collection[str]:
+        return blob_hashes(self._connection)
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        return manifests(self._connection, entries)
 
     def apply(self, fact: Fact) -> None:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
+                self._empty_trees.discard(state.tree)
                 row = entry_row(state.tree, node, previous, draft)
                 self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
+                if isinstance(draft.payload, Checkpoint):
+                    self._run("INSERT INTO checkpoint VALUES (?, ?)", (node.key, draft.payload.manifest))
             case PutHead(state=state):
                 self._states[state.meta.id] = state
                 self._dirty[state.key] = state
@@ -185,11 +212,19 @@ class SqliteView:
                 self._put_lease(state, lease)
             case DropThread(state=state, entries=entries):
                 self._drop(state, entries)
+            case PutPack(pack=pack):
+                put_pack(self._connection, pack)
+            case DropBlobs(hashes=hashes):
+                drop_blobs(self._connection, hashes)
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
         self._dirty.pop(state.key, None)
+        if state.key == state.tree == self._fresh_thread:
+            # Nothing can be in a tree that starts here, so a long first append need not look for its ids.
+            self._empty_trees.add(state.tree)
+        self._fresh_thread = 0
         self._run(
             "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
             " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
@@ -216,11 +251,13 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.dropped += entries
         self.has_dropped = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)
         self._connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in entries])
+        self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in entries])
         for table, column in (("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key")):
             self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
         self._run("DELETE FROM move WHERE thread = ?", (state.key,))
@@ -231,4 +268,4 @@ class SqliteView:
             (state.tree,),
         )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
+        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))
