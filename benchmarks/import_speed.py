@@ -101,7 +101,7 @@ def bar(name: str) -> Callable[[int, int], None]:
 
 def main() -> None:
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {sorted(os.sched_getaffinity(0))[-1]})
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     megabytes = int(sys.argv[1]) if len(sys.argv) > 1 else 200
     names = ("floret", "picoclaw", "ggcode", "pi")
     total_bytes = total_seconds = 0.0
