@@ -6,6 +6,7 @@ from sessiontree.model.entry import (
     AssistantMessage,
     BranchSummary,
     Checkpoint,
+    CheckpointMoment,
     Compaction,
     ContextUsage,
     Custom,
@@ -54,6 +55,7 @@ from sessiontree.model.record import (
 )
 from sessiontree.model.thread import (
     NO_KEY,
+    CompactionClaim,
     Page,
     SessionKey,
     Thread,
@@ -71,7 +73,9 @@ __all__ = [
     "AssistantMessage",
     "BranchSummary",
     "Checkpoint",
+    "CheckpointMoment",
     "Compaction",
+    "CompactionClaim",
     "ContextUsage",
     "Custom",
     "Entry",

@@ -14,6 +14,7 @@ __all__ = [
     "AssistantMessage",
     "BranchSummary",
     "Checkpoint",
+    "CheckpointMoment",
     "Compaction",
     "ContextUsage",
     "Custom",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 TurnStatus = Literal["started", "save_point", "completed", "waiting", "failed", "aborted"]
+
+CheckpointMoment = Literal["", "before_turn", "after_turn", "before_move"]
 
 TERMINAL_STATUSES: frozenset[TurnStatus] = frozenset({"completed", "waiting", "failed", "aborted"})
 
@@ -148,7 +151,8 @@ class ActiveToolsChange(_Payload, tag="active_tools_change", frozen=True, kw_onl
 class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     """The context starts here: a summary of the head, the kept tail, the kept user inputs. Nothing is deleted.
 
-    With ``reverts`` set it is the opposite: the compaction of that id does not count from here on.
+    With ``reverts`` set it is the opposite: the compaction of that id does not count from here on. Where nothing was
+    kept there is no first kept entry: what follows ``tail_after_entry_id`` stays, whenever it arrived.
     """
 
     id: str = ""
@@ -171,6 +175,12 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     reverts: str = ""
+    tail_after_entry_id: str = ""
+    instructions: str = ""
+    kept_messages: int = 0
+    removed_messages: int = 0
+    duration_ns: int = 0
+    summary_usage: Usage | None = None
 
 
 class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
@@ -178,6 +188,8 @@ class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
 
     summary: str = ""
     from_entry_id: str = ""
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
 
 
 class RunFailure(_Payload, tag="run_failure", frozen=True, kw_only=True):
@@ -215,7 +227,11 @@ class Event(_Payload, tag="event", frozen=True, kw_only=True):
 
 
 class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
-    """A workspace snapshot: ``manifest`` is the content hash of the list of files."""
+    """A workspace snapshot of ``root`` for the entry ``target``: ``manifest`` is the blob that lists the files.
+
+    ``moment`` says when it was taken: at any time, before or after a turn, or right before leaf move number
+    ``before_move`` of the thread, which moved the files too. ``left_out`` counts what it saw and did not take.
+    """
 
     target: str = ""
     root: str = ""
@@ -223,6 +239,9 @@ class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
     files: int = 0
     size: int = 0
     label: str = ""
+    moment: CheckpointMoment = ""
+    before_move: int = 0
+    left_out: int = 0
 
 
 class Memory(_Payload, tag="memory", frozen=True, kw_only=True):

@@ -78,6 +78,7 @@ def fork(
         thread=_new_thread(sources, new_id, created_ns, fields),
         entry_id=before if before is not None else at,
         position="before" if before is not None else "at",
+        fields=tuple(fields),
     )
     return forked
 

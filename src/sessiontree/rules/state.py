@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from copy import deepcopy
 from typing import NamedTuple, Protocol
 
 import msgspec
 
+from sessiontree.blobs import Blob, Pack
 from sessiontree.commands import Draft, Result
 from sessiontree.model import Lease, Move, Thread
 
 __all__ = [
     "Decision",
+    "DropBlobs",
     "DropThread",
     "Fact",
+    "Manifests",
     "Node",
     "PutEntry",
     "PutHead",
     "PutLease",
     "PutMove",
+    "PutPack",
     "PutThread",
     "ThreadState",
     "View",
@@ -54,20 +59,28 @@ class ThreadState(msgspec.Struct, frozen=True):
     newest: int = 0
 
     def public(self) -> Thread:
-        """The thread as callers see it."""
+        """The thread as callers see it; they may change what is in ``custom``, it is theirs."""
         leaf = self.leaf
+        meta = self.meta
+        if meta.custom or meta.origin:
+            meta = msgspec.structs.replace(meta, custom=deepcopy(meta.custom), origin=deepcopy(meta.origin))
         if leaf is None:
-            return msgspec.structs.replace(
-                self.meta, leaf=None, entries=0, messages=0, tokens=0, updated_ns=self.updated_ns
-            )
+            return msgspec.structs.replace(meta, leaf=None, entries=0, messages=0, tokens=0, updated_ns=self.updated_ns)
         return msgspec.structs.replace(
-            self.meta,
+            meta,
             leaf=leaf.id,
             entries=leaf.depth,
             messages=leaf.messages,
             tokens=leaf.tokens,
             updated_ns=self.updated_ns,
         )
+
+
+class Manifests(NamedTuple):
+    """The manifests of some checkpoint entries, and of all the others in the store."""
+
+    theirs: frozenset[str]
+    others: frozenset[str]
 
 
 class View(Protocol):
@@ -85,6 +98,10 @@ class View(Protocol):
     def tree_of(self, thread_id: str) -> int | None: ...
     def next_entry_key(self) -> int: ...
     def next_thread_key(self) -> int: ...
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]: ...
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]: ...
+    def blob_hashes(self) -> Collection[str]: ...
+    def manifests(self, entries: Collection[int]) -> Manifests: ...
 
 
 class PutThread(msgspec.Struct, frozen=True):
@@ -126,7 +143,19 @@ class DropThread(msgspec.Struct, frozen=True):
     entries: tuple[int, ...]
 
 
-Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread
+class PutPack(msgspec.Struct, frozen=True):
+    """Blobs are new."""
+
+    pack: Pack
+
+
+class DropBlobs(msgspec.Struct, frozen=True):
+    """Blobs go that nothing needs any more."""
+
+    hashes: frozenset[str]
+
+
+Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread | PutPack | DropBlobs
 
 
 class Decision(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, Upda
 from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
 from sessiontree.rules.appending import existing, visible
+from sessiontree.rules.blobs import garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
 __all__ = ["create_thread", "delete_thread", "fork", "update_thread"]
@@ -37,6 +38,8 @@ def update_thread(command: UpdateThread, view: View) -> Decision:
     version = state.meta.version
     if command.expect_version is not None and command.expect_version != version:
         raise StaleVersionError(command.thread_id, command.expect_version, version)
+    if not command.fields:
+        return Decision(state.public())
     changes = {name: getattr(command.changed, name) for name in command.fields}
     changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
     return Decision(changed.public(), (PutThread(changed),))
@@ -64,7 +67,7 @@ def delete_thread(command: DeleteThread, view: View) -> Decision:
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
-    return Decision(report, (DropThread(state, gone),))
+    return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
 
 
 def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:
@@ -89,7 +92,7 @@ def _same_fork(command: Fork, taken: ThreadState, base: Node | None) -> ThreadSt
 
 def _fork_meta(command: Fork, source: ThreadState, base: Node | None) -> Thread:
     given = command.thread
-    inherited = {name: getattr(given, name) or getattr(source.meta, name) for name in INHERITED_BY_FORKS}
+    inherited = {name: getattr(source.meta, name) for name in INHERITED_BY_FORKS if name not in command.fields}
     return replace(
         given,
         tree=source.meta.tree,

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
+from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
@@ -38,6 +40,8 @@ class StoreContract(
     ListContract,
     DeleteContract,
     TextContract,
+    CompactionContract,
     WatchContract,
+    FilesContract,
 ):
     """Everything that every store must do."""
