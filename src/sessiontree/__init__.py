@@ -27,6 +27,7 @@ from sessiontree.compaction import (
     ratio_policy,
 )
 from sessiontree.context import Context, Segment, build_context
+from sessiontree.copying import CopyReport, copy_store
 from sessiontree.errors import (
     ActiveTurnError,
     ClaimLostError,
@@ -34,6 +35,7 @@ from sessiontree.errors import (
     CompactionClaimedError,
     ConflictError,
     ContextOverflowError,
+    CopyMismatchError,
     DamagedDataError,
     DuplicateEntryError,
     EmptySummaryError,
@@ -56,6 +58,7 @@ from sessiontree.errors import (
     SessionTreeError,
     StaleLeafError,
     StaleVersionError,
+    StoreAccessError,
     StoreClosedError,
     StoreError,
     StoreFullError,
@@ -155,6 +158,8 @@ __all__ = [
     "Context",
     "ContextOverflowError",
     "ContextUsage",
+    "CopyMismatchError",
+    "CopyReport",
     "Custom",
     "DamagedDataError",
     "DuplicateEntryError",
@@ -205,6 +210,7 @@ __all__ = [
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -242,6 +248,7 @@ __all__ = [
     "build_context",
     "call",
     "content_hash",
+    "copy_store",
     "entry_type",
     "estimate_message",
     "estimate_text",

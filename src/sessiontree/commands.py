@@ -7,7 +7,7 @@ from typing import Literal
 from msgspec import UNSET, UnsetType
 
 from sessiontree.codec import Ask
-from sessiontree.model import CompactionClaim, Entry, Lease, MoveReason, Payload, Thread
+from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
 __all__ = [
@@ -21,8 +21,11 @@ __all__ = [
     "Deleted",
     "Draft",
     "Fork",
+    "ImportHistory",
+    "ImportThread",
     "InstallCompaction",
     "MoveLeaf",
+    "Placed",
     "Redo",
     "ReleaseClaim",
     "ReleaseLease",
@@ -98,12 +101,16 @@ class Redo(Ask, frozen=True, kw_only=True):
 
 
 class Fork(Ask, frozen=True, kw_only=True):
-    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source)."""
+    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source).
+
+    ``fields`` names the metadata that the caller gave; what a fork inherits is taken from the source for the rest.
+    """
 
     source_id: str
     thread: Thread
     entry_id: str | None = None
     position: Literal["at", "before"] = "at"
+    fields: tuple[str, ...] = ()
 
 
 class AcquireLease(Ask, frozen=True, kw_only=True):
@@ -156,6 +163,33 @@ class InstallCompaction(Ask, frozen=True, kw_only=True):
     token: int | None = None
 
 
+class ImportThread(Ask, frozen=True, kw_only=True):
+    """A thread of another store as it was there, before its entries: ``base`` is the fork point.
+
+    Where the thread is there already, with the same metadata, nothing happens.
+    """
+
+    thread: Thread
+    base: str | None = None
+
+
+class Placed(Record, frozen=True, kw_only=True):
+    """An entry whose place is known."""
+
+    parent: str | None
+    draft: Draft
+
+
+class ImportHistory(Ask, frozen=True, kw_only=True):
+    """Entries and leaf moves of another store, in an order in which they can have happened.
+
+    What is there already is skipped, so an import that was interrupted can be repeated.
+    """
+
+    thread_id: str
+    steps: tuple[Placed | Move, ...]
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """What a delete took away, and how many entries stay because a fork shows them."""
 
@@ -180,6 +214,8 @@ Command = (
     | ClaimCompaction
     | ReleaseClaim
     | InstallCompaction
+    | ImportThread
+    | ImportHistory
 )
 
 Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

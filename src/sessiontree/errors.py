@@ -27,6 +27,8 @@
     │   ├── EmptySummaryError
     │   └── TruncatedSummaryError
     ├── ContextOverflowError             too long for the model, also after one compaction
+    │   ├── CopyMismatchError
+    │   └── FencedError
     ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
@@ -36,6 +38,7 @@
         ├── NewerFormatError             written by a newer sessiontree; it was left untouched
         ├── NetworkFileSystemError       locks are not safe there
         ├── StoreReadOnlyError
+        ├── StoreAccessError             the role may not do this
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
@@ -48,6 +51,7 @@ Each error carries the ids it is about as attributes and ends with what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ActiveTurnError",
@@ -56,6 +60,7 @@ __all__ = [
     "CompactionClaimedError",
     "ConflictError",
     "ContextOverflowError",
+    "CopyMismatchError",
     "DamagedDataError",
     "DuplicateEntryError",
     "EmptySummaryError",
@@ -78,6 +83,7 @@ __all__ = [
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -93,7 +99,10 @@ __all__ = [
 
 
 class SessionTreeError(Exception):
-    """The root of every error raised by sessiontree."""
+    """The root of every error raised by sessiontree. Errors can be pickled, so they cross to other processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
 
 
 class NotFoundError(SessionTreeError):
@@ -217,6 +226,14 @@ class ActiveTurnError(ConflictError):
             f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {expires_ns} ns; "
             "wait for it, or take over after it expires"
         )
+
+
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
 
 
 class FencedError(ConflictError):
@@ -355,6 +372,11 @@ class StoreReadOnlyError(StoreError):
         super().__init__(place, "cannot be written; check the permissions of the file and its folder")
 
 
+class StoreAccessError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
+
+
 class StoreFullError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "no space left; nothing of this request was kept, free some space and try again")
@@ -395,3 +417,9 @@ class MissingExtraError(SessionTreeError, ImportError):
         self.feature = feature
         self.extra = extra
         super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
+
+
+def _restored(kind: type[SessionTreeError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SessionTreeError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(fields)
+    return error

@@ -21,6 +21,7 @@ from sessiontree.compaction import (
 )
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive
+from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
     Entry,
@@ -34,9 +35,10 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, leaf, threads, titling, turns, views
+from sessiontree.operations import compacting, entries, exports, leaf, threads, titling, turns, views
 from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
@@ -70,10 +72,15 @@ class Journal:
         self.close()
 
     def create_thread(
-        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation; an id that is taken is ThreadExistsError."""
-        return self._run(threads.create_thread(self._sources, id, created_ns, fields))
+        return self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -172,10 +179,13 @@ class Journal:
         *,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+            leaf.move_leaf(
+                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     def rewind(self, thread_id: str, entry_id: str) -> Thread:
@@ -351,10 +361,28 @@ class Journal:
     ) -> Iterator[Entry]:
         """New entries of a thread as they are committed, by any process.
 
-        Starts now, or after the entry ``after``, or with ``after=None`` at the thread's first own entry. Ends when
-        nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
+        Starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
+        thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
+        caller stops.
         """
         return follow(self.store, thread_id, after, timeout)
+
+    def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
+        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        """
+        return self._run(exports.export(thread_id, format, scope))
+
+    def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return self._run(exports.events(thread_id, after, limit))
+
+    def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return self._run(exports.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

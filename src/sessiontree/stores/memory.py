@@ -6,10 +6,11 @@ import threading
 from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from sessiontree.check import findings_in
+from sessiontree.codec import decode_payload
 from sessiontree.commands import Command, Draft
-from sessiontree.errors import SessionTreeError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, StoreStats
@@ -109,7 +110,7 @@ class MemoryBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._state)
-        except SessionTreeError as refusal:
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
             return refusal
         for fact in decision.facts:
             match fact:
@@ -130,4 +131,6 @@ class MemoryBackend:
         return self._state.visible_node(thread_id, leaf)
 
     def _draft(self, node: Node) -> Draft:
-        return self._drafts[node.key]
+        """A fresh copy: what a caller does to an entry must not reach the store."""
+        draft = self._drafts[node.key]
+        return replace(draft, payload=decode_payload(draft.body))

@@ -87,6 +87,8 @@ class SqliteBackend:
         with self._idle_lock, self._watch_lock:
             if self._is_closed:
                 return
+            if self._has_bytes_to_erase:
+                self._erase(1)
             self._is_closed = True
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
@@ -125,8 +127,11 @@ class SqliteBackend:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
-        with self._reader() as connection:
-            return inspect(connection, self.place)
+        try:
+            with self._reader() as connection:
+                return inspect(connection, self.place)
+        except DamagedDataError as damage:
+            return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
@@ -146,8 +151,9 @@ class SqliteBackend:
         self._watch_lock = threading.Lock()
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
-        self._writer.execute("BEGIN IMMEDIATE")
         try:
+            self._roll_back()
+            self._writer.execute("BEGIN IMMEDIATE")
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
             self._view.flush()
@@ -159,7 +165,8 @@ class SqliteBackend:
         return outcomes
 
     def _roll_back(self) -> None:
-        # After an input or output error SQLite may have rolled back by itself; the first error is the one to tell.
+        # An interrupt may have left a transaction open. After an error SQLite may have rolled back by itself; the
+        # first error is the one to tell.
         with suppress(sqlite3.Error):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -167,7 +174,9 @@ class SqliteBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._view)
-        except SessionTreeError as refusal:
+        except sqlite3.Error:
+            raise
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
             return refusal
         for fact in decision.facts:
             self._view.apply(fact)
@@ -181,11 +190,20 @@ class SqliteBackend:
         for attempt in range(attempts):
             if attempt:
                 time.sleep(_ERASE_PAUSE_SECONDS)
-            with self._translated(), self._gate:
-                is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not is_busy:
-                self._has_bytes_to_erase = False
+            with self._gate:
+                self._has_bytes_to_erase = not self._empty_log()
+            if not self._has_bytes_to_erase:
                 return
+
+    def _empty_log(self) -> bool:
+        """Whether the log is empty now; a reader is not waited for, because everybody else waits at the gate."""
+        try:
+            self._writer.execute("PRAGMA busy_timeout = 0")
+            return not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
     def _read(self, question: Callable[[Snapshot], T]) -> T:
         with self._reader() as connection:
@@ -193,7 +211,8 @@ class SqliteBackend:
             try:
                 return question(Snapshot(connection))
             finally:
-                connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

@@ -110,19 +110,33 @@ class Snapshot:
     def _own(self, state: ThreadState, start: int) -> list[Row]:
         """Rows that were appended through a thread after the key ``start``, oldest first."""
         rows = self._chain("previous", state.newest, start)
+        if self._is_cut_short(rows, state, start):
+            rows = self._run(
+                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE tree = ? AND owner = ? AND key > ? ORDER BY key DESC",
+                (state.tree, state.key, start),
+            ).fetchall()
         rows.reverse()
         return rows
+
+    def _is_cut_short(self, rows: list[Row], state: ThreadState, start: int) -> bool:
+        """Whether the chain ends before its time: in a damaged file entries below a hole must still be shown."""
+        if not rows:
+            return state.newest > start
+        found = self._run("SELECT previous FROM entry WHERE key = ?", (rows[-1][0],)).fetchone()
+        return bool(found[0] > start)
 
     def _chain(self, link: str, key: int, stop: int, limit: int | None = None) -> list[Row]:
         """Rows from a key backwards along a link, down to but without the key ``stop``."""
         chosen = self._run(
             f"WITH RECURSIVE chain (key) AS ("
             f" SELECT ?1 WHERE ?1 > ?2"
-            f" UNION ALL SELECT e.{link} FROM entry e JOIN chain c ON e.key = c.key WHERE e.{link} > ?2 LIMIT ?3"
+            f" UNION ALL SELECT e.{link} FROM entry e JOIN chain c ON e.key = c.key"
+            f" WHERE e.{link} > ?2 AND e.{link} < e.key LIMIT ?3"
             f") SELECT {_CHAIN_COLUMNS} FROM chain c CROSS JOIN entry e ON e.key = c.key",
             (key, stop, -1 if limit is None else limit),
         )
-        # Links lead to smaller keys, so this order is the chain's; SQLite gives it, but does not promise it.
+        # Links lead to smaller keys (in a damaged file a loop ends where one does not), so this order is the chain's;
+        # SQLite gives it, but does not promise it.
         return sorted(chosen, key=_key, reverse=True)
 
     def _entries(self, rows: Iterable[Row]) -> list[Entry]:

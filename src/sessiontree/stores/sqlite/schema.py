@@ -14,7 +14,7 @@ __all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise"]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0
 
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
@@ -117,7 +117,7 @@ def recognise(path: Path) -> bool:
 
 def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
         _refuse_newer(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
@@ -129,8 +129,8 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables if they are not there; the caller holds the gate. Readable in the file's head at once."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
@@ -138,7 +138,8 @@ def create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 

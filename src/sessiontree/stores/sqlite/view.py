@@ -47,6 +47,8 @@ class SqliteView:
         self._dirty: dict[int, ThreadState] = {}
         self._data_version = -1
         self._last_entry_key = 0
+        self._fresh_thread = 0
+        self._empty_trees: set[int] = set()
         self.has_dropped = False
 
     def begin(self) -> None:
@@ -63,6 +65,7 @@ class SqliteView:
         self._states.clear()
         self._leases.clear()
         self._dirty.clear()
+        self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
 
@@ -94,7 +97,7 @@ class SqliteView:
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        if not is_storable(entry_id):
+        if tree in self._empty_trees or not is_storable(entry_id):
             return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
         return None if row is None else Node(*row)
@@ -114,7 +117,8 @@ class SqliteView:
     def is_ancestor(self, node: Node, of: Node) -> bool:
         found = self._run(
             "WITH RECURSIVE up (key) AS ("
-            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key WHERE e.parent >= ?2"
+            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key"
+            " WHERE e.parent >= ?2 AND e.parent < e.key"
             ") SELECT 1 FROM up WHERE key = ?2",
             (of.key, node.key),
         )
@@ -164,11 +168,13 @@ class SqliteView:
 
     def next_thread_key(self) -> int:
         row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
-        return 1 if row is None else int(row[0]) + 1
+        self._fresh_thread = 1 if row is None else int(row[0]) + 1
+        return self._fresh_thread
 
     def apply(self, fact: Fact) -> None:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
+                self._empty_trees.discard(state.tree)
                 row = entry_row(state.tree, node, previous, draft)
                 self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
             case PutHead(state=state):
@@ -190,6 +196,10 @@ class SqliteView:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
         self._dirty.pop(state.key, None)
+        if state.key == state.tree == self._fresh_thread:
+            # Nothing can be in a tree that starts here, so a long first append need not look for its ids.
+            self._empty_trees.add(state.tree)
+        self._fresh_thread = 0
         self._run(
             "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
             " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
