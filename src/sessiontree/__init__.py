@@ -30,6 +30,7 @@ from sessiontree.context import Context, Segment, build_context
 from sessiontree.copying import CopyReport, copy_store
 from sessiontree.errors import (
     ActiveTurnError,
+    BlobNotFoundError,
     ClaimLostError,
     CommitUnknownError,
     CompactionClaimedError,
@@ -41,10 +42,12 @@ from sessiontree.errors import (
     EmptySummaryError,
     EntryNotFoundError,
     FencedError,
+    FolderChangedError,
     ForeignStoreError,
     InvalidInputError,
     InvalidMoveError,
     InvalidParentError,
+    MissingBlobsError,
     MissingExtraError,
     NetworkFileSystemError,
     NewerFormatError,
@@ -54,6 +57,8 @@ from sessiontree.errors import (
     NothingToRetryError,
     NothingToUncompactError,
     NothingToUndoError,
+    PendingRestoreError,
+    RestoreConflictError,
     SessionNotFoundError,
     SessionTreeError,
     StaleLeafError,
@@ -70,6 +75,8 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
     TruncatedSummaryError,
+    UnsafePathError,
+    WorkspaceError,
 )
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
@@ -79,6 +86,7 @@ from sessiontree.model import (
     AssistantMessage,
     BranchSummary,
     Checkpoint,
+    CheckpointMoment,
     Compaction,
     CompactionClaim,
     ContextUsage,
@@ -129,6 +137,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import Hit, SearchPage, Snippet
 from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
@@ -144,9 +153,11 @@ __all__ = [
     "ArtifactRef",
     "AssistantMessage",
     "AsyncJournal",
+    "BlobNotFoundError",
     "BranchResult",
     "BranchSummary",
     "Checkpoint",
+    "CheckpointMoment",
     "ClaimLostError",
     "CommitUnknownError",
     "Compaction",
@@ -170,7 +181,9 @@ __all__ = [
     "FencedError",
     "FilePart",
     "Finding",
+    "FolderChangedError",
     "ForeignStoreError",
+    "Hit",
     "ImagePart",
     "InvalidInputError",
     "InvalidMoveError",
@@ -181,6 +194,7 @@ __all__ = [
     "Memory",
     "Message",
     "MessagePayload",
+    "MissingBlobsError",
     "MissingExtraError",
     "ModelChange",
     "Move",
@@ -198,16 +212,20 @@ __all__ = [
     "Page",
     "Part",
     "Payload",
+    "PendingRestoreError",
     "ReasoningPart",
     "Record",
+    "RestoreConflictError",
     "ResultView",
     "Resumption",
     "Role",
     "RunFailure",
+    "SearchPage",
     "Segment",
     "SessionKey",
     "SessionNotFoundError",
     "SessionTreeError",
+    "Snippet",
     "StaleLeafError",
     "StaleVersionError",
     "StoreAccessError",
@@ -241,9 +259,11 @@ __all__ = [
     "TurnMarker",
     "TurnStatus",
     "UnknownPayload",
+    "UnsafePathError",
     "Usage",
     "UsageReport",
     "UserMessage",
+    "WorkspaceError",
     "assistant",
     "build_context",
     "call",

@@ -6,6 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.blobs import Blob
 from sessiontree.codec import Ask
 from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
@@ -26,6 +27,7 @@ __all__ = [
     "InstallCompaction",
     "MoveLeaf",
     "Placed",
+    "PutBlobs",
     "Redo",
     "ReleaseClaim",
     "ReleaseLease",
@@ -39,6 +41,7 @@ __all__ = [
 class Draft(Record, frozen=True, kw_only=True):
     """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
 
+    ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
     ``has_new_id`` says that the id was made for this draft, so nothing in the store can have it.
     """
 
@@ -49,6 +52,7 @@ class Draft(Record, frozen=True, kw_only=True):
     turn_id: str = ""
     messages: int = 0
     tokens: int = 0
+    blobs: tuple[str, ...] = ()
     has_new_id: bool = False
 
 
@@ -190,6 +194,12 @@ class ImportHistory(Ask, frozen=True, kw_only=True):
     steps: tuple[Placed | Move, ...]
 
 
+class PutBlobs(Ask, frozen=True, kw_only=True):
+    """Keep blobs; the ones that are there already are left alone."""
+
+    blobs: tuple[Blob, ...]
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """What a delete took away, and how many entries stay because a fork shows them."""
 
@@ -216,6 +226,7 @@ Command = (
     | InstallCompaction
     | ImportThread
     | ImportHistory
+    | PutBlobs
 )
 
 Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

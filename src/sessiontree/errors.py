@@ -12,6 +12,8 @@
     │   ├── NothingToUncompactError
     │   ├── NoCheckpointError
     │   └── SessionNotFoundError
+    │   ├── BlobNotFoundError
+    │   └── NoCheckpointError
     ├── ConflictError                    somebody else was there first: read again, then decide
     │   ├── ThreadExistsError
     │   ├── DuplicateEntryError
@@ -29,8 +31,14 @@
     ├── ContextOverflowError             too long for the model, also after one compaction
     │   ├── CopyMismatchError
     │   └── FencedError
+    │   ├── MissingBlobsError            blobs went away between put and append: put them again
+    │   └── RestoreConflictError         a restore would overwrite somebody else's work
     ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
+    ├── WorkspaceError                   a folder cannot be read or changed as asked; it is as it was
+    │   ├── UnsafePathError              a path would leave the folder or cannot exist in it
+    │   ├── FolderChangedError           somebody wrote to the folder while it was being restored
+    │   └── PendingRestoreError          an interrupted restore belongs to another store
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
     └── StoreError
         ├── StoreUrlError                the address names no store
@@ -55,6 +63,7 @@ from typing import Any
 
 __all__ = [
     "ActiveTurnError",
+    "BlobNotFoundError",
     "ClaimLostError",
     "CommitUnknownError",
     "CompactionClaimedError",
@@ -66,10 +75,12 @@ __all__ = [
     "EmptySummaryError",
     "EntryNotFoundError",
     "FencedError",
+    "FolderChangedError",
     "ForeignStoreError",
     "InvalidInputError",
     "InvalidMoveError",
     "InvalidParentError",
+    "MissingBlobsError",
     "MissingExtraError",
     "NetworkFileSystemError",
     "NewerFormatError",
@@ -79,6 +90,8 @@ __all__ = [
     "NothingToRetryError",
     "NothingToUncompactError",
     "NothingToUndoError",
+    "PendingRestoreError",
+    "RestoreConflictError",
     "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
@@ -95,6 +108,8 @@ __all__ = [
     "ThreadExistsError",
     "ThreadNotFoundError",
     "TruncatedSummaryError",
+    "UnsafePathError",
+    "WorkspaceError",
 ]
 
 
@@ -165,6 +180,12 @@ class NoCheckpointError(NotFoundError):
         super().__init__(
             f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; take one with workspace.snapshot()"
         )
+
+
+class BlobNotFoundError(NotFoundError):
+    def __init__(self, hash: str) -> None:
+        self.hash = hash
+        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
 
 
 class ConflictError(SessionTreeError):
@@ -307,6 +328,61 @@ class ContextOverflowError(SessionTreeError):
         super().__init__(
             f"the context of thread {thread_id!r} is too long for the model, also after a compaction; "
             "use a model with a larger window, or rewind to before the entry that is too big"
+        )
+
+
+class MissingBlobsError(ConflictError):
+    def __init__(self, thread_id: str, hashes: Iterable[str]) -> None:
+        self.thread_id = thread_id
+        self.hashes = tuple(hashes)
+        super().__init__(
+            f"{len(self.hashes)} blobs that an entry for thread {thread_id!r} needs are not in the store; "
+            "put them again, then append"
+        )
+
+
+class RestoreConflictError(ConflictError):
+    def __init__(self, root: str, paths: Iterable[str]) -> None:
+        self.root = root
+        self.paths = tuple(paths)
+        shown = ", ".join(map(repr, self.paths[:5])) + (" …" if len(self.paths) > 5 else "")
+        super().__init__(
+            f"restoring {root} would overwrite {len(self.paths)} files that somebody else changed or that no checkpoint "
+            f"holds: {shown}; look at plan(), then choose conflicts='keep_mine' or conflicts='force'"
+        )
+
+
+class WorkspaceError(SessionTreeError):
+    """A folder cannot be read or changed as asked; it is as it was before."""
+
+    def __init__(self, root: str, problem: str) -> None:
+        self.root = root
+        super().__init__(f"{root}: {problem}")
+
+
+class UnsafePathError(WorkspaceError, ValueError):
+    def __init__(self, root: str, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(root, f"path {path!r} {problem}; nothing was changed")
+
+
+class FolderChangedError(WorkspaceError):
+    def __init__(self, root: str, path: str) -> None:
+        self.path = path
+        super().__init__(
+            root,
+            f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done",
+        )
+
+
+class PendingRestoreError(WorkspaceError):
+    def __init__(self, root: str, place: str, thread_id: str) -> None:
+        self.place = place
+        self.thread_id = thread_id
+        super().__init__(
+            root,
+            f"an interrupted rewind of thread {thread_id!r} in {place} waits to be settled; "
+            "open that store and call workspace.recover(root), or recover(root, prefer='old' or 'new') here",
         )
 
 

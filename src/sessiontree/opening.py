@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree.errors import InvalidInputError, StoreError, StoreUrlError
+from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -15,6 +15,7 @@ from sessiontree.url import Address, parse_url
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
+    from sessiontree.workspace.settings import Settings
 
 __all__ = ["open", "open_async"]
 
@@ -27,6 +28,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> Journal:
     """A journal on the store at ``url``, which is created if it is not there.
 
@@ -35,9 +37,12 @@ def open(  # noqa: A001  `st.open` reads as what it does
     'demo'
     """
     address = parse_url(url)
-    if address.kind == "postgres":
-        return Journal(_postgres().PostgresStore(address.target, durability=durability), clock=clock, random=random)
-    return Journal(EmbeddedStore(_backend(address, durability)), clock=clock, random=random)
+    store = (
+        _postgres().PostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else EmbeddedStore(_backend(address, durability))
+    )
+    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def open_async(
@@ -46,23 +51,26 @@ def open_async(
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
     address = parse_url(url)
-    if address.kind == "postgres":
-        store = _postgres().AsyncPostgresStore(address.target, durability=durability)
-        return AsyncJournal(store, clock=clock, random=random)
-    return AsyncJournal(AsyncEmbeddedStore(_backend(address, durability)), clock=clock, random=random)
+    store = (
+        _postgres().AsyncPostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else AsyncEmbeddedStore(_backend(address, durability))
+    )
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def _postgres() -> ModuleType:
     try:
         from sessiontree.stores import postgres  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise StoreError("postgresql://", "psycopg is missing; install sessiontree[postgres]") from error
+        raise MissingExtraError("the PostgreSQL store", "postgres") from error
     return postgres
 
 

@@ -3,9 +3,9 @@
 import os
 
 from hypothesis import settings
-from postgres_server import process_database, with_options
 
 import sessiontree as st
+from postgres_server import process_database, with_options
 from sessiontree.testing.machine import JournalMachine, machine_settings, machine_test
 
 

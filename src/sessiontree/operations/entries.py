@@ -25,12 +25,16 @@ _LARGEST_BODY = 900 * 1024 * 1024
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
-    """One entry of an append with its own id, time or turn; what is left out is filled in."""
+    """One entry of an append with its own id, time or turn; what is left out is filled in.
+
+    ``blobs`` names what must be in the store for the entry to go in, else it is MissingBlobsError.
+    """
 
     content: Payload | Message
     id: str | None = None
     created_ns: int | None = None
     turn_id: str = ""
+    blobs: tuple[str, ...] = ()
 
 
 Content = Payload | Message | NewEntry
@@ -131,6 +135,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         messages=messages,
         tokens=tokens,
         has_new_id=new.id is None,
+        blobs=new.blobs,
     )
 
 

@@ -15,6 +15,7 @@ from sessiontree.commands import (
     ImportThread,
     InstallCompaction,
     MoveLeaf,
+    PutBlobs,
     Redo,
     ReleaseClaim,
     ReleaseLease,
@@ -23,6 +24,7 @@ from sessiontree.commands import (
     UpdateThread,
 )
 from sessiontree.rules.appending import append
+from sessiontree.rules.blobs import put_blobs
 from sessiontree.rules.compacting import claim_compaction, install_compaction, release_claim
 from sessiontree.rules.importing import import_history, import_thread
 from sessiontree.rules.leasing import acquire_lease, clear_lease, release_lease, renew_lease
@@ -70,3 +72,5 @@ def decide(command: Command, view: View) -> Decision:
             return import_thread(command, view)
         case ImportHistory():
             return import_history(command, view)
+        case PutBlobs():
+            return put_blobs(command, view)

@@ -15,6 +15,7 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.model import Entry, Move
+from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
 __all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"]
@@ -28,6 +29,7 @@ def append(command: Append, view: View) -> Decision:
         return Decision(stored)
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
+    check_blobs(view, command.thread_id, command.drafts)
     parent = _parent(command, view, state)
     if not command.drafts:
         return Decision(())

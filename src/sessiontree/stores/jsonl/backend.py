@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
 
 from sessiontree._engine.fs import Files
+from sessiontree.blobs import Blob
+from sessiontree.check import blob_findings
 from sessiontree.commands import Command
 from sessiontree.errors import DamagedDataError, StoreClosedError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import findings_of
 from sessiontree.stores.jsonl.index import Index, Stamp
 from sessiontree.stores.jsonl.layout import name_of, open_folder
+from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.jsonl.writing import Writer, store_error
+from sessiontree.stores.scanning import matching_ids
 
 __all__ = ["JsonlBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.jsonl.searching import JsonlSearch
 
 T = TypeVar("T")
 
@@ -44,17 +52,20 @@ class JsonlBackend:
         except OSError as error:
             raise store_error(self.place, error) from error
         self._lock = threading.RLock()
-        self._shelf = Shelf(self._layout)
+        self._packs = PackFolder(self._layout.blobs, files)
+        self._shelf = Shelf(self._layout, self._packs)
         self._catalogue = Catalogue(self._shelf, Index(self._layout.index))
         self._writer = Writer(
             layout=self._layout,
             gate=self._gate,
             shelf=self._shelf,
+            packs=self._packs,
             catalogue=self._catalogue,
             files=files,
             durability=durability,
             lock=self._lock,
         )
+        self._search: JsonlSearch | None = None
         self._is_closed = False
 
     @property
@@ -64,7 +75,10 @@ class JsonlBackend:
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         self._check_open()
-        return self._writer.write(commands)
+        outcomes = self._writer.write(commands)
+        for deleted in self._writer.take_deleted():
+            self._searcher().forget(deleted)
+        return outcomes
 
     def repair(self) -> list[Finding]:
         """Mend what can be mended and say what it was; what is cut out of a file is kept in ``torn/``."""
@@ -82,6 +96,8 @@ class JsonlBackend:
             self._is_closed = True
             self._shelf.clear()
             self._catalogue.close()
+            if self._search is not None:
+                self._search.close()
             self._gate.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -137,6 +153,28 @@ class JsonlBackend:
 
         return self._ask(thread_id, answer)
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return self._of_packs(lambda: self._packs.missing_blobs(hashes))
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self._of_packs(lambda: self._packs.blobs(hashes))
+
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return matching_ids([thread.id for thread in self._over_all(self._catalogue.threads)], part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        def answer(tree: Tree, state: ThreadState) -> list[str]:
+            return matching_ids([node.id for node in tree.state.visible_nodes(state)], part)[:limit]
+
+        return self._ask(thread_id, answer)
+
+    def search(self, search: Search) -> SearchPage:
+        self._check_open()
+        try:
+            return self._searcher().search(search)
+        except OSError as error:
+            raise store_error(self.place, error) from error
+
     def stats(self) -> StoreStats:
         summaries = self._over_all(self._catalogue.refresh).values()
         threads = [thread for summary in summaries for thread in summary.threads]
@@ -146,12 +184,13 @@ class JsonlBackend:
             entries=sum(summary.entries for summary in summaries),
             moves=sum(summary.moves for summary in summaries),
             leases=sum(summary.leases for summary in summaries),
-            bytes=sum(summary.stamp.size for summary in summaries),
+            bytes=sum(summary.stamp.size for summary in summaries) + self._of_packs(lambda: self._packs.size),
         )
 
     def inspect(self) -> list[Finding]:
         """Pointers that lead nowhere are no finding: a crash may leave one before the fork is written."""
         findings: list[Finding] = []
+        manifests: set[str] = set()
         with self._reading():
             for name, _ in list(self._shelf.names()):
                 tree = self._shelf.read(name)
@@ -159,8 +198,10 @@ class JsonlBackend:
                     continue
                 try:
                     findings += findings_of(tree, self._layout)
+                    manifests.update(tree.state.checkpoints.values())
                 finally:
                     tree.close()
+            findings += blob_findings(manifests, self._packs, list(self._packs.blob_hashes()), self.place)
         return findings
 
     @contextmanager
@@ -171,6 +212,14 @@ class JsonlBackend:
                 yield
             except OSError as error:
                 raise store_error(self.place, error) from error
+
+    def _searcher(self) -> JsonlSearch:
+        from sessiontree.stores.jsonl.searching import JsonlSearch  # noqa: PLC0415  most programs never search
+
+        with self._lock:
+            if self._search is None:
+                self._search = JsonlSearch(self._layout, self._shelf, self._catalogue, self._lock)
+            return self._search
 
     def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
         with self._reading():
@@ -192,6 +241,10 @@ class JsonlBackend:
         if has_unsaved:
             self._writer.save_catalogue()
         return found
+
+    def _of_packs(self, answer: Callable[[], T]) -> T:
+        with self._reading():
+            return answer()
 
     def _stamp(self, thread_id: str) -> Stamp | None:
         try:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Append, Command, CreateThread, Fork, ImportThread
+from sessiontree.commands import Append, Command, CreateThread, Fork, ImportThread, PutBlobs
 from sessiontree.errors import CommitUnknownError
 from sessiontree.rules import decide
 from sessiontree.rules.state import Fact, PutEntry, PutLease, PutMove, PutThread, ThreadState
@@ -139,6 +139,8 @@ class Batch:
                 return self._shelf.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._shelf.holding(thread_id)
+            case PutBlobs():
+                raise AssertionError("blobs are put by the writer: they belong to no tree")
             case _:
                 return self._shelf.holding(command.thread_id)
 

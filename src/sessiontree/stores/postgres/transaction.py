@@ -20,9 +20,10 @@ from sessiontree.commands import (
     ImportThread,
     MoveLeaf,
     Placed,
+    PutBlobs,
     Result,
 )
-from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
+from sessiontree.errors import CommitUnknownError, SessionTreeError, StoreError, ThreadNotFoundError
 from sessiontree.ids import IdSource
 from sessiontree.model.record import Record
 from sessiontree.rules.state import Decision, DropThread, PutThread
@@ -163,6 +164,8 @@ class _Attempt:
             case DeleteThread(thread_id=thread_id):
                 yield from self._lock_family(thread_id)
                 view.know_thread(thread_id, (yield from self._read(thread_id, _FOR_CHANGE)))
+            case PutBlobs():
+                raise StoreError("postgresql://", "does not keep workspace checkpoints; use SQLite or JSONL for them")
             case command:
                 head = yield from self._read(command.thread_id, _FOR_CHANGE)
                 view.know_thread(command.thread_id, head)
@@ -205,6 +208,8 @@ def _subject(command: Command) -> str:
     match command:
         case CreateThread(thread=thread) | Fork(thread=thread) | ImportThread(thread=thread):
             return thread.id
+        case PutBlobs():
+            return ""
         case _:
             return command.thread_id
 

@@ -6,15 +6,16 @@ brings it, and the rules are asked anew.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from sessiontree.blobs import Blob
 from sessiontree.commands import Command, Draft
 from sessiontree.ids import IdSource
 from sessiontree.model import Lease, Move
 from sessiontree.rules import decide
-from sessiontree.rules.state import Decision, Node, ThreadState
+from sessiontree.rules.state import Decision, Manifests, Node, ThreadState
 from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, Head, draft_of, move_of, node_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 
@@ -163,6 +164,18 @@ class SnapshotView:
     def tree_of(self, thread_id: str) -> int | None:
         assert self._birth is not None, "a tree is asked for only where a thread is made"
         return None if self._birth.named_tree is None else self._birth.named_tree.int
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return []
+
+    def blob_hashes(self) -> Collection[str]:
+        return ()
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        return Manifests(frozenset(), frozenset())
 
     def next_entry_key(self) -> int:
         self._seq += 1

@@ -56,8 +56,8 @@ CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, id TEXT NOT NULL);
-CREATE TABLE floor (entry_key INTEGER NOT NULL);
-INSERT INTO floor VALUES (0);
+CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);
+INSERT INTO floor VALUES (0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
@@ -83,6 +83,20 @@ CREATE TABLE move (
     at_ns INTEGER NOT NULL,
     PRIMARY KEY (thread, number)
 ) WITHOUT ROWID;
+CREATE TABLE checkpoint (entry INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
+CREATE TABLE blob (
+    hash BLOB PRIMARY KEY,
+    size INTEGER NOT NULL,
+    pack INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    length INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE chunk (
+    pack INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (pack, number)
+);
 CREATE TABLE lease (
     thread INTEGER PRIMARY KEY,
     token INTEGER NOT NULL,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from sessiontree.blobs import Blob
 from sessiontree.codec import encode_record
 from sessiontree.commands import Draft
-from sessiontree.model import Lease, Move
+from sessiontree.model import Checkpoint, Lease, Move
 from sessiontree.rules.state import (
+    DropBlobs,
     DropThread,
     Fact,
+    Manifests,
     Node,
     PutEntry,
     PutHead,
     PutLease,
     PutMove,
+    PutPack,
     PutThread,
     ThreadState,
 )
+from sessiontree.stores.sqlite.blobs import blob_hashes, blobs, drop_blobs, manifests, missing_blobs, put_pack
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
     STATE_SELECT,
@@ -50,6 +55,7 @@ class SqliteView:
         self._fresh_thread = 0
         self._empty_trees: set[int] = set()
         self.has_dropped = False
+        self.dropped: list[int] = []
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -68,6 +74,7 @@ class SqliteView:
         self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
+        self.dropped = []
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
@@ -171,12 +178,26 @@ class SqliteView:
         self._fresh_thread = 1 if row is None else int(row[0]) + 1
         return self._fresh_thread
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return missing_blobs(self._connection, hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return blobs(self._connection, hashes)
+
+    def blob_hashes(self) -> Collection[str]:
+        return blob_hashes(self._connection)
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        return manifests(self._connection, entries)
+
     def apply(self, fact: Fact) -> None:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
                 self._empty_trees.discard(state.tree)
                 row = entry_row(state.tree, node, previous, draft)
                 self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
+                if isinstance(draft.payload, Checkpoint):
+                    self._run("INSERT INTO checkpoint VALUES (?, ?)", (node.key, draft.payload.manifest))
             case PutHead(state=state):
                 self._states[state.meta.id] = state
                 self._dirty[state.key] = state
@@ -191,6 +212,10 @@ class SqliteView:
                 self._put_lease(state, lease)
             case DropThread(state=state, entries=entries):
                 self._drop(state, entries)
+            case PutPack(pack=pack):
+                put_pack(self._connection, pack)
+            case DropBlobs(hashes=hashes):
+                drop_blobs(self._connection, hashes)
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
@@ -226,11 +251,13 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.dropped += entries
         self.has_dropped = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)
         self._connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in entries])
+        self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in entries])
         for table, column in (("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key")):
             self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
         self._run("DELETE FROM move WHERE thread = ?", (state.key,))
@@ -241,4 +268,4 @@ class SqliteView:
             (state.tree,),
         )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
+        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))
