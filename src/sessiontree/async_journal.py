@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
@@ -12,8 +12,18 @@ from msgspec import UNSET, UnsetType
 
 from sessiontree.async_turn import AsyncTurn
 from sessiontree.commands import Deleted
+from sessiontree.compaction import (
+    BranchResult,
+    CompactionPolicy,
+    CompactionResult,
+    Reason,
+    Summarizer,
+    Trigger,
+    is_context_overflow,
+)
 from sessiontree.context import Context, Purpose
 from sessiontree.drivers import drive_async
+from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
     Entry,
@@ -27,12 +37,17 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import entries, leaf, threads, turns, views
+from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
+from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
+from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import AsyncStore
+from sessiontree.summarizers.extractive import extractive
+from sessiontree.titles import Titler
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.watching import follow_async
 
@@ -43,6 +58,8 @@ if TYPE_CHECKING:
 __all__ = ["AsyncJournal"]
 
 T = TypeVar("T")
+
+DEFAULT_POLICY = CompactionPolicy()
 
 
 class AsyncJournal:
@@ -76,10 +93,15 @@ class AsyncJournal:
         return AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
 
     async def create_thread(
-        self, id: str | None = None, *, created_ns: int | None = None, **fields: Unpack[ThreadFields]
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation; an id that is taken is ThreadExistsError."""
-        return await self._run(threads.create_thread(self._sources, id, created_ns, fields))
+        return await self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
 
     async def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -180,10 +202,13 @@ class AsyncJournal:
         *,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
         return await self._run(
-            leaf.move_leaf(self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease)
+            leaf.move_leaf(
+                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     async def rewind(
@@ -282,15 +307,154 @@ class AsyncJournal:
         """What the model sees."""
         return await self._run(views.context(thread_id, leaf, purpose, count))
 
+    async def compact(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        force: bool = False,
+        trigger: Trigger = "manual",
+        reason: Reason = "manual",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult:
+        """Shorten what the model sees by a summary of the older part; nothing is deleted.
+
+        Entries that arrive while the summariser works stay. While another process is at it: CompactionClaimedError.
+        A summary that saves nothing is not installed unless ``force``.
+        """
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            force=force,
+            trigger=trigger,
+            reason=reason,
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return await self._run(compacting.compact(self._sources, thread_id, how))
+
+    async def compact_if_needed(
+        self,
+        thread_id: str,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        trigger: Trigger = "post_response",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+        claim_seconds: float = CLAIM_SECONDS,
+    ) -> CompactionResult | None:
+        """Compact if the window is too full; ``None`` if it is not, or if somebody else is at it already."""
+        how = Compacting(
+            summarize=summarize,
+            policy=policy,
+            instructions=instructions,
+            trigger=trigger,
+            reason="threshold",
+            count=count,
+            lease=lease,
+            claim_seconds=claim_seconds,
+        )
+        return await self._run(compacting.compact_if_needed(self._sources, thread_id, how))
+
+    async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
+        """Give the context back that was there before the last compaction."""
+        return await self._run(compacting.uncompact(self._sources, thread_id, lease))
+
+    async def leave_branch(
+        self,
+        thread_id: str,
+        to_entry: str | None,
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        instructions: str = "",
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> BranchResult:
+        """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
+        how = Compacting(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
+        return await self._run(compacting.leave_branch(self._sources, thread_id, to_entry, how))
+
+    async def call_model(
+        self,
+        thread_id: str,
+        model: Callable[[Context], T | Awaitable[T]],
+        summarize: Summarizer = extractive,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        is_overflow: Callable[[BaseException], bool] = is_context_overflow,
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> T:
+        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so."""
+        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease)
+        answer: T = await self._run(compacting.call_model(self._sources, thread_id, model, how, is_overflow))
+        return answer
+
+    async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+        """Give a thread without a title one: by the titler, or the user's first words."""
+        return await self._run(titling.suggest_title(self._sources, thread_id, titler, limit))
+
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> AsyncIterator[Entry]:
         """New entries of a thread as they are committed, by any process.
 
-        Starts now, or after the entry ``after``, or with ``after=None`` at the thread's first own entry. Ends when
-        nothing came for ``timeout`` seconds; without one it goes on until the caller stops.
+        Starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
+        thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
+        caller stops.
         """
         return follow_async(self.store, thread_id, after, timeout)
+
+    async def search(
+        self,
+        text: str,
+        *,
+        order: SearchOrder = "best",
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> SearchPage:
+        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+
+        Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
+        was committed before it began; ``progress`` hears how far the index has caught up.
+        """
+        operation = search.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return await self._run(operation)
+
+    async def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        return await self._run(search.thread_ids(part, limit))
+
+    async def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        return await self._run(search.entry_ids(thread_id, part, limit))
+
+    async def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
+        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        """
+        return await self._run(exports.export(thread_id, format, scope))
+
+    async def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return await self._run(exports.events(thread_id, after, limit))
+
+    async def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return await self._run(exports.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
     async def stats(self) -> StoreStats:
         """How much is in the store."""

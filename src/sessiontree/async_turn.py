@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sessiontree.drivers import drive_async
-from sessiontree.errors import ConflictError, SessionTreeError, StoreError
+from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, TurnMarker
 from sessiontree.operations import turns
 from sessiontree.operations.entries import Content, NewEntry, append_many
@@ -47,6 +46,7 @@ class AsyncTurn:
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
         self._heart: asyncio.Task[None] | None = None
+        self._ending_task: asyncio.Future[None] | None = None
 
     @property
     def lease(self) -> Lease:
@@ -80,7 +80,12 @@ class AsyncTurn:
 
     async def __aenter__(self) -> Self:
         begin = turns.begin_turn(self._sources, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
-        self._lease = await drive_async(begin, self._store)
+        begun = asyncio.ensure_future(drive_async(begin, self._store))
+        try:
+            self._lease = await asyncio.shield(begun)
+        except asyncio.CancelledError:
+            begun.add_done_callback(self._give_up)
+            raise
         self._heart = asyncio.create_task(self._beat(), name=f"lease {self._thread_id}")
         try:
             await self._take_files("before_turn")
@@ -92,11 +97,12 @@ class AsyncTurn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stop_beating()
+        if self._heart is not None:
+            self._heart.cancel()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
-            await self._take_files("after_turn")
-            await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+            self._ending_task = asyncio.ensure_future(self._end(marker, text))
+            await asyncio.shield(self._ending_task)
         except SessionTreeError as refusal:
             if error is None:
                 raise
@@ -108,18 +114,23 @@ class AsyncTurn:
 
             await drive_async(turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
 
+    async def _end(self, marker: TurnMarker, text: str) -> None:
+        await self._take_files("after_turn")
+        await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(self._ttl_seconds / 3)
             try:
                 await drive_async(turns.renew_lease(self._sources, self.lease, self._ttl_seconds), self._store)
-            except ConflictError:
-                return
             except StoreError:
                 continue
+            except SessionTreeError:
+                return
 
-    async def _stop_beating(self) -> None:
-        if self._heart is not None:
-            self._heart.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await self._heart
+    def _give_up(self, begun: asyncio.Future[Lease]) -> None:
+        """The caller was cancelled while the turn began: what was begun is ended behind its back."""
+        if not begun.cancelled() and begun.exception() is None:
+            marker = TurnMarker(status="aborted", reason="CancelledError", is_recoverable=True)
+            end = turns.end_turn(self._sources, begun.result(), marker)
+            self._ending_task = asyncio.ensure_future(drive_async(end, self._store))

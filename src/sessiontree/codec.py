@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import msgspec
+from msgspec import UnsetType
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Payload, Thread, UnknownPayload
@@ -58,16 +60,36 @@ class _Tag(msgspec.Struct):
 _tags = msgspec.json.Decoder(_Tag)
 
 
+_SIMPLE_TYPES = {str: str, int: int, bool: int, type(None): type(None), UnsetType: UnsetType}
+
+
 class Ask(Record, frozen=True, kw_only=True):
-    """A request to a store: words and numbers that no store could hold are refused when it is made."""
+    """A request to a store: what no store could hold, or understand, is refused when it is made."""
 
     def __post_init__(self) -> None:
-        for value in msgspec.structs.astuple(self):
-            match value:
-                case str() if not value.isascii():
-                    encode_record(value, "an id or a word")
-                case int():
-                    check_number(value)
+        for name, allowed in _simple_fields(type(self)):
+            value = getattr(self, name)
+            if not isinstance(value, allowed):
+                raise InvalidInputError(
+                    f"{name} cannot be {value!r}; it is {' or '.join(kind.__name__ for kind in allowed)}"
+                )
+            if isinstance(value, str):
+                if not value.isascii():
+                    encode_record(value, name)
+            elif isinstance(value, int):
+                check_number(value)
+
+
+@cache
+def _simple_fields(kind: type[Ask]) -> tuple[tuple[str, tuple[type, ...]], ...]:
+    """The fields that hold words and numbers, with the types that each may have."""
+    hints = get_type_hints(kind)
+    choices = {name: get_args(hints[name]) or (hints[name],) for name in kind.__struct_fields__}
+    return tuple(
+        (name, tuple(_SIMPLE_TYPES[choice] for choice in allowed))
+        for name, allowed in choices.items()
+        if all(choice in _SIMPLE_TYPES for choice in allowed)
+    )
 
 
 def check_number(value: int) -> None:
@@ -141,6 +163,7 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
         refuse_not_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error
     if stored != payload:
+        _refuse_changed(stored, body)
         refuse_not_finite(msgspec.to_builtins(payload))
     return stored, body
 
@@ -156,6 +179,12 @@ def _refuse_not_as_it_says(payload: UnknownPayload) -> None:
         raise InvalidInputError(
             f"the body says type {tag!r}, the payload {payload.type!r}; it must be one line of a type unknown here"
         )
+
+
+def _refuse_changed(stored: Payload, body: bytes) -> None:
+    """Two keys that are one in JSON, such as 1 and "1", would come back as one."""
+    if encode_payload(stored) != body:
+        raise InvalidInputError("the payload would not come back unchanged; use keys that differ as text")
 
 
 def refuse_not_finite(value: Any) -> None:

@@ -8,12 +8,13 @@ from msgspec import UNSET, UnsetType
 
 from sessiontree.blobs import Blob
 from sessiontree.codec import Ask
-from sessiontree.model import Entry, Lease, MoveReason, Payload, Thread
+from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
 __all__ = [
     "AcquireLease",
     "Append",
+    "ClaimCompaction",
     "ClearLease",
     "Command",
     "CreateThread",
@@ -21,9 +22,14 @@ __all__ = [
     "Deleted",
     "Draft",
     "Fork",
+    "ImportHistory",
+    "ImportThread",
+    "InstallCompaction",
     "MoveLeaf",
+    "Placed",
     "PutBlobs",
     "Redo",
+    "ReleaseClaim",
     "ReleaseLease",
     "RenewLease",
     "Result",
@@ -99,12 +105,16 @@ class Redo(Ask, frozen=True, kw_only=True):
 
 
 class Fork(Ask, frozen=True, kw_only=True):
-    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source)."""
+    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source).
+
+    ``fields`` names the metadata that the caller gave; what a fork inherits is taken from the source for the rest.
+    """
 
     source_id: str
     thread: Thread
     entry_id: str | None = None
     position: Literal["at", "before"] = "at"
+    fields: tuple[str, ...] = ()
 
 
 class AcquireLease(Ask, frozen=True, kw_only=True):
@@ -131,6 +141,57 @@ class ClearLease(Ask, frozen=True, kw_only=True):
 
     thread_id: str
     now_ns: int
+
+
+class ClaimCompaction(Ask, frozen=True, kw_only=True):
+    """Become the one who compacts a thread; a renewal only gives more time to who still is."""
+
+    thread_id: str
+    claim: CompactionClaim
+    now_ns: int
+    is_renewal: bool = False
+
+
+class ReleaseClaim(Ask, frozen=True, kw_only=True):
+    thread_id: str
+    claim_id: str
+
+
+class InstallCompaction(Ask, frozen=True, kw_only=True):
+    """Put a compaction under the leaf, if the claim still holds and ``base`` is still on the path to the leaf."""
+
+    thread_id: str
+    draft: Draft
+    claim_id: str
+    base: str
+    token: int | None = None
+
+
+class ImportThread(Ask, frozen=True, kw_only=True):
+    """A thread of another store as it was there, before its entries: ``base`` is the fork point.
+
+    Where the thread is there already, with the same metadata, nothing happens.
+    """
+
+    thread: Thread
+    base: str | None = None
+
+
+class Placed(Record, frozen=True, kw_only=True):
+    """An entry whose place is known."""
+
+    parent: str | None
+    draft: Draft
+
+
+class ImportHistory(Ask, frozen=True, kw_only=True):
+    """Entries and leaf moves of another store, in an order in which they can have happened.
+
+    What is there already is skipped, so an import that was interrupted can be repeated.
+    """
+
+    thread_id: str
+    steps: tuple[Placed | Move, ...]
 
 
 class PutBlobs(Ask, frozen=True, kw_only=True):
@@ -160,6 +221,11 @@ Command = (
     | RenewLease
     | ReleaseLease
     | ClearLease
+    | ClaimCompaction
+    | ReleaseClaim
+    | InstallCompaction
+    | ImportThread
+    | ImportHistory
     | PutBlobs
 )
 

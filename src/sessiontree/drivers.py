@@ -20,7 +20,7 @@ def drive(operation: Operation[T], store: Store) -> T:
         while True:
             try:
                 reply = _answer(request, store)
-            except Exception as error:  # noqa: BLE001  the operation decides what an error means
+            except BaseException as error:  # noqa: BLE001  the operation decides what an error or interrupt means
                 request = operation.throw(error)
             else:
                 request = operation.send(reply)
@@ -34,7 +34,7 @@ async def drive_async(operation: Operation[T], store: AsyncStore) -> T:
         while True:
             try:
                 reply = await _answer_async(request, store)
-            except Exception as error:  # noqa: BLE001  the operation decides what an error means
+            except BaseException as error:  # noqa: BLE001  the operation decides what an error or interrupt means
                 request = operation.throw(error)
             else:
                 request = operation.send(reply)

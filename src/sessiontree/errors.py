@@ -9,6 +9,9 @@
     │   ├── NothingToUndoError
     │   ├── NothingToRedoError
     │   ├── NothingToRetryError
+    │   ├── NothingToUncompactError
+    │   ├── NoCheckpointError
+    │   └── SessionNotFoundError
     │   ├── BlobNotFoundError
     │   └── NoCheckpointError
     ├── ConflictError                    somebody else was there first: read again, then decide
@@ -19,6 +22,15 @@
     │   ├── StaleVersionError
     │   ├── ActiveTurnError
     │   ├── FencedError
+    │   ├── CompactionClaimedError       somebody else compacts the thread at this moment
+    │   ├── ClaimLostError
+    │   └── InvalidMoveError             a session's state cannot become that one
+    ├── SummaryError                     a summariser failed: nothing was written
+    │   ├── EmptySummaryError
+    │   └── TruncatedSummaryError
+    ├── ContextOverflowError             too long for the model, also after one compaction
+    │   ├── CopyMismatchError
+    │   └── FencedError
     │   ├── MissingBlobsError            blobs went away between put and append: put them again
     │   └── RestoreConflictError         a restore would overwrite somebody else's work
     ├── MissingExtraError                install the extra that it names
@@ -34,6 +46,7 @@
         ├── NewerFormatError             written by a newer sessiontree; it was left untouched
         ├── NetworkFileSystemError       locks are not safe there
         ├── StoreReadOnlyError
+        ├── StoreAccessError             the role may not do this
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
@@ -46,19 +59,26 @@ Each error carries the ids it is about as attributes and ends with what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 __all__ = [
     "ActiveTurnError",
     "BlobNotFoundError",
+    "ClaimLostError",
     "CommitUnknownError",
+    "CompactionClaimedError",
     "ConflictError",
+    "ContextOverflowError",
+    "CopyMismatchError",
     "DamagedDataError",
     "DuplicateEntryError",
+    "EmptySummaryError",
     "EntryNotFoundError",
     "FencedError",
     "FolderChangedError",
     "ForeignStoreError",
     "InvalidInputError",
+    "InvalidMoveError",
     "InvalidParentError",
     "MissingBlobsError",
     "MissingExtraError",
@@ -68,12 +88,15 @@ __all__ = [
     "NotFoundError",
     "NothingToRedoError",
     "NothingToRetryError",
+    "NothingToUncompactError",
     "NothingToUndoError",
     "PendingRestoreError",
     "RestoreConflictError",
+    "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -81,15 +104,20 @@ __all__ = [
     "StoreReadOnlyError",
     "StoreUnavailableError",
     "StoreUrlError",
+    "SummaryError",
     "ThreadExistsError",
     "ThreadNotFoundError",
+    "TruncatedSummaryError",
     "UnsafePathError",
     "WorkspaceError",
 ]
 
 
 class SessionTreeError(Exception):
-    """The root of every error raised by sessiontree."""
+    """The root of every error raised by sessiontree. Errors can be pickled, so they cross to other processes."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, vars(self))
 
 
 class NotFoundError(SessionTreeError):
@@ -131,6 +159,18 @@ class NothingToRetryError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} has no failed turn and no user message to retry from")
+
+
+class NothingToUncompactError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no compaction is in force on the path of thread {thread_id!r}; its context is whole")
+
+
+class SessionNotFoundError(NotFoundError):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"no session {key!r} in this store; list() shows what is there, get_or_create() starts one")
 
 
 class NoCheckpointError(NotFoundError):
@@ -209,6 +249,14 @@ class ActiveTurnError(ConflictError):
         )
 
 
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
+
+
 class FencedError(ConflictError):
     def __init__(self, thread_id: str, token: int, current: int) -> None:
         self.thread_id = thread_id
@@ -217,6 +265,69 @@ class FencedError(ConflictError):
         super().__init__(
             f"lease token {token} on thread {thread_id!r} is no longer valid (current token {current}); "
             "another owner took over or the lease was released: stop this turn and acquire a new lease"
+        )
+
+
+class CompactionClaimedError(ConflictError):
+    def __init__(self, thread_id: str, owner: str, expires_ns: int) -> None:
+        self.thread_id = thread_id
+        self.owner = owner
+        self.expires_ns = expires_ns
+        super().__init__(
+            f"{owner!r} is compacting thread {thread_id!r}, until {expires_ns} ns at most; "
+            "its result serves you too: read the context again later"
+        )
+
+
+class ClaimLostError(ConflictError):
+    def __init__(self, thread_id: str, owner: str) -> None:
+        self.thread_id = thread_id
+        self.owner = owner
+        who = f"{owner!r} took it over" if owner else "it was given back"
+        super().__init__(
+            f"the claim to compact thread {thread_id!r} expired and {who}; nothing was installed, "
+            "give the summariser a shorter time-out or the claim a longer one"
+        )
+
+
+class InvalidMoveError(ConflictError):
+    def __init__(self, key: str, state: str, wanted: str, allowed: Iterable[str]) -> None:
+        self.key = key
+        self.state = state
+        self.wanted = wanted
+        self.allowed = tuple(allowed)
+        super().__init__(f"session {key!r} is {state} and cannot become {wanted}; it can become {list(self.allowed)}")
+
+
+class SummaryError(SessionTreeError):
+    """A summariser gave no usable answer. The conversation is as it was."""
+
+    def __init__(self, problem: str, *, retry_after_seconds: float | None = None) -> None:
+        self.problem = problem
+        self.retry_after_seconds = retry_after_seconds
+        wait = "" if retry_after_seconds is None else f" after {retry_after_seconds:g} seconds"
+        super().__init__(
+            f"no summary: {problem}; nothing was changed, try again{wait}, or use the strategy hybrid or truncate"
+        )
+
+
+class EmptySummaryError(SummaryError):
+    def __init__(self) -> None:
+        super().__init__("the answer was empty")
+
+
+class TruncatedSummaryError(SummaryError):
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        super().__init__(f"the answer was cut off at {max_tokens} tokens; allow more summary_tokens")
+
+
+class ContextOverflowError(SessionTreeError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"the context of thread {thread_id!r} is too long for the model, also after a compaction; "
+            "use a model with a larger window, or rewind to before the entry that is too big"
         )
 
 
@@ -337,6 +448,11 @@ class StoreReadOnlyError(StoreError):
         super().__init__(place, "cannot be written; check the permissions of the file and its folder")
 
 
+class StoreAccessError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
+
+
 class StoreFullError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "no space left; nothing of this request was kept, free some space and try again")
@@ -377,3 +493,9 @@ class MissingExtraError(SessionTreeError, ImportError):
         self.feature = feature
         self.extra = extra
         super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
+
+
+def _restored(kind: type[SessionTreeError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SessionTreeError:
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(fields)
+    return error

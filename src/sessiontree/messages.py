@@ -43,6 +43,7 @@ def system(text: str) -> SystemMessage:
 
 
 def user(content: str | Sequence[Part], *, metadata: dict[str, Any] | None = None) -> UserMessage:
+    """What a person said, as text or as parts."""
     return UserMessage(message=Message(role="user", parts=_parts(content)), metadata=metadata or {})
 
 
@@ -78,6 +79,7 @@ def tool_result(
     is_error: bool = False,
     view: ResultView | None = None,
 ) -> ToolResultMessage:
+    """The answer of a tool to the call ``call_id``."""
     parts = (TextPart(text=content),) if isinstance(content, str) else tuple(content)
     result = ToolResultPart(call_id=call_id, name=name, parts=parts, is_error=is_error, view=view)
     return ToolResultMessage(message=Message(role="tool", parts=(result,)))

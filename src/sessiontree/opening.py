@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from sessiontree.workspace.settings import Settings
 
 __all__ = ["open", "open_async"]
+
+_DURABILITIES = ("power_loss", "process_crash")
 
 
 def open(  # noqa: A001  `st.open` reads as what it does
@@ -32,12 +36,13 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(
-        EmbeddedStore(_backend(parse_url(url), durability)),
-        clock=clock,
-        random=random,
-        workspace_settings=workspace_settings,
+    address = parse_url(url)
+    store = (
+        _postgres().PostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else EmbeddedStore(_backend(address, durability))
     )
+    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def open_async(
@@ -52,18 +57,31 @@ def open_async(
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-    return AsyncJournal(
-        AsyncEmbeddedStore(_backend(parse_url(url), durability)),
-        clock=clock,
-        random=random,
-        workspace_settings=workspace_settings,
+    address = parse_url(url)
+    store = (
+        _postgres().AsyncPostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else AsyncEmbeddedStore(_backend(address, durability))
     )
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
+
+
+def _postgres() -> ModuleType:
+    try:
+        from sessiontree.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the PostgreSQL store", "postgres") from error
+    return postgres
 
 
 def _backend(address: Address, durability: Durability) -> Backend:
     """Imports are here, so that a program loads only the store that it uses."""
     from pathlib import Path  # noqa: PLC0415
 
+    if durability not in _DURABILITIES:
+        raise InvalidInputError(f"durability is one of {_DURABILITIES}, not {durability!r}")
+    # The real path, so that a change of folder or a link to the file cannot split one store into two.
+    place = Path(os.path.realpath(address.target))
     match address.kind:
         case "memory":
             from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415
@@ -72,8 +90,10 @@ def _backend(address: Address, durability: Durability) -> Backend:
         case "jsonl":
             from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
 
-            return JsonlBackend(Path(address.target), durability=durability)
-        case _:
+            return JsonlBackend(place, durability=durability)
+        case "sqlite":
             from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
 
-            return SqliteBackend(Path(address.target), durability=durability)
+            return SqliteBackend(place, durability=durability)
+        case kind:
+            raise StoreUrlError(address.target, f"there is no store for {kind!r} here")

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Literal, Protocol, TypeVar
 
 from sessiontree.commands import Command, Result
-from sessiontree.errors import SessionTreeError
 from sessiontree.queries import Query, Reads
 
 __all__ = ["AsyncStore", "Backend", "Durability", "Outcome", "Store"]
@@ -20,8 +19,8 @@ T = TypeVar("T")
 Durability = Literal["power_loss", "process_crash"]
 """What an acknowledged write survives."""
 
-Outcome = Result | SessionTreeError
-"""A command's result, or the reason why it was refused: one caller's conflict must not fail its neighbours."""
+Outcome = Result | Exception
+"""A command's result, or why it was not carried out: what is wrong with one command must not fail its neighbours."""
 
 
 class Backend(Reads, Protocol):

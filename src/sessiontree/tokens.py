@@ -57,7 +57,10 @@ def estimate_message(message: Message, count: TokenCounter = estimate_text) -> i
     >>> estimate_message(user("hello world").message)
     12
     """
-    return MESSAGE_OVERHEAD + count(message.kind) + sum(_part_tokens(part, count) for part in message.parts)
+    total = MESSAGE_OVERHEAD + (count(message.kind) if message.kind else 0)
+    for part in message.parts:
+        total += _part_tokens(part, count)
+    return total
 
 
 def exact_counter(encoding: Encoding = "o200k_base") -> TokenCounter:

@@ -61,12 +61,12 @@ def retry_target(path: Sequence[Entry]) -> str | None:
 
 
 def labels_of(entries: Iterable[Entry]) -> dict[str, str]:
-    """Label to entry id. The newest line about an entry counts; an empty label takes the old one away."""
-    by_target: dict[str, str] = {}
+    """Label to entry id. An entry has one label, a label names one entry, and the newest word counts."""
+    named: dict[str, str] = {}
     for entry in entries:
         match entry.payload:
             case Label(target=target, label=label):
-                by_target.pop(target, None)
+                named = {name: place for name, place in named.items() if place != target}
                 if label:
-                    by_target[target] = label
-    return {label: target for target, label in by_target.items()}
+                    named[label] = target
+    return named

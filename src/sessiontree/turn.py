@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from sessiontree.drivers import drive
-from sessiontree.errors import ConflictError, SessionTreeError, StoreError
+from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, TurnMarker
 from sessiontree.operations import turns
 from sessiontree.operations.entries import Content, NewEntry, append_many
@@ -114,7 +114,7 @@ class Turn:
         while not self._stop.wait(self._ttl_seconds / 3):
             try:
                 drive(turns.renew_lease(self._sources, self.lease, self._ttl_seconds), self._store)
-            except ConflictError:
-                return
             except StoreError:
                 continue
+            except SessionTreeError:
+                return

@@ -31,8 +31,10 @@ def parse_url(url: str | os.PathLike[str]) -> Address:
     >>> parse_url("notes/journal.db").kind
     'sqlite'
     """
-    if not isinstance(url, str):
+    if isinstance(url, os.PathLike):
         return _plain_path(os.fspath(url))
+    if not isinstance(url, str):
+        raise StoreUrlError(repr(url), "an address is a text or a path")
     scheme = _SCHEME.match(url)
     if scheme is None:
         return _plain_path(url)
@@ -50,6 +52,8 @@ def parse_url(url: str | os.PathLike[str]) -> Address:
 def _plain_path(path: str) -> Address:
     if not path:
         raise StoreUrlError(path, "the address is empty")
+    if "\0" in path or not _is_text(path):
+        raise StoreUrlError(repr(path), "a path holds neither NUL nor lone surrogates")
     is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
     return Address(kind="jsonl" if is_folder else "sqlite", target=path)
 
@@ -62,4 +66,8 @@ def _path_in(url: str, kind: str) -> str:
         )
     from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
 
-    return unquote(url[len(prefix) :])
+    return _plain_path(unquote(url[len(prefix) :])).target
+
+
+def _is_text(path: str) -> bool:
+    return path.isascii() or path.encode("utf-8", "ignore").decode() == path

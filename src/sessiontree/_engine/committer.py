@@ -10,10 +10,11 @@ import os
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from sessiontree.commands import Command, Result
-from sessiontree.errors import SessionTreeError, StoreClosedError, StoreError
+from sessiontree.errors import StoreClosedError, StoreError
 from sessiontree.store import Outcome
 
 if TYPE_CHECKING:
@@ -59,12 +60,11 @@ class Committer:
 
     def commit(self, command: Command) -> Result:
         """Carry out a command for a sync caller."""
-        if not self._queue and self._writing.acquire(blocking=False):
-            try:
+        if not self._queue and not self._writing.locked():
+            # A with block, because nothing can interrupt between taking a lock and entering the block.
+            with self._writing:
                 self.check_open()
                 outcome = self._write((command,))[0]
-            finally:
-                self._writing.release()
             return _result(outcome)
         self.check_open()
         ticket = _Ticket(command)
@@ -118,9 +118,9 @@ class Committer:
             if loop is not None:
                 self._about_to_wake.discard(loop)
             if not self._is_serving:
-                self._is_serving = True
                 self._thread = threading.Thread(target=self._serve, name=f"writer {self._place}", daemon=True)
                 self._thread.start()
+                self._is_serving = True
             self._waiting.notify()
 
     def _serve(self) -> None:
@@ -159,7 +159,8 @@ def _deliver(tickets: Sequence[_Ticket]) -> None:
         elif ticket.done is not None:
             ticket.done.release()
     for loop, group in loops.items():
-        if not loop.is_closed():
+        # A loop that was closed has nobody left who waits.
+        with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, group)
 
 
@@ -175,8 +176,6 @@ def _settle(tickets: Sequence[_Ticket]) -> None:
 
 
 def _result(outcome: Outcome | BaseException) -> Result:
-    if isinstance(outcome, SessionTreeError):
-        raise outcome
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome

@@ -17,7 +17,12 @@ class Gate:
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def __enter__(self) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+        except BaseException:
+            # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

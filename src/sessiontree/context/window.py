@@ -54,6 +54,9 @@ def _first_kept(path: Sequence[Entry], at: int) -> int:
     for index, entry in enumerate(path[: at + 1]):
         if wanted and entry.id == wanted:
             return index
+    for index, entry in enumerate(path[:at]):
+        if compaction.tail_after_entry_id and entry.id == compaction.tail_after_entry_id:
+            return index + 1
     if compaction.kept_user_entry_ids:
         return at
     return _nearest_turn_start(path, at)

@@ -13,13 +13,14 @@ from rich.console import Console
 
 import sessiontree as st
 from sessiontree.demo.agent import OWNER, THREAD
+from sessiontree.demo.long_talk import show_compaction
 from sessiontree.demo.show import show_context, show_tree
 
 __all__ = ["play"]
 
 
 def play() -> None:
-    """Write, crash, resume, fork, rewind, undo; everything is gone from the disk afterwards."""
+    """Write, crash, resume, fork, rewind, undo, compact; everything is gone from the disk afterwards."""
     console = Console(force_terminal=None if "NO_COLOR" in os.environ else True, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
         store = str(Path(folder) / "journal.db")
@@ -27,6 +28,8 @@ def play() -> None:
         with st.open(store) as journal:
             _recover(console, journal)
             _branch(console, journal)
+            _say(console, "A conversation outgrows its window; compact() puts notes in the place of its older part.")
+            show_compaction(console, journal)
             findings = journal.check()
         _say(console, f"The store is sound: {len(findings)} findings.")
 

@@ -55,6 +55,7 @@ from sessiontree.model.record import (
 )
 from sessiontree.model.thread import (
     NO_KEY,
+    CompactionClaim,
     Page,
     SessionKey,
     Thread,
@@ -74,6 +75,7 @@ __all__ = [
     "Checkpoint",
     "CheckpointMoment",
     "Compaction",
+    "CompactionClaim",
     "ContextUsage",
     "Custom",
     "Entry",

@@ -151,7 +151,8 @@ class ActiveToolsChange(_Payload, tag="active_tools_change", frozen=True, kw_onl
 class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     """The context starts here: a summary of the head, the kept tail, the kept user inputs. Nothing is deleted.
 
-    With ``reverts`` set it is the opposite: the compaction of that id does not count from here on.
+    With ``reverts`` set it is the opposite: the compaction of that id does not count from here on. Where nothing was
+    kept there is no first kept entry: what follows ``tail_after_entry_id`` stays, whenever it arrived.
     """
 
     id: str = ""
@@ -174,6 +175,12 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     files_read: tuple[str, ...] = ()
     files_modified: tuple[str, ...] = ()
     reverts: str = ""
+    tail_after_entry_id: str = ""
+    instructions: str = ""
+    kept_messages: int = 0
+    removed_messages: int = 0
+    duration_ns: int = 0
+    summary_usage: Usage | None = None
 
 
 class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
@@ -181,6 +188,8 @@ class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
 
     summary: str = ""
     from_entry_id: str = ""
+    files_read: tuple[str, ...] = ()
+    files_modified: tuple[str, ...] = ()
 
 
 class RunFailure(_Payload, tag="run_failure", frozen=True, kw_only=True):

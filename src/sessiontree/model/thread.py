@@ -10,6 +10,7 @@ from sessiontree.model.record import Record, moment
 
 __all__ = [
     "NO_KEY",
+    "CompactionClaim",
     "Page",
     "SessionKey",
     "Thread",
@@ -32,6 +33,17 @@ class SessionKey(Record, frozen=True, kw_only=True):
 
 
 NO_KEY = SessionKey()
+
+
+class CompactionClaim(Record, frozen=True, kw_only=True):
+    """Who is compacting a thread. It keeps others from starting, not from appending; a crashed one expires."""
+
+    id: str
+    owner: str
+    expires_ns: int
+
+    def is_expired(self, now_ns: int) -> bool:
+        return now_ns >= self.expires_ns
 
 
 class Thread(Record, frozen=True, kw_only=True):
@@ -66,6 +78,7 @@ class Thread(Record, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     custom: dict[str, Any] = {}
     origin: dict[str, Any] = {}
+    compaction_claim: CompactionClaim | None = None
 
     @property
     def created_at(self) -> datetime:

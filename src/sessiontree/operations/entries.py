@@ -13,13 +13,13 @@ from sessiontree.messages import payload_of
 from sessiontree.model import Entry, Label, Lease, Message, Payload
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.record import Record
-from sessiontree.operations.inputs import checked_id, checked_time
+from sessiontree.operations.inputs import checked_id, checked_lease, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
 from sessiontree.tree import labels_of
 
-__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path"]
+__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path", "weight_of"]
 
 _LARGEST_BODY = 900 * 1024 * 1024
 
@@ -49,8 +49,8 @@ def append(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
 ) -> Operation[Entry]:
-    draft = _draft(sources, new, lease.turn_id if lease else "")
-    token = lease.token if lease else None
+    turn_id, token = _turn_of(lease, thread_id)
+    draft = _draft(sources, new, turn_id)
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id, drafts=(draft,), parent=parent, expect_leaf=expect_leaf, token=token
     )
@@ -66,14 +66,14 @@ def append_many(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
 ) -> Operation[list[Entry]]:
-    turn_id = lease.turn_id if lease else ""
+    turn_id, token = _turn_of(lease, thread_id)
     drafts = tuple(_draft(sources, content, turn_id) for content in contents)
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id,
         drafts=drafts,
         parent=parent,
         expect_leaf=expect_leaf,
-        token=lease.token if lease else None,
+        token=token,
     )
     return list(stored)
 
@@ -100,10 +100,6 @@ def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
 
 def label(sources: Sources, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
     yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
-    if name:
-        taken = yield from labels(thread_id)
-        if taken.get(name, entry_id) != entry_id:
-            raise InvalidInputError(f"label {name!r} names entry {taken[name]!r} already; take it away first")
     stored = yield from append_many(sources, thread_id, [Label(target=entry_id, label=name)])
     return stored[0]
 
@@ -111,6 +107,13 @@ def label(sources: Sources, thread_id: str, entry_id: str, name: str) -> Operati
 def labels(thread_id: str) -> Operation[dict[str, str]]:
     found = yield from entries(thread_id, None, None)
     return labels_of(found)
+
+
+def _turn_of(lease: Lease | None, thread_id: str) -> tuple[str, int | None]:
+    if lease is None:
+        return "", None
+    checked_lease(lease, thread_id)
+    return lease.turn_id, lease.token
 
 
 def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
@@ -122,7 +125,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         checked_id(new.turn_id, "turn id")
     if new.created_ns is not None:
         check_number(new.created_ns)
-    messages, tokens = _weight(payload)
+    messages, tokens = weight_of(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
         payload=payload,
@@ -136,7 +139,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
     )
 
 
-def _weight(payload: Payload) -> tuple[int, int]:
+def weight_of(payload: Payload) -> tuple[int, int]:
     """How many messages and, estimated, tokens a payload adds to a conversation."""
     match payload:
         case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage():

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from sessiontree.codec import encode_record
 from sessiontree.errors import InvalidInputError
+from sessiontree.model import Lease
 
-__all__ = ["checked_id", "checked_time"]
+__all__ = ["checked_id", "checked_lease", "checked_time"]
 
 _LATEST_NS = 2**63 - 1
 
@@ -24,3 +25,12 @@ def checked_time(nanoseconds: int, what: str) -> int:
     if isinstance(nanoseconds, bool) or not isinstance(nanoseconds, int) or abs(nanoseconds) > _LATEST_NS:
         raise InvalidInputError(f"{what} must be whole nanoseconds within 64 bits, not {nanoseconds!r}")
     return nanoseconds
+
+
+def checked_lease(lease: Lease, thread_id: str | None = None) -> Lease:
+    """A lease, and the one of that thread if one is named."""
+    if not isinstance(lease, Lease):
+        raise InvalidInputError(f"a lease is what acquire_lease() gives, not {lease!r}")
+    if thread_id is not None and lease.thread_id != thread_id:
+        raise InvalidInputError(f"the lease is for thread {lease.thread_id!r}, not for {thread_id!r}")
+    return lease

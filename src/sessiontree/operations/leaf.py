@@ -7,6 +7,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.commands import MoveLeaf, Redo, Undo
 from sessiontree.errors import NothingToRetryError
 from sessiontree.model import Entry, Lease, Move, MoveReason, Thread
+from sessiontree.operations.inputs import checked_lease
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ReadMoves, ReadPath
 from sessiontree.tree import retry_target
@@ -22,12 +23,15 @@ def move_leaf(
     *,
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
+    at_ns: int | None = None,
 ) -> Operation[Thread]:
+    if lease is not None:
+        checked_lease(lease, thread_id)
     moved: Thread = yield MoveLeaf(
         thread_id=thread_id,
         to_entry=entry_id,
         reason=reason,
-        at_ns=sources.clock(),
+        at_ns=sources.clock() if at_ns is None else at_ns,
         expect_leaf=expect_leaf,
         token=lease.token if lease else None,
     )

@@ -24,9 +24,14 @@ _FIELDS = frozenset(ThreadFields.__annotations__)
 
 
 def create_thread(
-    sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields
+    sources: Sources,
+    thread_id: str | None,
+    created_ns: int | None,
+    fields: ThreadFields,
+    updated_ns: int | None = None,
 ) -> Operation[Thread]:
-    thread: Thread = yield CreateThread(thread=_new_thread(sources, thread_id, created_ns, fields))
+    new = _new_thread(sources, thread_id, created_ns, fields)
+    thread: Thread = yield CreateThread(thread=new if updated_ns is None else replace(new, updated_ns=updated_ns))
     return thread
 
 
@@ -73,6 +78,7 @@ def fork(
         thread=_new_thread(sources, new_id, created_ns, fields),
         entry_id=before if before is not None else at,
         position="before" if before is not None else "at",
+        fields=tuple(fields),
     )
     return forked
 

@@ -9,7 +9,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import Entry, Lease, Payload, RunFailure, Thread, TurnMarker, TurnStatus
 from sessiontree.model.record import Record
 from sessiontree.operations.entries import NewEntry, append_many
-from sessiontree.operations.inputs import checked_id
+from sessiontree.operations.inputs import checked_id, checked_lease
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ReadEntries, ReadLease, ReadPath, ReadThread
 from sessiontree.tree import open_turns
@@ -31,7 +31,6 @@ __all__ = [
 
 DEFAULT_TTL_SECONDS = 60.0
 _NANOSECONDS = 1_000_000_000
-_LONGEST_TTL_SECONDS = 10 * 365 * 24 * 3600
 _LONGEST_SECONDS = 1_000_000_000
 
 
@@ -57,12 +56,14 @@ def acquire_lease(
 
 
 def renew_lease(sources: Sources, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
+    checked_lease(lease)
     expires = sources.clock() + _nanoseconds(ttl_seconds)
     renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
     return renewed
 
 
 def release_lease(lease: Lease) -> Operation[None]:
+    checked_lease(lease)
     yield ReleaseLease(thread_id=lease.thread_id, token=lease.token)
 
 
@@ -82,7 +83,9 @@ def begin_turn(
     lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
     try:
         yield from mark_turn(sources, lease, "started")
-    except Exception:
+    except GeneratorExit:
+        raise
+    except BaseException:
         yield from release_lease(lease)
         raise
     return lease
@@ -100,15 +103,16 @@ def end_turn(sources: Sources, lease: Lease, marker: TurnMarker, error: str = ""
 
 
 def resume(sources: Sources, thread_id: str, owner: str | None) -> Operation[Resumption]:
-    """Close what a crash left open. A worker that comes back under its own name need not wait for its lease."""
-    name = owner or this_process()
+    """Close what a crash left open. A worker that comes back under a name that it gave need not wait for its lease."""
     held: Lease | None = yield ReadLease(thread_id=thread_id)
-    if held is not None and held.owner == name:
+    if held is not None and held.owner == owner:
         yield from release_lease(held)
-    lease = yield from acquire_lease(sources, thread_id, name, None, DEFAULT_TTL_SECONDS)
+    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), None, DEFAULT_TTL_SECONDS)
     try:
         interrupted = yield from _close_open_turns(sources, lease)
-    except Exception:
+    except GeneratorExit:
+        raise
+    except BaseException:
         yield from release_lease(lease)
         raise
     yield from release_lease(lease)
@@ -146,7 +150,7 @@ def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
 
 
 def _nanoseconds(ttl_seconds: float) -> int:
-    if not 0 < ttl_seconds < _LONGEST_SECONDS:
+    if not isinstance(ttl_seconds, int | float) or not 0 < ttl_seconds < _LONGEST_SECONDS:
         raise InvalidInputError(
             f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}"
         )

@@ -18,13 +18,12 @@ from sessiontree.model import Entry, Move
 from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
-__all__ = ["append", "check_fence", "check_leaf", "existing", "visible"]
+__all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"]
 
 
 def append(command: Append, view: View) -> Decision:
     state = existing(view, command.thread_id)
-    if not command.drafts:
-        return Decision(())
+    _refuse_repeated(command)
     stored = _stored(command, view, state)
     if stored is not None:
         return Decision(stored)
@@ -32,6 +31,8 @@ def append(command: Append, view: View) -> Decision:
     check_leaf(state, command.expect_leaf)
     check_blobs(view, command.thread_id, command.drafts)
     parent = _parent(command, view, state)
+    if not command.drafts:
+        return Decision(())
     return _grow(command, view, state, parent)
 
 
@@ -76,12 +77,23 @@ def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...
     if not any(nodes):
         return None
     entries: list[Entry] = []
+    above: Node | None = None
     for draft, node in zip(command.drafts, nodes, strict=True):
         if node is None:
             taken = next(held.id for held in nodes if held)
             raise DuplicateEntryError(command.thread_id, taken)
+        if above is not None and node.parent != above.key:
+            raise DuplicateEntryError(command.thread_id, node.id)
         entries.append(_settled(command, view, state, draft, node))
+        above = node
     return tuple(entries)
+
+
+def _refuse_repeated(command: Append) -> None:
+    ids = [draft.id for draft in command.drafts]
+    if len(ids) > 1 and len(set(ids)) < len(ids):
+        twice = next(name for name in ids if ids.count(name) > 1)
+        raise InvalidInputError(f"entry id {twice!r} stands twice in one append; give each entry its own id")
 
 
 def _settled(command: Append, view: View, state: ThreadState, draft: Draft, node: Node) -> Entry:
@@ -109,17 +121,13 @@ def _parent(command: Append, view: View, state: ThreadState) -> Node | None:
 def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) -> Decision:
     facts: list[Fact] = []
     entries: list[Entry] = []
-    seen: set[str] = set()
     leaf = state.leaf
     if (parent.key if parent else None) != (leaf.key if leaf else None):
         state, move = _branched(state, parent, command.drafts[0].created_ns)
         facts.append(move)
     tip, previous = parent, state.newest
     for draft in command.drafts:
-        if draft.id in seen:
-            raise InvalidInputError(f"entry id {draft.id!r} stands twice in one append; give each entry its own id")
-        seen.add(draft.id)
-        node = _child(tip, draft, state, view.next_entry_key())
+        node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
         facts.append(PutEntry(state, node, parent_id, previous, draft))
         entries.append(_entry(draft, state, parent_id))
@@ -148,7 +156,7 @@ def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[Thre
     return moved, PutMove(moved, move)
 
 
-def _child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
+def child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
     if parent is None:
         return Node(key, draft.id, state.key, None, 1, draft.messages, draft.tokens)
     messages = parent.messages + draft.messages

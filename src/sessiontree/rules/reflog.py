@@ -28,6 +28,9 @@ def replay(moves: Iterable[Move]) -> History:
     redo: list[Move] = []
     last = None
     for move in moves:
+        if last is not None and move.from_entry != last.to_entry:
+            # Something was appended in between: what had been undone is not the next step any more.
+            redo.clear()
         last = move
         match move.reason:
             case "undo":

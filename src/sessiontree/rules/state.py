@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from copy import deepcopy
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -58,14 +59,15 @@ class ThreadState(msgspec.Struct, frozen=True):
     newest: int = 0
 
     def public(self) -> Thread:
-        """The thread as callers see it."""
+        """The thread as callers see it; they may change what is in ``custom``, it is theirs."""
         leaf = self.leaf
+        meta = self.meta
+        if meta.custom or meta.origin:
+            meta = msgspec.structs.replace(meta, custom=deepcopy(meta.custom), origin=deepcopy(meta.origin))
         if leaf is None:
-            return msgspec.structs.replace(
-                self.meta, leaf=None, entries=0, messages=0, tokens=0, updated_ns=self.updated_ns
-            )
+            return msgspec.structs.replace(meta, leaf=None, entries=0, messages=0, tokens=0, updated_ns=self.updated_ns)
         return msgspec.structs.replace(
-            self.meta,
+            meta,
             leaf=leaf.id,
             entries=leaf.depth,
             messages=leaf.messages,

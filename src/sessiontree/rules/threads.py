@@ -38,6 +38,8 @@ def update_thread(command: UpdateThread, view: View) -> Decision:
     version = state.meta.version
     if command.expect_version is not None and command.expect_version != version:
         raise StaleVersionError(command.thread_id, command.expect_version, version)
+    if not command.fields:
+        return Decision(state.public())
     changes = {name: getattr(command.changed, name) for name in command.fields}
     changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
     return Decision(changed.public(), (PutThread(changed),))
@@ -90,7 +92,7 @@ def _same_fork(command: Fork, taken: ThreadState, base: Node | None) -> ThreadSt
 
 def _fork_meta(command: Fork, source: ThreadState, base: Node | None) -> Thread:
     given = command.thread
-    inherited = {name: getattr(given, name) or getattr(source.meta, name) for name in INHERITED_BY_FORKS}
+    inherited = {name: getattr(source.meta, name) for name in INHERITED_BY_FORKS if name not in command.fields}
     return replace(
         given,
         tree=source.meta.tree,

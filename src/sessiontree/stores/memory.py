@@ -6,19 +6,22 @@ import threading
 from collections.abc import Collection, Sequence
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from sessiontree.blobs import Blob
 from sessiontree.check import blob_findings, findings_in
+from sessiontree.codec import decode_payload
 from sessiontree.commands import Command, Draft
-from sessiontree.errors import SessionTreeError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
 from sessiontree.rules.state import DropBlobs, DropThread, Node, PutEntry, PutPack
+from sessiontree.search import SearchPage
 from sessiontree.store import Outcome
 from sessiontree.stores.memory_blobs import MemoryBlobs
+from sessiontree.stores.scanning import matching_ids, scan
 from sessiontree.stores.tree_state import TreeState
 
 __all__ = ["MemoryBackend"]
@@ -102,6 +105,19 @@ class MemoryBackend:
         with self._lock:
             return self._blobs.blobs(hashes)
 
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        with self._lock:
+            return matching_ids(self._state.states, part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        with self._lock:
+            nodes = self._state.visible_nodes(existing(self._state, thread_id))
+            return matching_ids([node.id for node in nodes], part)[:limit]
+
+    def search(self, search: Search) -> SearchPage:
+        with self._lock:
+            return scan(self._state, search)
+
     def stats(self) -> StoreStats:
         with self._lock:
             states = self._state.states.values()
@@ -122,7 +138,7 @@ class MemoryBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._state)
-        except SessionTreeError as refusal:
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
             return refusal
         for fact in decision.facts:
             match fact:
@@ -145,4 +161,6 @@ class MemoryBackend:
         return self._state.visible_node(thread_id, leaf)
 
     def _draft(self, node: Node) -> Draft:
-        return self._drafts[node.key]
+        """A fresh copy: what a caller does to an entry must not reach the store."""
+        draft = self._drafts[node.key]
+        return replace(draft, payload=decode_payload(draft.body))

@@ -23,14 +23,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as some
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from sessiontree.errors import SessionTreeError
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, user
-from sessiontree.model import Entry, Lease, Page, RunFailure, TurnMarker
+from sessiontree.model import Entry, Lease, RunFailure, TurnMarker
 from sessiontree.opening import open as open_journal
 from sessiontree.operations.entries import NewEntry
 from sessiontree.queries import StoreStats
@@ -39,7 +39,7 @@ from sessiontree.testing.clock import ManualClock, seeded_random
 __all__ = ["JournalMachine", "machine_settings", "machine_test"]
 
 _STEPS = 40
-_THREADS = ("a", "b", "c/\u2028", "d")
+_NEW_NAMES = ("a", "b", "c/\u2028", "d")
 _CONTENTS = (
     user("one"),
     user("two"),
@@ -49,15 +49,15 @@ _CONTENTS = (
     RunFailure(error="no model"),
 )
 
-threads = some.sampled_from(_THREADS)
-contents = some.sampled_from(_CONTENTS)
-given_ids = some.sampled_from(["e1", "e2", "e3", "e4", "e5", "é\0"])
-entry_ids = some.none() | given_ids
-refs = given_ids | some.integers(0, 30)
-"""An entry: by an id that a caller may have given, or by its place among all entries so far."""
-places = some.none() | refs
+# A number points at something that is there, counted from the newest, so that most steps mean something; the
+# highest ones point at what is not there, or not any more.
+numbers = some.integers(0, 20)
+places = some.none() | numbers
 maybe_places = some.just(UNSET) | some.just(UNSET) | places
-maybe_leases = some.none() | some.none() | some.integers(0, 5)
+maybe_leases = some.none() | some.none() | numbers
+new_names = some.sampled_from(_NEW_NAMES)
+contents = some.sampled_from(_CONTENTS)
+entry_ids = some.none() | some.none() | some.sampled_from(["e1", "e2", "é\0"]) | numbers
 somewhere = some.fixed_dictionaries(
     {
         "parent": maybe_places,
@@ -66,7 +66,16 @@ somewhere = some.fixed_dictionaries(
         "turn_id": some.sampled_from(["", "t1"]),
     }
 )
-owners = some.sampled_from(["x", "y"])
+filters = some.fixed_dictionaries(
+    {"order": some.sampled_from(["created", "updated"]), "limit": some.integers(1, 4)},
+    optional={
+        "is_archived": some.sampled_from([None, True, False]),
+        "title_contains": some.sampled_from(["PLAN", "STRASSE", ""]),
+        "tags": some.sampled_from([("x",), ("y", "x")]),
+        "tree": new_names,
+        "forked_from_thread": new_names,
+    },
+)
 
 
 class JournalMachine(RuleBasedStateMachine):
@@ -77,7 +86,6 @@ class JournalMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp(prefix="sessiontree-machine-"))
         self.clock = ManualClock()
         self.sources = seeded_random(1), seeded_random(1)
-        self.seen: list[str] = []
         self.leases: list[Lease] = []
         self.abandoned: list[Journal] = []
         self.steps = 0
@@ -88,109 +96,129 @@ class JournalMachine(RuleBasedStateMachine):
         """A journal on the store under test; the same folder must give the same store."""
         raise NotImplementedError("a machine opens its store here")
 
-    @rule(thread=threads, title=some.sampled_from(["", "Plan", "Straße"]))
+    @initialize(names=some.lists(new_names, min_size=1, max_size=3, unique=True))
+    def begin_with_some_threads(self, names: list[str]) -> None:
+        for name in names:
+            self._same(lambda journal, name=name: journal.create_thread(name))
+            self._same(lambda journal, name=name: journal.append_many(name, _CONTENTS[:3]))
+
+    @rule(thread=new_names, title=some.sampled_from(["", "Plan", "Straße"]))
     def create_thread(self, thread: str, title: str) -> None:
         self._same(lambda journal: journal.create_thread(thread, title=title))
 
-    @rule(thread=threads, content=contents, id=entry_ids)
-    def append(self, thread: str, content: Any, id: str | None) -> None:
-        self._same(lambda journal: journal.append(thread, content, id=id))
+    @rule(number=numbers, content=contents, id=entry_ids)
+    def append(self, number: int, content: Any, id: Any) -> None:
+        thread = self._thread(number)
+        name = self._entry(thread, id)
+        self._same(lambda journal: journal.append(thread, content, id=name))
 
-    @rule(thread=threads, content=contents, id=entry_ids, where=somewhere)
-    def append_somewhere(self, thread: str, content: Any, id: str | None, where: dict[str, Any]) -> None:
-        options = {"parent": self._entry(where["parent"]), "expect_leaf": self._entry(where["expect_leaf"])}
-        options |= {"lease": self._lease(where["lease"]), "turn_id": where["turn_id"]}
-        self._same(lambda journal: journal.append(thread, content, id=id, **options))
+    @rule(number=numbers, content=contents, id=entry_ids, where=somewhere)
+    def append_somewhere(self, number: int, content: Any, id: Any, where: dict[str, Any]) -> None:
+        thread = self._thread(number)
+        options = {name: self._entry(thread, where[name]) for name in ("parent", "expect_leaf")}
+        options |= {"id": self._entry(thread, id), "lease": self._lease(where["lease"]), "turn_id": where["turn_id"]}
+        self._same(lambda journal: journal.append(thread, content, **options))
 
-    @rule(thread=threads, batch=some.lists(some.tuples(entry_ids, contents), max_size=4), parent=maybe_places)
-    def append_many(self, thread: str, batch: list[tuple[str | None, Any]], parent: Any) -> None:
-        news = [NewEntry(id=name, content=content) for name, content in batch]
-        place = self._entry(parent)
+    @rule(number=numbers)
+    def append_again(self, number: int) -> None:
+        """The newest entry once more, as a caller does who did not hear the answer."""
+        thread = self._thread(number)
+        there = self._visible(thread)
+        if there:
+            last = there[-1]
+            self._same(lambda journal: journal.append(thread, last.payload, id=last.id, turn_id=last.turn_id))
+
+    @rule(number=numbers, batch=some.lists(some.tuples(entry_ids, contents), max_size=4), parent=maybe_places)
+    def append_many(self, number: int, batch: list[tuple[Any, Any]], parent: Any) -> None:
+        thread = self._thread(number)
+        news = [NewEntry(id=self._entry(thread, id), content=content) for id, content in batch]  # noqa: A001
+        place = self._entry(thread, parent)
         self._same(lambda journal: journal.append_many(thread, news, parent=place))
 
-    @rule(source=threads, new_id=some.none() | threads, at=places, is_before=some.booleans())
-    def fork(self, source: str, new_id: str | None, at: Any, is_before: bool) -> None:
-        place = {"before" if is_before else "at": self._entry(at)}
+    @rule(number=numbers, new_id=some.none() | new_names, at=places, is_before=some.booleans())
+    def fork(self, number: int, new_id: str | None, at: Any, is_before: bool) -> None:
+        source = self._thread(number)
+        place = {"before" if is_before else "at": self._entry(source, at)}
         self._same(lambda journal: journal.fork(source, new_id=new_id, **place))
 
-    @rule(thread=threads)
-    def delete_thread(self, thread: str) -> None:
+    @rule(number=numbers)
+    def delete_thread(self, number: int) -> None:
+        thread = self._thread(number)
         self._same(lambda journal: journal.delete_thread(thread))
 
-    @rule(thread=threads, title=some.sampled_from(["New", "plan b"]), version=some.none() | some.integers(1, 3))
-    def update_thread(self, thread: str, title: str, version: int | None) -> None:
+    @rule(number=numbers, title=some.sampled_from(["New", "plan b"]), version=some.none() | some.integers(1, 3))
+    def update_thread(self, number: int, title: str, version: int | None) -> None:
+        thread = self._thread(number)
         self._same(lambda journal: journal.update_thread(thread, title=title, expect_version=version))
 
-    @rule(thread=threads, is_archived=some.booleans(), tags=some.sets(some.sampled_from("xyz")))
-    def archive(self, thread: str, is_archived: bool, tags: set[str]) -> None:
-        marks = tuple(sorted(tags))
+    @rule(number=numbers, is_archived=some.booleans(), tags=some.sets(some.sampled_from("xyz")))
+    def archive(self, number: int, is_archived: bool, tags: set[str]) -> None:
+        thread, marks = self._thread(number), tuple(sorted(tags))
         self._same(lambda journal: journal.update_thread(thread, is_archived=is_archived, tags=marks))
 
-    @rule(thread=threads, to=places, leaf=maybe_places, lease=maybe_leases)
-    def move_leaf(self, thread: str, to: Any, leaf: Any, lease: int | None) -> None:
-        target, options = self._entry(to), {"expect_leaf": self._entry(leaf), "lease": self._lease(lease)}
+    @rule(number=numbers, to=places, leaf=maybe_places, lease=maybe_leases)
+    def move_leaf(self, number: int, to: Any, leaf: Any, lease: int | None) -> None:
+        thread = self._thread(number)
+        target = self._entry(thread, to)
+        options = {"expect_leaf": self._entry(thread, leaf), "lease": self._lease(lease)}
         self._same(lambda journal: journal.move_leaf(thread, target, **options))
 
-    @rule(thread=threads, to=refs)
-    def rewind(self, thread: str, to: Any) -> None:
-        target = self._entry(to)
+    @rule(number=numbers, to=numbers)
+    def rewind(self, number: int, to: int) -> None:
+        thread = self._thread(number)
+        target = self._entry(thread, to)
         self._same(lambda journal: journal.rewind(thread, target))
 
-    @rule(thread=threads, verb=some.sampled_from(["reset", "undo", "undo", "redo", "retry", "resume"]))
-    def move_back_and_forth(self, thread: str, verb: str) -> None:
+    @rule(number=numbers, verb=some.sampled_from(["reset", "undo", "undo", "redo", "retry", "resume"]))
+    def move_back_and_forth(self, number: int, verb: str) -> None:
+        thread = self._thread(number)
         self._same(lambda journal: getattr(journal, verb)(thread))
 
-    @rule(thread=threads, to=refs, name=some.sampled_from(["", "start"]))
-    def label(self, thread: str, to: Any, name: str) -> None:
-        target = self._entry(to)
+    @rule(number=numbers, to=numbers, name=some.sampled_from(["", "start"]))
+    def label(self, number: int, to: int, name: str) -> None:
+        thread = self._thread(number)
+        target = self._entry(thread, to)
         self._same(lambda journal: journal.label(thread, target, name))
         self._same(lambda journal: journal.labels(thread))
 
-    @rule(thread=threads, owner=owners, turn=some.sampled_from([None, "t1"]), seconds=some.sampled_from([5, 50]))
-    def acquire_lease(self, thread: str, owner: str, turn: str | None, seconds: int) -> None:
-        options = {"owner": owner, "turn_id": turn, "ttl_seconds": seconds}
+    @rule(
+        number=numbers,
+        owner=some.sampled_from(["x", "y"]),
+        turn=some.sampled_from([None, "t1"]),
+        seconds=some.sampled_from([5, 50]),
+    )
+    def acquire_lease(self, number: int, owner: str, turn: str | None, seconds: int) -> None:
+        thread, options = self._thread(number), {"owner": owner, "turn_id": turn, "ttl_seconds": seconds}
         self._same(lambda journal: journal.acquire_lease(thread, **options))
 
-    @precondition(lambda self: self.leases)
-    @rule(which=some.integers(0, 5), verb=some.sampled_from(["renew_lease", "release_lease"]))
+    @rule(which=numbers, verb=some.sampled_from(["renew_lease", "release_lease"]))
     def use_lease(self, which: int, verb: str) -> None:
         lease = self._lease(which)
-        self._same(lambda journal: getattr(journal, verb)(lease))
+        if lease is not None:
+            self._same(lambda journal: getattr(journal, verb)(lease))
 
-    @rule(thread=threads)
-    def clear_expired_lease(self, thread: str) -> None:
+    @rule(number=numbers)
+    def clear_expired_lease(self, number: int) -> None:
+        thread = self._thread(number)
         self._same(lambda journal: journal.clear_expired_lease(thread))
 
     @rule(seconds=some.sampled_from([0.000000001, 1, 10, 100, -3]))
     def let_time_pass(self, seconds: float) -> None:
         self.clock.advance(seconds)
 
-    @rule(
-        order=some.sampled_from(["created", "updated"]), limit=some.integers(1, 3),
-        filters=some.fixed_dictionaries(
-            {},
-            optional={
-                "is_archived": some.sampled_from([None, True, False]),
-                "title_contains": some.sampled_from(["PLAN", "STRASSE", ""]),
-                "tags": some.sampled_from([("x",), ("y", "x")]),
-                "tree": threads,
-                "forked_from_thread": threads,
-            },
-        ),
-    )  # fmt: skip
-    def list_threads(self, order: str, limit: int, filters: dict[str, Any]) -> None:
+    @rule(query=filters)
+    def list_threads(self, query: dict[str, Any]) -> None:
         cursor: str | None = None
         for _ in range(10):
-            options = {"order": order, "limit": limit, "cursor": cursor, **filters}
-            page = self._same(lambda journal, options=options: journal.list_threads(**options))
-            assert isinstance(page, Page)
-            cursor = page.cursor
+            options = {**query, "cursor": cursor}
+            cursor = self._same(lambda journal, options=options: journal.list_threads(**options)).cursor
             if cursor is None:
                 break
 
-    @rule(thread=threads, entry=places)
-    def look_closer(self, thread: str, entry: Any) -> None:
-        place = self._entry(entry)
+    @rule(number=numbers, entry=places)
+    def look_closer(self, number: int, entry: Any) -> None:
+        thread = self._thread(number)
+        place = self._entry(thread, entry)
         self._same(lambda journal: journal.children(thread, place))
         self._same(lambda journal: journal.path(thread, place, limit=3))
         self._same(lambda journal: journal.entries(thread, after=place, limit=2))
@@ -216,14 +244,14 @@ class JournalMachine(RuleBasedStateMachine):
     def threads_look_the_same(self) -> None:
         """One thread after each step, in turn."""
         self.steps += 1
-        thread = _THREADS[self.steps % len(_THREADS)]
+        thread = self._thread(self.steps % 20)
         for verb in ("thread", "path", "entries", "reflog", "active_lease"):
             self._same(lambda journal, verb=verb: getattr(journal, verb)(thread))
 
     def teardown(self) -> None:
         try:
             assert self.real.check() == []
-            for thread in _THREADS:
+            for thread in self._threads():
                 self._same(lambda journal, thread=thread: journal.entries(thread))
         finally:
             for journal in (self.model, self.real, *self.abandoned):
@@ -234,23 +262,27 @@ class JournalMachine(RuleBasedStateMachine):
         """What a verb gives on both journals, which must not differ."""
         expected, actual = _outcome(verb, self.model), _outcome(verb, self.real)
         assert actual == expected
-        self._remember(expected)
+        if isinstance(expected, Lease) and expected not in self.leases:
+            self.leases.append(expected)
         return expected
 
-    def _remember(self, result: Any) -> None:
-        match result:
-            case Lease() if result not in self.leases:
-                self.leases.append(result)
-            case Entry() if result.id not in self.seen:
-                self.seen.append(result.id)
-            case [Entry(), *_]:
-                for entry in result:
-                    self._remember(entry)
+    def _threads(self) -> list[str]:
+        return [thread.id for thread in self.model.list_threads(is_archived=None, order="created", limit=1000)]
 
-    def _entry(self, ref: Any) -> Any:
+    def _thread(self, number: int) -> str:
+        there = self._threads()
+        return there[number % len(there)] if there and number < 19 else "nowhere"
+
+    def _visible(self, thread: str) -> list[Entry]:
+        return self.model.entries(thread) if thread in self._threads() else []
+
+    def _entry(self, thread: str, ref: Any) -> Any:
+        """A number points at an entry of the thread, 18 and 19 at one of another thread, 20 at none."""
         if not isinstance(ref, int):
             return ref
-        return self.seen[ref % len(self.seen)] if self.seen else "nowhere"
+        owner = thread if ref < 18 else self._thread(ref - 18)
+        there = self._visible(owner)
+        return there[-1 - ref % len(there)].id if there and ref < 20 else "nowhere"
 
     def _lease(self, number: int | None) -> Lease | None:
         return None if number is None or not self.leases else self.leases[-1 - number % len(self.leases)]

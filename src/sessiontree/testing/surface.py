@@ -43,7 +43,7 @@ class SyncOverAsync(Journal):
     def __init__(self, journal: AsyncJournal) -> None:
         self._journal = journal
         self._store = _Noticing(journal.store)
-        self.store = cast("Store", journal.store)
+        self.store = cast("Store", _StoreOverAsync(journal.store, self))
         journal.store = cast("AsyncStore", self._store)
         self._loop = asyncio.new_event_loop()
 
@@ -82,8 +82,8 @@ class SyncOverAsync(Journal):
     def close(self) -> None:
         if self._loop.is_closed():
             return
-        self.run(_cancel_rest())
         self.run(self._journal.close())
+        self.run(_cancel_rest())
         self.run(self._loop.shutdown_default_executor())
         self._loop.close()
 
@@ -92,6 +92,20 @@ class SyncOverAsync(Journal):
         while entry is not None:
             yield entry
             entry = self.run(_next(steps))
+
+
+class _StoreOverAsync:
+    """An async store that can be closed from outside the loop."""
+
+    def __init__(self, store: AsyncStore, journal: SyncOverAsync) -> None:
+        self._store = store
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def close(self) -> None:
+        self._journal.run(self._store.aclose())
 
 
 class _WorkspaceOverAsync:

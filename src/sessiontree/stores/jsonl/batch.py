@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Append, Command, CreateThread, Fork, PutBlobs
-from sessiontree.errors import CommitUnknownError, SessionTreeError
+from sessiontree.commands import Append, Command, CreateThread, Fork, ImportThread, PutBlobs
+from sessiontree.errors import CommitUnknownError
 from sessiontree.rules import decide
 from sessiontree.rules.state import Fact, PutEntry, PutLease, PutMove, PutThread, ThreadState
 from sessiontree.store import Outcome
@@ -64,7 +64,9 @@ class Batch:
             tree = pending.tree
             decision = decide(command, tree.state)
             texts = _texts_of(decision.facts)
-        except SessionTreeError as refusal:
+        except OSError:
+            raise
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
             return refusal
         for fact, text in zip(decision.facts, texts, strict=True):
             self._apply(fact, text, pending)
@@ -73,9 +75,12 @@ class Batch:
         return decision.result
 
     def append(self) -> list[int]:
-        """Write every tree's lines and return the open files, for the caller to sync and close."""
+        """Write every tree's lines and return the open files, for the caller to sync and close.
+
+        A tree without new lines is synced too: the answer may rest on a line that another process has not synced yet.
+        """
         for pending in self._pending.values():
-            if pending.texts:
+            if pending.texts or pending.tree.end:
                 self._write(pending)
         for name, pending in self._pending.items():
             self._shelf.unpin(name)
@@ -108,7 +113,8 @@ class Batch:
         if tree.end == 0 and self._is_synced:
             with syncing():
                 self._files.sync_folder(tree.path.parent)
-        self._files.append(file, b"".join(pending.texts))
+        if pending.texts:
+            self._files.append(file, b"".join(pending.texts))
 
     def _pending_for(self, command: Command) -> _Pending:
         tree = self._tree_for(command)
@@ -128,6 +134,9 @@ class Batch:
                 name = name_of(thread.id)
                 found = self._shelf.find(thread.id) or self._shelf.get(name)
                 return found or Tree(name, self._layout.tree(name))
+            case ImportThread(thread=thread):
+                name = name_of(thread.tree)
+                return self._shelf.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._shelf.holding(thread_id)
             case PutBlobs():

@@ -66,6 +66,7 @@ class Index:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._database: sqlite3.Connection | None = None
+        self._inode = 0
 
     def load(self) -> dict[str, Summary]:
         try:
@@ -95,10 +96,18 @@ class Index:
             self._database = None
 
     def _open(self) -> sqlite3.Connection:
-        if self._database is None or not self._path.exists():
+        if self._database is None or not self._is_current():
             self.close()
             self._database = _opened(self._path)
+            self._inode = self._path.stat().st_ino
         return self._database
+
+    def _is_current(self) -> bool:
+        """Whether the open file is still the one under the name; it may be thrown away at any time."""
+        try:
+            return self._path.stat().st_ino == self._inode
+        except FileNotFoundError:
+            return False
 
     def _throw_away(self) -> None:
         self.close()

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UnsetType
 
@@ -17,7 +17,7 @@ from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
 from sessiontree.blobs import Blob
-from sessiontree.commands import Append, Command
+from sessiontree.commands import Append, Command, Deleted
 from sessiontree.errors import (
     CommitUnknownError,
     DamagedDataError,
@@ -29,8 +29,9 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
@@ -40,6 +41,9 @@ from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.sqlite.searching import SqliteSearch
 
 T = TypeVar("T")
 
@@ -71,6 +75,8 @@ class SqliteBackend:
                 outcomes = self._transact(commands)
         except (sqlite3.Error, OSError) as error:
             raise self._in_our_words(error, commands) from error
+        if self._view.dropped:
+            self._forget(outcomes)
         if self._view.has_dropped:
             self._view.has_dropped = False
             self._has_bytes_to_erase = True
@@ -89,7 +95,11 @@ class SqliteBackend:
         with self._idle_lock, self._watch_lock:
             if self._is_closed:
                 return
+            if self._has_bytes_to_erase:
+                self._erase(1)
             self._is_closed = True
+            if self._search is not None:
+                self._search.close()
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
                 connection.close()
@@ -131,12 +141,26 @@ class SqliteBackend:
         with self._reader() as connection:
             return blobs(connection, hashes)
 
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.thread_ids(part, limit))
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.entry_ids(thread_id, part, limit))
+
+    def search(self, search: Search) -> SearchPage:
+        with self._translated():
+            return self._searcher().search(search)
+
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
-        with self._reader() as connection:
-            return inspect(connection, self.place)
+
+        try:
+            with self._reader() as connection:
+                return inspect(connection, self.place)
+        except DamagedDataError as damage:
+            return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
@@ -154,10 +178,13 @@ class SqliteBackend:
         self._view = SqliteView(self._writer)
         self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
+        self._search_lock = threading.Lock()
+        self._search: SqliteSearch | None = None
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
-        self._writer.execute("BEGIN IMMEDIATE")
         try:
+            self._roll_back()
+            self._writer.execute("BEGIN IMMEDIATE")
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
             self._view.flush()
@@ -169,7 +196,8 @@ class SqliteBackend:
         return outcomes
 
     def _roll_back(self) -> None:
-        # After an input or output error SQLite may have rolled back by itself; the first error is the one to tell.
+        # An interrupt may have left a transaction open. After an error SQLite may have rolled back by itself; the
+        # first error is the one to tell.
         with suppress(sqlite3.Error):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
@@ -177,11 +205,27 @@ class SqliteBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._view)
-        except SessionTreeError as refusal:
+        except sqlite3.Error:
+            raise
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
             return refusal
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
+
+    def _forget(self, outcomes: Sequence[Outcome]) -> None:
+        keys, self._view.dropped = self._view.dropped, []
+        deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
+        with self._translated():
+            self._searcher().forget(keys, deletes)
+
+    def _searcher(self) -> SqliteSearch:
+        from sessiontree.stores.sqlite.searching import SqliteSearch  # noqa: PLC0415  most programs never search
+
+        with self._search_lock:
+            if self._search is None:
+                self._search = SqliteSearch(self._path, self._reader)
+            return self._search
 
     def _erase(self, attempts: int) -> None:
         """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.
@@ -191,11 +235,20 @@ class SqliteBackend:
         for attempt in range(attempts):
             if attempt:
                 time.sleep(_ERASE_PAUSE_SECONDS)
-            with self._translated(), self._gate:
-                is_busy = self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not is_busy:
-                self._has_bytes_to_erase = False
+            with self._gate:
+                self._has_bytes_to_erase = not self._empty_log()
+            if not self._has_bytes_to_erase:
                 return
+
+    def _empty_log(self) -> bool:
+        """Whether the log is empty now; a reader is not waited for, because everybody else waits at the gate."""
+        try:
+            self._writer.execute("PRAGMA busy_timeout = 0")
+            return not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        except sqlite3.OperationalError:
+            return False
+        finally:
+            self._writer.execute(f"PRAGMA busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
     def _read(self, question: Callable[[Snapshot], T]) -> T:
         with self._reader() as connection:
@@ -203,7 +256,8 @@ class SqliteBackend:
             try:
                 return question(Snapshot(connection))
             finally:
-                connection.execute("ROLLBACK")
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

@@ -6,7 +6,10 @@ import sqlite3
 import zlib
 from collections.abc import Iterator
 
+import msgspec
+
 from sessiontree.check import blob_findings, findings_in
+from sessiontree.codec import decode_thread
 from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
 from sessiontree.queries import Finding
@@ -24,6 +27,8 @@ def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
         return [
             *_broken_pages(connection, place),
             *_changed_bodies(connection, place),
+            *_lost_places(connection, place),
+            *_unreadable_threads(connection, place),
             *findings_in(content, place),
             *_blobs(connection, place),
         ]
@@ -73,3 +78,22 @@ def _changed_bodies(connection: sqlite3.Connection, place: str) -> Iterator[Find
             yield Finding(
                 kind="checksum", place=place, problem="the body changed after it was written", entry_id=entry_id
             )
+
+
+def _lost_places(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    """Threads that point at entries that are not there: reads show them as empty."""
+    for column, name in (("leaf", "leaf"), ("base", "fork point")):
+        lost = connection.execute(
+            f"SELECT id FROM thread WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT key FROM entry)"
+        )
+        for (thread_id,) in lost:
+            yield Finding(kind="leaf", place=place, problem=f"the {name} is missing", thread_id=thread_id)
+
+
+def _unreadable_threads(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    rows = connection.execute("SELECT t.id, m.body FROM thread t LEFT JOIN thread_meta m ON m.key = t.key")
+    for thread_id, body in rows:
+        try:
+            decode_thread(body or b"")
+        except msgspec.MsgspecError as error:
+            yield Finding(kind="thread", place=place, problem=f"unreadable metadata: {error}", thread_id=thread_id)

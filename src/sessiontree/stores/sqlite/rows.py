@@ -33,7 +33,7 @@ ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
 STATE_SELECT = """
 SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves, t.newest,
        leaf.key, leaf.id, leaf.owner, leaf.parent, leaf.depth, leaf.messages, leaf.tokens,
-       base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens
+       base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens, t.id
 FROM thread t
 JOIN thread_meta m ON m.key = t.key
 LEFT JOIN entry leaf ON leaf.key = t.leaf
@@ -47,7 +47,15 @@ def state_of(row: Row) -> ThreadState:
     key, tree, body, updated_ns, fence, moves, newest = row[:7]
     leaf = Node(*row[7:14]) if row[7] is not None else None
     base = Node(*row[14:21]) if row[14] is not None else None
-    return ThreadState(key, tree, decode_thread(body), leaf, base, updated_ns, fence, moves, newest)
+    return ThreadState(key, tree, _meta_of(row[21], body), leaf, base, updated_ns, fence, moves, newest)
+
+
+def _meta_of(thread_id: str, body: bytes) -> Thread:
+    """Metadata that cannot be read must not hide the conversation."""
+    try:
+        return decode_thread(body)
+    except msgspec.MsgspecError:
+        return Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0, status=DAMAGED)
 
 
 def meta_row(state: ThreadState, body: bytes) -> Row:

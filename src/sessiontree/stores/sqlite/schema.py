@@ -14,7 +14,7 @@ __all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise"]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
-_BUSY_SECONDS = 30.0
+BUSY_SECONDS = 30.0
 
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
@@ -56,8 +56,8 @@ CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, id TEXT NOT NULL);
-CREATE TABLE floor (entry_key INTEGER NOT NULL);
-INSERT INTO floor VALUES (0);
+CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);
+INSERT INTO floor VALUES (0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
@@ -131,7 +131,7 @@ def recognise(path: Path) -> bool:
 
 def connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
         _refuse_newer(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
@@ -143,8 +143,8 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables if they are not there; the caller holds the gate. Readable in the file's head at once."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
@@ -152,7 +152,8 @@ def create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -52,7 +52,10 @@ class SqliteView:
         self._dirty: dict[int, ThreadState] = {}
         self._data_version = -1
         self._last_entry_key = 0
+        self._fresh_thread = 0
+        self._empty_trees: set[int] = set()
         self.has_dropped = False
+        self.dropped: list[int] = []
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -68,8 +71,10 @@ class SqliteView:
         self._states.clear()
         self._leases.clear()
         self._dirty.clear()
+        self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
+        self.dropped = []
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
@@ -99,7 +104,7 @@ class SqliteView:
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        if not is_storable(entry_id):
+        if tree in self._empty_trees or not is_storable(entry_id):
             return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
         return None if row is None else Node(*row)
@@ -119,7 +124,8 @@ class SqliteView:
     def is_ancestor(self, node: Node, of: Node) -> bool:
         found = self._run(
             "WITH RECURSIVE up (key) AS ("
-            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key WHERE e.parent >= ?2"
+            " SELECT ?1 UNION ALL SELECT e.parent FROM entry e JOIN up ON e.key = up.key"
+            " WHERE e.parent >= ?2 AND e.parent < e.key"
             ") SELECT 1 FROM up WHERE key = ?2",
             (of.key, node.key),
         )
@@ -169,7 +175,8 @@ class SqliteView:
 
     def next_thread_key(self) -> int:
         row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
-        return 1 if row is None else int(row[0]) + 1
+        self._fresh_thread = 1 if row is None else int(row[0]) + 1
+        return self._fresh_thread
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return missing_blobs(self._connection, hashes)
@@ -186,6 +193,7 @@ class SqliteView:
     def apply(self, fact: Fact) -> None:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
+                self._empty_trees.discard(state.tree)
                 row = entry_row(state.tree, node, previous, draft)
                 self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
                 if isinstance(draft.payload, Checkpoint):
@@ -213,6 +221,10 @@ class SqliteView:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
         self._dirty.pop(state.key, None)
+        if state.key == state.tree == self._fresh_thread:
+            # Nothing can be in a tree that starts here, so a long first append need not look for its ids.
+            self._empty_trees.add(state.tree)
+        self._fresh_thread = 0
         self._run(
             "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
             " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
@@ -239,6 +251,7 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.dropped += entries
         self.has_dropped = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
@@ -255,4 +268,4 @@ class SqliteView:
             (state.tree,),
         )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
+        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
+from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
 from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
@@ -39,6 +40,7 @@ class StoreContract(
     ListContract,
     DeleteContract,
     TextContract,
+    CompactionContract,
     WatchContract,
     FilesContract,
 ):

@@ -156,9 +156,10 @@ def _found(journal: Journal, **filters: Any) -> list[str]:
 def _paged(journal: Journal, **filters: Any) -> list[str]:
     found: list[str] = []
     cursor = None
-    while True:
+    for _ in range(100):
         page = journal.list_threads(**filters, cursor=cursor)
         found += [thread.id for thread in page]
         cursor = page.cursor
         if cursor is None:
             return found
+    raise AssertionError("the pages never end")

@@ -177,12 +177,19 @@ class ThreadContract(Contract):
         journal.label("t", "a", "start")
         journal.label("t", "b", "end")
         assert journal.labels("t") == {"start": "a", "end": "b"}
-        with pytest.raises(InvalidInputError, match="'start'"):
-            journal.label("t", "b", "start")
         with pytest.raises(EntryNotFoundError):
             journal.label("t", "nowhere", "x")
         journal.label("t", "a", "")
         assert store.reopen().labels("t") == {"end": "b"}
+
+    def test_a_label_that_is_given_to_another_entry_moves_there(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.label("t", "a", "here")
+        journal.label("t", "b", "here")
+        assert journal.labels("t") == {"here": "b"}
+        journal.label("t", "b", "")
+        assert journal.labels("t") == {}
 
     def test_children_are_listed_in_the_order_of_their_commits(self, journal: Journal) -> None:
         journal.create_thread("t")

@@ -17,7 +17,7 @@ from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["TurnContract"]
 
-_PATIENCE_SECONDS = 20.0
+_PATIENCE_SECONDS = 10.0
 
 
 class TurnContract(Contract):
@@ -135,6 +135,20 @@ class TurnContract(Contract):
         _crash(journal, "t", owner="me", turn_id="abandoned")
         journal.rewind("t", "a")
         assert journal.resume("t", owner="me").interrupted == ()
+
+    def test_a_turn_that_was_retried_is_not_interrupted(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "question")
+        with contextlib.suppress(RuntimeError), journal.turn("t") as turn:
+            turn.append(assistant("one"))
+            turn.save_point()
+            raise RuntimeError
+        journal.retry("t")
+        with journal.turn("t") as turn:
+            turn.append(assistant("two"))
+        before = journal.thread("t")
+        assert journal.resume("t").interrupted == ()
+        assert journal.thread("t") == before
 
     def test_retry_goes_back_to_before_the_last_save_point(self, journal: Journal) -> None:
         journal.create_thread("t")

@@ -13,12 +13,14 @@ from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["WatchContract"]
 
+_PATIENCE_SECONDS = 30.0
+
 
 class WatchContract(Contract):
     def test_a_watcher_sees_what_comes_after_it_started(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "before")
-        news = journal.watch("t")
+        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
         stored = fill(journal, "t", "a", "b")
         assert list(islice(news, 2)) == stored
         stored = fill(journal, "t", "c")
@@ -27,7 +29,7 @@ class WatchContract(Contract):
     def test_a_watcher_can_start_after_an_entry(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b", "c")
-        news = journal.watch("t", after="a")
+        news = journal.watch("t", after="a", timeout=_PATIENCE_SECONDS)
         fill(journal, "t", "d")
         assert ids(list(islice(news, 3))) == ["b", "c", "d"]
         fill(journal, "t", "e")
@@ -36,7 +38,7 @@ class WatchContract(Contract):
     def test_a_watcher_can_start_at_the_beginning(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
-        news = journal.watch("t", after=None)
+        news = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
         assert ids(list(islice(news, 2))) == ["a", "b"]
         fill(journal, "t", "c")
         assert next(news).id == "c"
@@ -52,7 +54,7 @@ class WatchContract(Contract):
         fill(journal, "t", "a")
         journal.fork("t", new_id="f")
         fill(journal, "f", "own")
-        news = journal.watch("f", after=None)
+        news = journal.watch("f", after=None, timeout=_PATIENCE_SECONDS)
         fill(journal, "t", "elsewhere")
         fill(journal, "f", "later")
         assert ids(list(islice(news, 2))) == ["own", "later"]
@@ -67,7 +69,7 @@ class WatchContract(Contract):
     def test_a_watcher_sees_branches_and_no_moves(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
-        news = journal.watch("t")
+        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
         journal.rewind("t", "a")
         journal.append("t", user("x"), id="x", parent="a")
         journal.undo("t")
@@ -75,14 +77,14 @@ class WatchContract(Contract):
 
     def test_two_watchers_each_see_everything(self, journal: Journal) -> None:
         journal.create_thread("t")
-        first, second = journal.watch("t"), journal.watch("t")
+        first, second = journal.watch("t", timeout=_PATIENCE_SECONDS), journal.watch("t", timeout=_PATIENCE_SECONDS)
         fill(journal, "t", "a", "b")
         assert ids(list(islice(first, 2))) == ids(list(islice(second, 2))) == ["a", "b"]
 
     def test_a_watcher_sees_what_another_journal_writes(self, store: Opened) -> None:
         store.journal.create_thread("t")
         with store.another() as other:
-            news = store.journal.watch("t")
+            news = store.journal.watch("t", timeout=_PATIENCE_SECONDS)
             fill(other, "t", "a")
             assert next(news).id == "a"
             fill(store.journal, "t", "b")
@@ -94,7 +96,7 @@ class WatchContract(Contract):
             journal.create_thread(name)
         fill(journal, "t", "a")
         fill(journal, "other", "x", "y")
-        news = journal.watch("t", after=None)
+        news = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
         assert next(news).id == "a"
         journal.delete_thread("other")
         fill(journal, "t", "b")
@@ -109,7 +111,7 @@ class WatchContract(Contract):
 
     def test_the_watcher_of_a_deleted_thread_is_told(self, journal: Journal) -> None:
         journal.create_thread("t")
-        news = journal.watch("t")
+        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
         journal.delete_thread("t")
         with pytest.raises(ThreadNotFoundError):
             next(news)

@@ -1,0 +1,152 @@
+"""Which files the tools of a conversation read and changed.
+
+>>> from sessiontree.messages import assistant, call
+>>> looked = assistant(calls=[call("1", "read_file", '{"path": "a.py"}'), call("2", "edit", '{"file_path": "b.py"}')])
+>>> files_in([looked.message])
+Files(read=('a.py',), modified=('b.py',))
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from sessiontree.model import Message, ToolCallPart
+from sessiontree.model.record import Record
+from sessiontree.tokens import estimate_text
+
+__all__ = ["Files", "files_in", "with_files", "without_files"]
+
+_READERS = frozenset(
+    [
+        "read",
+        "read_file",
+        "readfile",
+        "view",
+        "view_file",
+        "cat",
+        "open",
+        "open_file",
+        "notebookread",
+        "read_many_files",
+        "get_file",
+    ]
+)
+_WRITERS = frozenset(
+    [
+        "write",
+        "write_file",
+        "writefile",
+        "edit",
+        "edit_file",
+        "editfile",
+        "multiedit",
+        "multi_edit",
+        "create",
+        "create_file",
+        "str_replace",
+        "insert",
+        "replace",
+        "apply_patch",
+        "applypatch",
+        "patch",
+        "notebookedit",
+        "delete_file",
+        "remove_file",
+        "move_file",
+        "rename_file",
+        "append_file",
+    ]
+)
+_READING_COMMANDS = frozenset({"view", "read"})
+_PATH_KEYS = (
+    "path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "source", "destination",
+    "old_path", "new_path",
+)  # fmt: skip
+_PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$"
+_BLOCKS = r"(?s)\n*<(read|modified)-files>\n.*?\n</\1-files>"
+
+
+class Files(Record, frozen=True, kw_only=True):
+    """Sorted; a file that was changed is not listed as read as well."""
+
+    read: tuple[str, ...] = ()
+    modified: tuple[str, ...] = ()
+
+    def __or__(self, other: Files) -> Files:
+        modified = {*self.modified, *other.modified}
+        read = {*self.read, *other.read} - modified
+        return Files(read=tuple(sorted(read)), modified=tuple(sorted(modified)))
+
+
+def files_in(messages: Iterable[Message]) -> Files:
+    """Calls that failed changed nothing, so only their reading counts."""
+    said = list(messages)
+    failed = {result.call_id for message in said for result in message.tool_results if result.is_error}
+    touched = [_touched(call) for message in said for call in message.tool_calls if call.id not in failed]
+    read = {path for files in touched for path in files.read}
+    modified = {path for files in touched for path in files.modified}
+    return Files(read=tuple(sorted(read - modified)), modified=tuple(sorted(modified)))
+
+
+def with_files(summary: str, files: Files, room: int) -> str:
+    """The summary with the files named at its end, for the model to see; those that were changed go first."""
+    blocks = [summary.rstrip()]
+    for name, paths in (("modified", files.modified), ("read", files.read)):
+        shown, room = _shown(paths, room)
+        if shown:
+            blocks.append(f"<{name}-files>\n" + "\n".join(shown) + f"\n</{name}-files>")
+    return "\n\n".join(blocks)
+
+
+def _shown(paths: Sequence[str], room: int) -> tuple[list[str], int]:
+    """As many paths as fit, the number of the others, and the room that is left."""
+    shown: list[str] = []
+    for path in paths:
+        room -= estimate_text(path) + 1
+        if room < 0:
+            return [*shown, f"({len(paths) - len(shown)} more)"], 0
+        shown.append(path)
+    return shown, room
+
+
+def without_files(summary: str) -> str:
+    """The opposite of ``with_files``: what the next summary builds on.
+
+    >>> without_files(with_files("Done.", Files(read=("a",)), room=100))
+    'Done.'
+    """
+    return re.sub(_BLOCKS, "", summary)
+
+
+def _touched(call: ToolCallPart) -> Files:
+    name = call.name.rsplit("__", 1)[-1].rsplit(".", 1)[-1].lower()
+    arguments = _arguments(call.arguments)
+    if name.startswith("str_replace") and arguments.get("command") in _READING_COMMANDS:
+        return Files(read=_paths(arguments))
+    if name in _WRITERS or name.startswith("str_replace"):
+        return Files(modified=_paths(arguments))
+    if name in _READERS:
+        return Files(read=_paths(arguments))
+    return Files()
+
+
+def _arguments(text: str) -> dict[str, Any]:
+    try:
+        decoded = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        decoded = text
+    return decoded if isinstance(decoded, dict) else {"patch": str(decoded)}
+
+
+def _paths(arguments: dict[str, Any]) -> tuple[str, ...]:
+    named = [arguments.get(key) for key in _PATH_KEYS]
+    several = arguments.get("paths") or arguments.get("files")
+    listed: Sequence[Any] = several if isinstance(several, list) else ()
+    patches = [value for key in ("patch", "input", "diff") if isinstance(value := arguments.get(key), str)]
+    patched = [one or other for patch in patches for one, other in re.findall(_PATCHED, patch)]
+    found = {path.strip() for path in (*named, *listed, *patched) if isinstance(path, str)}
+    return tuple(sorted(path for path in found if path and "\n" not in path))

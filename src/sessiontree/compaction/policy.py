@@ -1,0 +1,130 @@
+"""When to compact and how much to keep, in tokens.
+
+>>> policy = CompactionPolicy(window_tokens=100_000, reserve_tokens=10_000)
+>>> policy.threshold
+90000
+>>> needs_compaction(89_999, policy), needs_compaction(90_000, policy)
+(False, True)
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.model.record import Record
+
+__all__ = ["CompactionPolicy", "Strategy", "needs_compaction", "ratio_policy"]
+
+Strategy = Literal["summarize", "truncate", "hybrid"]
+"""How the head of a conversation is replaced.
+
+``summarize``: by a model's summary; a failing model changes nothing. ``truncate``: by a notice that says how much
+was left out. ``hybrid``: a summary, or the notice if the model fails.
+"""
+
+
+class CompactionPolicy(Record, frozen=True, kw_only=True):
+    """Each share is capped to a part of the window, so that a small window gets a sensible policy too.
+
+    ``keep_recent_messages`` above zero counts messages where ``keep_recent_tokens`` counts tokens.
+    """
+
+    window_tokens: int = 200_000
+    reserve_tokens: int = 16_384
+    keep_recent_tokens: int = 20_000
+    keep_recent_messages: int = 0
+    keep_user_tokens: int = 15_000
+    summary_tokens: int = 4_096
+    threshold_ratio: float = 1.0
+    soft_ratio: float = 0.6
+    chunk_tokens: int = 100_000
+    strategy: Strategy = "summarize"
+
+    def __post_init__(self) -> None:
+        shares = (
+            self.window_tokens > 0,
+            self.reserve_tokens >= 0,
+            self.keep_recent_tokens >= 0,
+            self.keep_recent_messages >= 0,
+            self.keep_user_tokens >= 0,
+            self.summary_tokens > 0,
+            self.chunk_tokens > 0,
+            0 < self.threshold_ratio <= 1,
+            0 < self.soft_ratio <= 1,
+            self.strategy in get_args(Strategy),
+        )
+        if not all(shares):
+            raise InvalidInputError(
+                f"no policy: sizes must not be negative, ratios lie in (0, 1], strategies are {get_args(Strategy)}; got {self}"
+            )
+
+    @property
+    def threshold(self) -> int:
+        """The first size that is too much."""
+        room = self.window_tokens - self._share(self.reserve_tokens)
+        return max(1, min(int(self.window_tokens * self.threshold_ratio), room))
+
+    @property
+    def soft_threshold(self) -> int:
+        """Where memories are drawn out: always below the threshold, or it would never be crossed first."""
+        return min(int(self.window_tokens * self.soft_ratio), self.threshold * 9 // 10)
+
+    @property
+    def target(self) -> int:
+        """What a compaction aims at: half of the threshold, or the next message would need another one."""
+        return max(1, self.threshold // 2)
+
+    @property
+    def recent_share(self) -> int:
+        return self._share(self.keep_recent_tokens)
+
+    @property
+    def user_share(self) -> int:
+        return min(self.keep_user_tokens, self.window_tokens // 8)
+
+    @property
+    def summary_room(self) -> int:
+        """What a summary may grow to with the notes on a turn that is cut in two and the files at its end."""
+        return self.summary_share * 2
+
+    @property
+    def file_share(self) -> int:
+        return self.summary_share // 3
+
+    @property
+    def summary_share(self) -> int:
+        return max(1, min(self.summary_tokens, self.window_tokens // 8))
+
+    def _share(self, tokens: int) -> int:
+        return min(tokens, self.window_tokens // 4)
+
+
+def needs_compaction(tokens: int, policy: CompactionPolicy) -> bool:
+    return tokens >= policy.threshold
+
+
+def ratio_policy(
+    window_tokens: int = 200_000,
+    *,
+    threshold_ratio: float = 0.8,
+    preserve_recent: int = 5,
+    summary_tokens: int = 500,
+    soft_ratio: float = 0.6,
+    strategy: Strategy = "summarize",
+) -> CompactionPolicy:
+    """The policy by ratios: compact at 80 % of the window, keep the last five messages.
+
+    >>> ratio_policy(10_000).threshold
+    8000
+    """
+    return CompactionPolicy(
+        window_tokens=window_tokens,
+        reserve_tokens=0,
+        keep_recent_messages=preserve_recent,
+        keep_user_tokens=0,
+        summary_tokens=summary_tokens,
+        threshold_ratio=threshold_ratio,
+        soft_ratio=soft_ratio,
+        strategy=strategy,
+    )

@@ -1,0 +1,223 @@
+"""Reading a floret store: every folder that holds a thread, whatever state its files are in."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sessiontree.formats import gojson, gotime
+from sessiontree.formats.floret import wire
+from sessiontree.formats.floret.entries import payload_of, wire_of
+from sessiontree.formats.floret.leaf import repaired_leaf
+from sessiontree.formats.floret.meta import folder_name, meta_of
+from sessiontree.formats.lines import Line, lines_of, size_of
+from sessiontree.formats.report import Tally
+from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
+from sessiontree.formats.verbatim import as_kept, keep_original
+from sessiontree.model import Thread, ThreadFields
+
+__all__ = ["detect", "sessions", "size"]
+
+_THREAD, _ENTRIES, _LEASE = "thread.json", "entries.jsonl", "active_turn.json"
+_decode = msgspec.json.Decoder(wire.Entry).decode
+
+
+def detect(source: Path) -> bool:
+    """A folder of folders with a thread.json or an entries.jsonl in them."""
+    return source.is_dir() and any(_folders(source))
+
+
+def size(source: Path) -> int:
+    return sum(size_of(folder / _THREAD, folder / _ENTRIES) for folder in _folders(source))
+
+
+def sessions(source: Path, tally: Tally) -> Iterator[Session]:
+    for folder in _folders(source):
+        yield _Folder(folder, tally).session()
+
+
+def _folders(source: Path) -> Iterator[Path]:
+    for folder in sorted(source.iterdir()):
+        if folder.is_dir() and ((folder / _THREAD).is_file() or (folder / _ENTRIES).is_file()):
+            yield folder
+
+
+class _Folder:
+    """One thread on disk."""
+
+    def __init__(self, folder: Path, tally: Tally) -> None:
+        self._folder = folder
+        self._tally = tally
+        self._original = b""
+        self._meta = self._read_meta()
+        self._parents: dict[str, str] = {}
+        self._has_holes = False
+
+    def session(self) -> Session:
+        meta = self._meta
+        return Session(
+            id=meta.id,
+            place=str(self._folder),
+            created_ns=_time(meta.created_at),
+            updated_ns=_time(meta.updated_at),
+            fields=self._fields(),
+            items=self._items(),
+            leaf=lambda: repaired_leaf(meta.leaf_id, self._parents),
+            finish=self._finish,
+        )
+
+    def _read_meta(self) -> wire.ThreadMeta:
+        path = self._folder / _THREAD
+        try:
+            self._original = path.read_bytes()
+            meta = gojson.as_type(self._original, wire.ThreadMeta)
+        except (OSError, gojson.JsonError) as error:
+            self._original = b""
+            self._tally.note("damage", str(path), f"the metadata cannot be read: {error}")
+            meta = wire.ThreadMeta(id="", title_updated_at="", created_at="", updated_at="", last_viewed_at="")
+        self._tally.advance(len(self._original))
+        return meta if meta.id else self._guessed(meta)
+
+    def _guessed(self, meta: wire.ThreadMeta) -> wire.ThreadMeta:
+        """Identity and times from the first entry, where thread.json does not tell."""
+        first = self._first_entry()
+        meta.id = (first.thread_id if first else "") or _id_in_name(self._folder.name)
+        meta.created_at = meta.created_at or (first.created_at if first else "")
+        meta.updated_at = meta.updated_at or meta.created_at
+        self._tally.note("repair", str(self._folder), f"the thread has no id of its own; it is {meta.id!r} now")
+        return meta
+
+    def _first_entry(self) -> wire.Entry | None:
+        path = self._folder / _ENTRIES
+        for line in lines_of(path, Tally()) if path.is_file() else ():
+            try:
+                return gojson.as_type(next(gojson.values_in(line.body)), wire.Entry)
+            except (gojson.JsonError, StopIteration):
+                continue
+        return None
+
+    def _fields(self) -> ThreadFields:
+        meta = self._meta
+        origin: dict[str, Any] = {}
+        if meta.forked_from_thread_id:
+            origin["forked_from_thread"] = meta.forked_from_thread_id
+            origin["forked_from_entry"] = meta.forked_from_entry_id
+        if self._folder.name != folder_name(meta.id):
+            origin["folder"] = self._folder.name
+        return {
+            "title": meta.title,
+            "title_status": meta.title_status,
+            "title_source": meta.title_source,
+            "title_error": meta.title_error,
+            "title_updated_ns": _time(meta.title_updated_at),
+            "status": meta.status,
+            "last_viewed_ns": _time(meta.last_viewed_at),
+            "is_archived": meta.archived,
+            "parent_thread": meta.parent_thread_id,
+            "origin": {"id": meta.id, **origin, **self._lease()},
+        }
+
+    def _lease(self) -> dict[str, Any]:
+        """A lease of the original is kept for the way back; nobody of that program holds a lease here."""
+        path = self._folder / _LEASE
+        if not path.is_file():
+            return {}
+        body = path.read_bytes()
+        try:
+            gojson.as_type(body, wire.TurnLease)
+        except gojson.JsonError as error:
+            self._tally.note("damage", str(path), f"the lease cannot be read: {error}; the thread is free here")
+        return {"lease": as_kept(body)}
+
+    def _items(self) -> Iterator[Item]:
+        path = self._folder / _ENTRIES
+        if not path.is_file():
+            if self._meta.leaf_id:
+                self._tally.note("damage", str(path), "the journal of the thread is missing")
+            return
+        previous = ""
+        for line in lines_of(path, self._tally):
+            for item in self._line_items(line, previous):
+                previous = item.id
+                yield item
+
+    def _line_items(self, line: Line, previous: str) -> Iterator[Item]:
+        try:
+            item = self._exact(line.body) if line.is_ended else None
+            if item is not None:
+                yield item
+                return
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
+            pass
+        yield from self._loose(line, previous)
+
+    def _exact(self, body: bytes) -> Item | None:
+        """The quick way: a line that we would write in the same way."""
+        entry = _decode(body)
+        item = self._item(entry)
+        if not entry.id or wire.encode_entry(wire_of(item, entry.thread_id)) != body:
+            return None
+        self._parents[entry.id] = entry.parent_id
+        return item
+
+    def _loose(self, line: Line, previous: str) -> Iterator[Item]:
+        """Any other line: by Go's rules, several values in it too, and kept as it is."""
+        start = count = 0
+        try:
+            for body in gojson.values_in(line.body):
+                item = self._kept(gojson.as_type(body, wire.Entry), body, previous, is_ended=line.is_ended)
+                start += len(body)
+                count += 1
+                previous = item.id
+                yield item
+            if count != 1:
+                self._has_holes = True
+                place = str(self._folder / _ENTRIES)
+                self._tally.note("repair", place, f"a line held {count} records", offset=line.offset)
+        except gojson.JsonError as error:
+            self._has_holes = True
+            rest = line.body[start:]
+            place = str(self._folder / _ENTRIES)
+            self._tally.note("damage", place, str(error), offset=line.offset + start, size=len(rest))
+            broken = unreadable(rest, str(error), is_ended=line.is_ended)
+            yield Item(broken, chain_id(previous, rest), _time(self._meta.updated_at))
+
+    def _kept(self, entry: wire.Entry, body: bytes, previous: str, *, is_ended: bool) -> Item:
+        if not entry.id:
+            entry.id = chain_id(previous, body)
+        item = self._item(entry)
+        self._parents[entry.id] = entry.parent_id
+        facts: dict[str, Any] = {"line": as_kept(body)} | ({} if is_ended else {"unended": True})
+        return item._replace(payload=with_origin(item.payload, **facts))
+
+    def _item(self, entry: wire.Entry) -> Item:
+        created_ns = gotime.nanoseconds(entry.created_at)
+        payload = payload_of(entry)
+        if created_ns is None or entry.created_at[-1] != "Z":
+            payload = with_origin(payload, time=entry.created_at)
+        return Item(payload, entry.id, created_ns or 0, entry.parent_id or None, entry.turn_id)
+
+    def _finish(self, thread: Thread) -> ThreadFields:
+        origin = {name: value for name, value in thread.origin.items() if name != _THREAD}
+        if self._original and not self._has_holes:
+            kept = keep_original(self._original, meta_of(thread))
+            origin |= {_THREAD: kept} if kept else {}
+        return {"origin": origin}
+
+
+def _time(written: str) -> int:
+    return gotime.nanoseconds(written) or 0
+
+
+def _id_in_name(name: str) -> str:
+    """The thread id that a folder's name stands for."""
+    try:
+        coded = name.removeprefix("id_")
+        return base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode() if name.startswith("id_") else name
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return name

@@ -1,0 +1,121 @@
+"""Reading our own files, or a folder of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sessiontree.codec import decode_payload
+from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, EntryLine, TreeFile
+from sessiontree.formats.lines import lines_of, size_of
+from sessiontree.formats.report import Tally
+from sessiontree.formats.session import Item, Session
+from sessiontree.model import Thread, ThreadFields
+
+__all__ = ["detect", "sessions", "size"]
+
+_HEAD = 4096
+_FIELDS = tuple(ThreadFields.__annotations__)
+_ENDINGS = (".json", ".jsonl")
+
+
+class _Document(TreeFile, kw_only=True):
+    entries: list[msgspec.Raw] = []
+
+
+def detect(source: Path) -> bool:
+    return any(_is_ours(path) for path in _files(source))
+
+
+def size(source: Path) -> int:
+    return size_of(*_files(source))
+
+
+def sessions(source: Path, tally: Tally) -> Iterator[Session]:
+    for path in _files(source):
+        if _is_ours(path):
+            yield from _Tree(path, tally).sessions()
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_dir():
+        return sorted(path for path in source.iterdir() if path.suffix in _ENDINGS and path.is_file())
+    return [source] if source.is_file() else []
+
+
+def _is_ours(path: Path) -> bool:
+    with path.open("rb") as file:
+        head = file.read(_HEAD).replace(b" ", b"").replace(b"\n", b"")
+    return head.startswith(b'{"format":"' + FORMAT_NAME.encode() + b'"')
+
+
+class _Tree:
+    """The threads of one file; the file is read once for each of them, so that nothing is held in memory."""
+
+    def __init__(self, path: Path, tally: Tally) -> None:
+        self._path = path
+        self._tally = tally
+        self._document: _Document | None = None
+
+    def sessions(self) -> Iterator[Session]:
+        head = self._head()
+        if head is None:
+            return
+        if head.version > FORMAT_VERSION:
+            problem = f"version {head.version} is newer than {FORMAT_VERSION}; upgrade sessiontree to read it"
+            self._tally.note("damage", str(self._path), problem)
+            return
+        names = {thread.id for thread in head.threads}
+        for number, thread in enumerate(head.threads):
+            yield self._session(thread, names, is_first=number == 0)
+
+    def _head(self) -> TreeFile | None:
+        try:
+            if self._path.suffix == ".json":
+                body = self._path.read_bytes()
+                self._tally.advance(len(body))
+                self._document = msgspec.json.decode(body, type=_Document)
+                return self._document
+            first = next(lines_of(self._path, Tally()))
+            return msgspec.json.decode(first.body, type=TreeFile)
+        except (StopIteration, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            self._tally.note("damage", str(self._path), f"the file cannot be read: {error}")
+            return None
+
+    def _session(self, thread: Thread, names: set[str], *, is_first: bool) -> Session:
+        fields: Any = {name: getattr(thread, name) for name in _FIELDS}
+        has_source = thread.forked_from_thread in names and bool(thread.forked_from_entry)
+        return Session(
+            id=thread.id,
+            place=str(self._path),
+            created_ns=thread.created_ns,
+            updated_ns=thread.updated_ns,
+            fields=fields,
+            items=self._items(thread.id, names, is_first=is_first),
+            leaf=lambda: thread.leaf,
+            fork=(thread.forked_from_thread, thread.forked_from_entry) if has_source else None,
+        )
+
+    def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[Item]:
+        """The thread's own entries; what was inherited from a thread that is not in the file goes to the first."""
+        for body, offset in self._lines(is_first=is_first):
+            try:
+                line = msgspec.json.decode(body, type=EntryLine)
+                payload = decode_payload(bytes(line.payload))
+            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+                if is_first:
+                    self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(body))
+                continue
+            if line.thread_id == thread_id or (is_first and line.thread_id not in names):
+                yield Item(payload, line.id, line.created_ns, line.parent, line.turn_id)
+
+    def _lines(self, *, is_first: bool) -> Iterator[tuple[bytes, int]]:
+        if self._document is not None:
+            yield from ((bytes(entry), 0) for entry in self._document.entries)
+            return
+        for line in lines_of(self._path, self._tally if is_first else Tally()):
+            if line.offset and line.body:
+                yield line.body, line.offset

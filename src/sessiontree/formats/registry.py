@@ -1,0 +1,121 @@
+"""The formats by name, and the two verbs over all of them."""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Protocol, cast
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.formats.loading import load
+from sessiontree.formats.report import ExportReport, ImportReport, Progress, Tally
+from sessiontree.formats.session import Session
+from sessiontree.formats.writing import Target, every_thread
+from sessiontree.journal import Journal
+from sessiontree.model import Thread
+
+__all__ = ["FORMATS", "Format", "detect", "export_sessions", "import_sessions"]
+
+
+_OBJECTS_PER_COLLECTION = 100_000
+
+
+class Format(Protocol):
+    """What a format's package offers. Readers never write; they note what is broken and go on."""
+
+    @staticmethod
+    def detect(source: Path) -> bool:
+        """Whether the source looks like this format."""
+        ...
+
+    @staticmethod
+    def size(source: Path) -> int:
+        """How many bytes a reader will go through."""
+        ...
+
+    @staticmethod
+    def sessions(source: Path, tally: Tally) -> Iterator[Session]:
+        """The conversations of a source, one after the other."""
+        ...
+
+    @staticmethod
+    def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
+        """Write threads in this format."""
+        ...
+
+
+FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+"""Names of the formats, the most telling first."""
+
+
+def named(name: str) -> Format:
+    if name not in FORMATS:
+        raise InvalidInputError(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
+    return cast(Format, importlib.import_module(f"sessiontree.formats.{name}"))
+
+
+def detect(source: str | os.PathLike[str]) -> str | None:
+    """The name of the format that a file or folder is in, or ``None``."""
+    path = Path(source)
+    return next((name for name in FORMATS if named(name).detect(path)), None)
+
+
+def import_sessions(
+    journal: Journal,
+    source: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    prefix: str = "",
+    progress: Progress | None = None,
+) -> ImportReport:
+    """Bring every session of a source into a journal.
+
+    Repeating it is a no-op; when the source has grown, only what is new is added. The source is never written to.
+    Ids and times are those of the source; ``prefix`` goes in front of the thread ids. What cannot be read is named in
+    the report, and the rest comes in.
+    """
+    path = Path(source)
+    if not path.exists():
+        raise InvalidInputError(f"{path} does not exist; name the file or folder that the sessions are in")
+    name = format or detect(path)
+    if name is None:
+        raise InvalidInputError(f"{path} is in no format that is known here; there are {', '.join(sorted(FORMATS))}")
+    reader = named(name)
+    tally = Tally(reader.size(path), progress)
+    with _fewer_collections():
+        for session in reader.sessions(path, tally):
+            load(journal, session, tally, format_name=name, prefix=prefix)
+    return tally.report(name, str(path))
+
+
+@contextmanager
+def _fewer_collections() -> Iterator[None]:
+    """An import makes many objects and no cycles: looking for cycles all the time would cost a fifth of it."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(max(thresholds[0], _OBJECTS_PER_COLLECTION), *thresholds[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*thresholds)
+
+
+def export_sessions(
+    journal: Journal,
+    target: str | os.PathLike[str],
+    *,
+    format: str,
+    threads: Iterable[str] | None = None,
+) -> ExportReport:
+    """Write threads (all of them, or those named) into an empty folder in another program's format.
+
+    What was imported and not changed since comes out byte for byte where the format is ``floret``, ``picoclaw`` or
+    ``ggcode``. What the format cannot hold is named in the report.
+    """
+    writer = named(format)
+    folder = Target(Path(target))
+    writer.write(journal, every_thread(journal, threads), folder)
+    return folder.report(format)

@@ -1,0 +1,64 @@
+"""Hooks: functions that hear when a session ends, before and after, and why."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Literal
+
+from sessiontree.model import SessionKey, Thread
+from sessiontree.model.record import Record
+
+__all__ = ["EndReason", "Fault", "Hook", "HookPhase", "Hooks", "Report", "SessionEnd", "log_fault"]
+
+EndReason = Literal["archive", "reset", "delete", "timeout", "new"]
+HookPhase = Literal["before", "after"]
+
+ALL_REASONS: frozenset[EndReason] = frozenset({"archive", "reset", "delete", "timeout", "new"})
+
+
+class SessionEnd(Record, frozen=True, kw_only=True):
+    """What a hook gets. In the phase ``before`` the conversation is still as it was."""
+
+    phase: HookPhase
+    reason: EndReason
+    key: SessionKey
+    thread: Thread
+
+
+Hook = Callable[[SessionEnd], Awaitable[object] | object]
+"""Any function; under an AsyncSessionManager it may be a coroutine function."""
+
+
+class Fault(Record, frozen=True, kw_only=True):
+    """Something beside the point failed: a hook, a memory refresh, a compaction in the background."""
+
+    what: str
+    thread_id: str
+    error: Exception
+
+
+Report = Callable[[Fault], None]
+
+
+def log_fault(fault: Fault) -> None:
+    """What is done about a fault if nobody says otherwise: it goes to the log, with its trace."""
+    logging.getLogger("sessiontree.manager").error(
+        "%s failed for %s", fault.what, fault.thread_id, exc_info=fault.error
+    )
+
+
+class Hooks:
+    """The hooks of a manager, in the order of their registration. Safe to change while sessions end."""
+
+    def __init__(self) -> None:
+        self._registered: tuple[tuple[Hook, HookPhase, frozenset[EndReason]], ...] = ()
+
+    def add(self, hook: Hook, *, phase: HookPhase = "before", reasons: Collection[EndReason] = ALL_REASONS) -> None:
+        self._registered = (*self._registered, (hook, phase, frozenset(reasons)))
+
+    def remove(self, hook: Hook) -> None:
+        self._registered = tuple(held for held in self._registered if held[0] is not hook)
+
+    def matching(self, phase: HookPhase, reason: EndReason) -> list[Hook]:
+        return [hook for hook, when, reasons in self._registered if when == phase and reason in reasons]

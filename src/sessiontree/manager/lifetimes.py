@@ -1,0 +1,75 @@
+"""When a session is idle, has had its day, is archived, is deleted. Pure: the time is passed in.
+
+>>> from datetime import UTC
+>>> rules = Lifetimes(daily_reset_hour=4, zone=UTC)
+>>> four_o_clock = 4 * 3600 * 10**9
+>>> has_had_its_day(four_o_clock - 1, four_o_clock, rules), has_had_its_day(four_o_clock, four_o_clock + 1, rules)
+(True, False)
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+
+from sessiontree.model import Thread, moment
+from sessiontree.model.record import Record
+
+__all__ = ["Lifetimes", "has_had_its_day", "is_over", "last_interaction_ns", "note_of"]
+
+_DAY = 24 * 3600.0
+_NANOSECONDS = 1_000_000_000
+_NOTE = "_session"
+
+
+class Lifetimes(Record, frozen=True, kw_only=True):
+    """``None`` switches a rule off. Idle and archive count from the last message, delete from the archiving."""
+
+    idle_after_seconds: float | None = 30 * 60.0
+    archive_after_seconds: float | None = 7 * _DAY
+    delete_after_seconds: float | None = 30 * _DAY
+    daily_reset_hour: int | None = None
+    zone: tzinfo = UTC
+
+
+def is_over(since_ns: int, now_ns: int, seconds: float | None) -> bool:
+    return seconds is not None and now_ns - since_ns >= seconds * _NANOSECONDS
+
+
+def has_had_its_day(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> bool:
+    """Whether a session started before the last daily reset."""
+    if lifetimes.daily_reset_hour is None:
+        return False
+    now = moment(now_ns).astimezone(lifetimes.zone)
+    reset = now.replace(hour=lifetimes.daily_reset_hour, minute=0, second=0, microsecond=0)
+    if reset > now:
+        reset = _a_day_before(reset)
+    return moment(started_ns) < reset.astimezone(UTC)
+
+
+def last_interaction_ns(thread: Thread) -> int:
+    """When somebody last said something: a compaction is an entry too, but no interaction."""
+    note = note_of(thread)
+    is_untouched = "interaction_ns" in note and note.get("leaf") == thread.leaf
+    return int(note["interaction_ns"]) if is_untouched else thread.updated_ns
+
+
+def note_of(thread: Thread) -> dict[str, Any]:
+    """What the manager itself keeps in a thread's custom data."""
+    note = thread.custom.get(_NOTE)
+    return note if isinstance(note, dict) else {}
+
+
+def with_note(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    note = custom.get(_NOTE)
+    return {**custom, _NOTE: {**(note if isinstance(note, dict) else {}), **changes}}
+
+
+def without_note(custom: dict[str, Any]) -> dict[str, Any]:
+    """The custom data that belongs to the caller; names that begin with an underscore are ours."""
+    return {name: value for name, value in custom.items() if not name.startswith("_")}
+
+
+def _a_day_before(reset: datetime) -> datetime:
+    """The same hour on the wall the day before, whatever summer time does in between."""
+    return (reset.replace(tzinfo=None) - timedelta(days=1)).replace(tzinfo=reset.tzinfo)

@@ -1,0 +1,131 @@
+"""What time does to sessions: idle, archived, deleted; and what a crash left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from sessiontree.errors import ActiveTurnError, InvalidMoveError, ThreadNotFoundError
+from sessiontree.flows import Flow
+from sessiontree.manager.desk import Desk, announce, move_state
+from sessiontree.manager.info import threads_in
+from sessiontree.manager.lifecycle import archive_thread, delete_thread
+from sessiontree.manager.lifetimes import is_over, last_interaction_ns, note_of
+from sessiontree.manager.states import state_of
+from sessiontree.model import Lease, Thread
+from sessiontree.model.record import Record
+
+__all__ = ["Recovery", "Sweep", "recover", "sweep"]
+
+_SWEEPER = "session sweep"
+_SWEEP_SECONDS = 60.0
+
+
+class Sweep(Record, frozen=True, kw_only=True):
+    """How many sessions changed, and how many were left alone because a turn runs on them."""
+
+    idle: int = 0
+    archived: int = 0
+    deleted: int = 0
+    busy: int = 0
+
+
+class Recovery(Record, frozen=True, kw_only=True):
+    """Thread ids of sessions that a crash had left compacting."""
+
+    mended: tuple[str, ...] = ()
+
+
+class _Count:
+    def __init__(self) -> None:
+        self.idle = self.archived = self.deleted = self.busy = 0
+
+
+def sweep(desk: Desk) -> Flow[Sweep]:
+    """Apply the lifetimes to every session in the store, whoever made it. Several processes may do it at once."""
+    count = _Count()
+    live = yield from threads_in(is_archived=False)
+    put_away = yield from threads_in(is_archived=True)
+    for thread in live:
+        if _is_to_archive(desk, thread):
+            count.archived += yield from _alone(thread.id, count, lambda now: _archive(desk, now))
+        elif _is_to_rest(desk, thread):
+            count.idle += yield from _alone(thread.id, count, lambda now: _rest(desk, now))
+    for thread in put_away:
+        if _is_to_delete(desk, thread):
+            count.deleted += yield from _alone(thread.id, count, lambda now: _delete(desk, now))
+    return Sweep(idle=count.idle, archived=count.archived, deleted=count.deleted, busy=count.busy)
+
+
+def recover(desk: Desk) -> Flow[Recovery]:
+    """After a crash: sessions whose compaction nobody does any more go on as what they were."""
+    mended: list[str] = []
+    for thread in (yield from threads_in(is_archived=None, state="compacting")):
+        claim = thread.compaction_claim
+        if claim is not None and not claim.is_expired(desk.clock()):
+            continue
+        before = note_of(thread).get("state", "active")
+        with suppress(ThreadNotFoundError):
+            yield from move_state(thread.id, before, only_from="compacting")
+            mended.append(thread.id)
+    return Recovery(mended=tuple(mended))
+
+
+def _alone(thread_id: str, count: _Count, act: Callable[[Thread], Flow[bool]]) -> Flow[bool]:
+    """Under the lease: a session with a running turn is left alone, and two sweeps do not both tell the hooks."""
+    try:
+        lease: Lease = yield lambda journal: journal.acquire_lease(
+            thread_id, owner=_SWEEPER, ttl_seconds=_SWEEP_SECONDS
+        )
+    except ActiveTurnError:
+        count.busy += 1
+        return False
+    except ThreadNotFoundError:
+        return False
+    try:
+        thread: Thread = yield lambda journal: journal.thread(thread_id)
+        return (yield from act(thread))
+    except (InvalidMoveError, ThreadNotFoundError):
+        return False
+    finally:
+        with suppress(ThreadNotFoundError):
+            yield lambda journal: journal.release_lease(lease)
+
+
+def _rest(desk: Desk, thread: Thread) -> Flow[bool]:
+    if not _is_to_rest(desk, thread):
+        return False
+    yield from announce(desk, "before", "timeout", thread)
+    rested = yield from move_state(thread.id, "idle", only_from="active")
+    yield from announce(desk, "after", "timeout", rested)
+    return True
+
+
+def _archive(desk: Desk, thread: Thread) -> Flow[bool]:
+    if not _is_to_archive(desk, thread):
+        return False
+    yield from archive_thread(desk, thread, "archive")
+    return True
+
+
+def _delete(desk: Desk, thread: Thread) -> Flow[bool]:
+    if not _is_to_delete(desk, thread):
+        return False
+    return (yield from delete_thread(desk, thread))
+
+
+def _is_to_rest(desk: Desk, thread: Thread) -> bool:
+    since = last_interaction_ns(thread)
+    return state_of(thread) == "active" and is_over(since, desk.clock(), desk.lifetimes.idle_after_seconds)
+
+
+def _is_to_archive(desk: Desk, thread: Thread) -> bool:
+    since = last_interaction_ns(thread)
+    is_live = state_of(thread) in {"active", "idle", "suspended"}
+    return is_live and is_over(since, desk.clock(), desk.lifetimes.archive_after_seconds)
+
+
+def _is_to_delete(desk: Desk, thread: Thread) -> bool:
+    since = int(note_of(thread).get("archived_ns", thread.updated_ns))
+    is_put_away = state_of(thread) == "archived"
+    return is_put_away and is_over(since, desk.clock(), desk.lifetimes.delete_after_seconds)

@@ -1,0 +1,64 @@
+"""Compactions: one at a time per thread, without holding up anybody who appends."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from sessiontree.commands import Append, ClaimCompaction, InstallCompaction, ReleaseClaim
+from sessiontree.errors import ClaimLostError, CompactionClaimedError, StaleLeafError
+from sessiontree.model import CompactionClaim
+from sessiontree.rules.appending import append, existing, visible
+from sessiontree.rules.state import Decision, PutThread, ThreadState, View
+
+__all__ = ["claim_compaction", "install_compaction", "release_claim"]
+
+
+def claim_compaction(command: ClaimCompaction, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    held = state.meta.compaction_claim
+    if command.is_renewal:
+        _check_claim(state, command.claim.id)
+    elif held is not None and held.id != command.claim.id and not held.is_expired(command.now_ns):
+        raise CompactionClaimedError(command.thread_id, held.owner, held.expires_ns)
+    return _with_claim(state, command.claim)
+
+
+def release_claim(command: ReleaseClaim, view: View) -> Decision:
+    """Give a claim back; one that somebody took over is left alone."""
+    state = existing(view, command.thread_id)
+    held = state.meta.compaction_claim
+    if held is None or held.id != command.claim_id:
+        return Decision(state.public())
+    return _with_claim(state, None)
+
+
+def install_compaction(command: InstallCompaction, view: View) -> Decision:
+    """The claim is the fence: who lost it while a model was thinking writes nothing.
+
+    The leaf may have grown meanwhile, so it is not compared; only what was summarised must still be on its path.
+    """
+    state = existing(view, command.thread_id)
+    if view.find(state.tree, command.draft.id) is None:
+        _check_claim(state, command.claim_id)
+        _check_base(view, state, command.base)
+    return append(Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token), view)
+
+
+def _with_claim(state: ThreadState, claim: CompactionClaim | None) -> Decision:
+    # The version stays: a claim is nobody's metadata, so it must not make a caller's update stale.
+    changed = replace(state, meta=replace(state.meta, compaction_claim=claim))
+    return Decision(changed.public(), (PutThread(changed),))
+
+
+def _check_claim(state: ThreadState, claim_id: str) -> None:
+    held = state.meta.compaction_claim
+    if held is None or held.id != claim_id:
+        raise ClaimLostError(state.meta.id, held.owner if held else "")
+
+
+def _check_base(view: View, state: ThreadState, base: str) -> None:
+    node = visible(view, state, base)
+    leaf = state.leaf
+    is_on_path = node is not None and leaf is not None and (node.key == leaf.key or view.is_ancestor(node, leaf))
+    if not is_on_path:
+        raise StaleLeafError(state.meta.id, base, leaf.id if leaf else None)

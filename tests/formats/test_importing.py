@@ -1,0 +1,232 @@
+"""What an import promises: repeatable, growing with its source, polite to what is already there."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from sessiontree.async_journal import AsyncJournal
+from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
+
+GGCODE_META = {"type": "meta", "session_id": "s1", "title": "T", "vendor": "v", "model": "m",
+               "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}  # fmt: skip
+ZERO = {"created_at": "0001-01-01T00:00:00Z", "updated_at": "0001-01-01T00:00:00Z"}
+
+
+def compact(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode() + b"\n"
+
+
+def said(text: str, role: str = "user") -> bytes:
+    message = {"role": role, "content": [{"type": "text", "text": text}]}
+    return compact({"type": "message", "session_id": "s1", **ZERO, "message": message})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    folder = tmp_path / "ggcode"
+    folder.mkdir()
+    (folder / "s1.jsonl").write_bytes(compact(GGCODE_META) + said("one") + said("two", "assistant"))
+    return folder
+
+
+def texts(journal: st.Journal, thread_id: str = "s1") -> list[str]:
+    return [entry.message.text for entry in journal.path(thread_id) if entry.message]
+
+
+def test_a_source_that_grew_brings_only_what_is_new(store: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        with (store / "s1.jsonl").open("ab") as file:
+            file.write(said("three"))
+        report = import_sessions(journal, store)
+        assert (report.entries_added, report.entries_known) == (1, 3)
+        assert texts(journal) == ["one", "two", "three"]
+
+
+def test_a_source_that_was_rewritten_becomes_a_branch_and_nothing_is_lost(store: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        (store / "s1.jsonl").write_bytes(compact(GGCODE_META) + said("one") + said("another", "assistant"))
+        import_sessions(journal, store)
+        assert texts(journal) == ["one", "another"]
+        assert {entry.message.text for entry in journal.entries("s1") if entry.message} == {"one", "two", "another"}
+        journal.undo("s1")
+        assert texts(journal) == ["one", "two"]
+
+
+def test_a_thread_that_was_continued_here_keeps_its_tip(store: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        mine = journal.append("s1", st.user("mine"))
+        with (store / "s1.jsonl").open("ab") as file:
+            file.write(said("theirs"))
+        report = import_sessions(journal, store)
+        assert report.entries_added == 1
+        assert report.of_kind("hint")
+        assert journal.thread("s1").leaf == mine.id
+        assert "theirs" in {entry.message.text for entry in journal.entries("s1") if entry.message}
+
+
+def test_a_thread_of_the_same_name_is_left_alone_unless_there_is_a_prefix(store: Path) -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("s1", title="mine")
+        report = import_sessions(journal, store)
+        assert report.conflicts
+        assert not report.threads
+        assert journal.thread("s1").title == "mine"
+        assert import_sessions(journal, store, prefix="ggcode/").threads == ("ggcode/s1",)
+        assert texts(journal, "ggcode/s1") == ["one", "two"]
+
+
+def test_an_exported_prefix_is_gone_again(store: Path, tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store, prefix="a/")
+        export_sessions(journal, tmp_path / "out", format="ggcode")
+    assert (tmp_path / "out" / "s1.jsonl").read_bytes() == (store / "s1.jsonl").read_bytes()
+
+
+def test_progress_counts_every_byte(store: Path) -> None:
+    seen: list[tuple[int, int]] = []
+    with st.open("memory:") as journal:
+        import_sessions(journal, store, progress=lambda done, total: seen.append((done, total)))
+    size = (store / "s1.jsonl").stat().st_size
+    assert seen[-1] == (size, size)
+    assert [done for done, _ in seen] == sorted(done for done, _ in seen)
+
+
+def test_changes_made_here_go_back(store: Path, tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        journal.append("s1", st.user("three"))
+        journal.update_thread("s1", title="a new title")
+        export_sessions(journal, tmp_path / "out", format="ggcode")
+    with st.open("memory:") as other:
+        import_sessions(other, tmp_path / "out")
+        assert texts(other) == ["one", "two", "three"]
+        assert other.thread("s1").title == "a new title"
+    original = (store / "s1.jsonl").read_bytes()
+    assert (tmp_path / "out" / "s1.jsonl").read_bytes().startswith(original)
+
+
+def test_an_export_overwrites_nothing(store: Path) -> None:
+    before = (store / "s1.jsonl").read_bytes()
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        with pytest.raises(st.InvalidInputError, match="not an empty folder"):
+            export_sessions(journal, store, format="ggcode")
+    assert (store / "s1.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("thread_id", ["../escape", "/etc/passwd", "a\x00b", "x" * 400, "..", "con:1", "漢" * 120])
+def test_no_id_leads_out_of_the_target(name: str, thread_id: str, tmp_path: Path) -> None:
+    target = tmp_path / "deep" / "target"
+    with st.open("memory:") as journal:
+        journal.create_thread(thread_id)
+        journal.append(thread_id, st.user("hello"))
+        export_sessions(journal, target, format=name)
+    assert [path.name for path in tmp_path.iterdir()] == ["deep"]
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["target"]
+    assert any(target.rglob("*"))
+
+
+@pytest.mark.parametrize("name", ["floret", "pi", "native"])
+def test_trees_go_along_with_every_branch(name: str, tmp_path: Path) -> None:
+    with st.open("memory:") as journal, st.open("memory:") as other:
+        thread = journal.create_thread("t")
+        first = journal.append("t", st.user("first"))
+        journal.append("t", st.assistant("left"))
+        journal.append("t", st.assistant("right"), parent=first.id)
+        report = export_sessions(journal, tmp_path / "out", format=name)
+        assert not report.losses
+        import_sessions(other, tmp_path / "out")
+        assert [one.message.text for one in other.children(thread.id, first.id)] == ["left", "right"]
+        assert [one.message.text for one in other.path(thread.id)] == ["first", "right"]
+
+
+@pytest.mark.parametrize("name", ["picoclaw", "ggcode", "zimaos"])
+def test_flat_formats_take_the_path_and_say_so(name: str, tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        first = journal.append("t", st.user("first"))
+        journal.append("t", st.assistant("left"))
+        journal.append("t", st.assistant("right"), parent=first.id)
+        report = export_sessions(journal, tmp_path / "out", format=name)
+    assert any("other branches" in note.problem for note in report.losses)
+
+
+def test_a_tree_of_forks_travels_in_our_own_files(tmp_path: Path) -> None:
+    with st.open("memory:") as journal, st.open("memory:") as other:
+        journal.create_thread("root", title="Root", tags=("a",))
+        entry = journal.append("root", st.user("shared"))
+        journal.fork("root", at=entry.id, new_id="fork")
+        journal.append("fork", st.user("only in the fork"))
+        journal.append("root", st.user("only in the root"))
+        for ending in ("jsonl", "json"):
+            path = tmp_path / f"tree.{ending}"
+            path.write_text(journal.export("fork", format=ending, scope="tree"), encoding="utf-8")
+            assert detect(path) == "native"
+            import_sessions(other, path)
+            for thread_id in ("root", "fork"):
+                assert other.entries(thread_id) == journal.entries(thread_id)
+                assert other.thread(thread_id).leaf == journal.thread(thread_id).leaf
+            assert other.thread("fork").tree == other.thread("root").tree
+            assert other.thread("root").tags == ("a",)
+        assert not other.check()
+
+
+def test_a_markdown_of_a_whole_tree_is_refused() -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        with pytest.raises(st.InvalidInputError, match="one path"):
+            journal.export("t", format="markdown", scope="tree")
+
+
+def test_both_journals_export_alike() -> None:
+    for name in ("export", "events", "delete_older_than"):
+        sync, awaiting = getattr(st.Journal, name), getattr(AsyncJournal, name)
+        assert inspect.signature(sync) == inspect.signature(awaiting)
+        assert sync.__doc__ == awaiting.__doc__
+
+
+def test_old_threads_go_only_without_the_dry_run() -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("old", created_ns=10)
+        journal.create_thread("new", created_ns=100)
+        journal.create_thread("old but archived", created_ns=10, is_archived=True)
+        assert [one.id for one in journal.delete_older_than(50, is_archived=False, is_dry_run=True)] == ["old"]
+        assert len(journal.list_threads(is_archived=None)) == 3
+        assert {one.id for one in journal.delete_older_than(50)} == {"old", "old but archived"}
+        assert [one.id for one in journal.list_threads(is_archived=None)] == ["new"]
+
+
+def test_what_is_unknown_is_named(tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        with pytest.raises(st.InvalidInputError, match="does not exist"):
+            import_sessions(journal, tmp_path / "nothing")
+        (tmp_path / "notes.txt").write_text("hello")
+        with pytest.raises(st.InvalidInputError, match="no format"):
+            import_sessions(journal, tmp_path / "notes.txt")
+        with pytest.raises(st.InvalidInputError, match="no format 'word'"):
+            export_sessions(journal, tmp_path / "out", format="word")
+
+
+def test_records_before_their_parents_find_them(tmp_path: Path) -> None:
+    rows = [{"type": "session", "version": 3, "id": "t", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/"}]
+    names = [("c", "b"), ("b", "a"), ("a", None)]
+    rows += [
+        {"type": "message", "id": name, "parentId": parent, "timestamp": "2026-01-01T00:00:01Z",
+         "message": {"role": "user", "content": name}}
+        for name, parent in names
+    ]  # fmt: skip
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b"".join(compact(row) for row in rows))
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, path)
+        assert not report.repairs
+        assert [entry.id for entry in journal.path("t", "c")] == ["a", "b", "c"]

@@ -1,0 +1,123 @@
+"""pi's session files: every version, trees, damage, and the way back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from sessiontree.formats import export_sessions, import_sessions
+from sessiontree.formats.pi.entries import wire_entry
+from sessiontree.model import BranchSummary, Compaction, Label, ModelChange
+
+DATA = Path(__file__).parent.parent / "data" / "pi"
+
+
+def lines(path: Path) -> list[dict]:
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:
+            continue
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.jsonl")), ids=lambda path: path.stem)
+def test_every_entry_comes_in_with_all_its_fields(path: Path) -> None:
+    header, *entries = lines(path)
+    with st.open("memory:") as journal:
+        import_sessions(journal, path)
+        thread = journal.thread(header["id"])
+        assert thread.workspace == header["cwd"]
+        found = [wire_entry(entry) for entry in journal.entries(thread.id)]
+        told = [row for row in found if row.get("customType") != "unreadable"]
+        for row, wanted in zip(told, entries, strict=True):
+            frame = ("id", "parentId", "timestamp") if "id" not in wanted else ("timestamp",)
+            if "firstKeptEntryIndex" in wanted:
+                frame = (*frame, "firstKeptEntryId")
+            assert _without(row, *frame) == _without(wanted, *frame)
+
+
+def _without(row: dict, *names: str) -> dict:
+    return {key: value for key, value in row.items() if key not in names}
+
+
+def test_the_way_back_gives_the_same_tree(tmp_path: Path) -> None:
+    source = DATA / "synthetic_tree_v3.jsonl"
+    with st.open("memory:") as journal:
+        import_sessions(journal, source)
+        report = export_sessions(journal, tmp_path / "out", format="pi")
+    assert lines(tmp_path / "out" / report.files[0]) == lines(source)
+
+
+def test_version_1_gets_a_chain_and_finds_its_kept_entry(tmp_path: Path) -> None:
+    rows = [
+        {"type": "session", "id": "old", "timestamp": "2025-01-01T00:00:00.000Z", "cwd": "/w"},
+        {"type": "message", "timestamp": "2025-01-01T00:00:01.000Z", "message": {"role": "user", "content": "one"}},
+        {"type": "message", "timestamp": "2025-01-01T00:00:02.000Z", "message": {"role": "user", "content": "two"}},
+        {"type": "compaction", "timestamp": "2025-01-01T00:00:03.000Z", "summary": "s", "firstKeptEntryIndex": 2,
+         "tokensBefore": 5},
+        {"type": "message", "timestamp": "2025-01-01T00:00:04.000Z", "message": {"role": "user", "content": "three"}},
+    ]  # fmt: skip
+    path = tmp_path / "old.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with st.open("memory:") as journal:
+        import_sessions(journal, path)
+        entries = journal.path("old")
+        assert [entry.parent for entry in entries] == [None, *(entry.id for entry in entries[:-1])]
+        assert entries[2].payload.first_kept_entry_id == entries[1].id
+        texts = [message.text for message in journal.context("old").messages]
+        assert texts[1:] == ["two", "three"]
+
+
+def test_version_2_hook_messages_reach_the_model_as_the_users(tmp_path: Path) -> None:
+    rows = [
+        {"type": "session", "version": 2, "id": "two", "timestamp": "2025-01-01T00:00:00Z", "cwd": "/w"},
+        {"type": "message", "id": "a", "parentId": None, "timestamp": "2025-01-01T00:00:01Z",
+         "message": {"role": "hookMessage", "customType": "note", "content": "from a hook", "display": True}},
+    ]  # fmt: skip
+    path = tmp_path / "two.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with st.open("memory:") as journal:
+        import_sessions(journal, path)
+        assert [(m.role, m.text) for m in journal.context("two").messages] == [("user", "from a hook")]
+
+
+def test_a_file_without_a_header_is_read_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "2025_lost.jsonl"
+    body = b'{"type":"message","id":"a","parentId":null,"timestamp":"2025-01-01T00:00:01Z","message":{"role":"user","content":"hi"}}\n'
+    path.write_bytes(body)
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, path, format="pi")
+        assert report.damage
+        assert journal.path("lost")[0].message.text == "hi"
+    assert path.read_bytes() == body
+
+
+@pytest.mark.parametrize("ring", [["a", "a"], ["b", "a"]], ids=["its own parent", "two in a ring"])
+def test_rings_of_parents_are_cut_open(ring: list[str], tmp_path: Path) -> None:
+    rows = [{"type": "session", "version": 3, "id": "ring", "timestamp": "2025-01-01T00:00:00Z", "cwd": "/"}]
+    rows += [
+        {"type": "message", "id": name, "parentId": parent, "timestamp": "2025-01-01T00:00:01Z",
+         "message": {"role": "user", "content": name}}
+        for name, parent in zip("ab", ring, strict=True)
+    ]  # fmt: skip
+    path = tmp_path / "ring.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, path)
+        assert report.repairs
+        assert {entry.message.text for entry in journal.entries("ring")} == {"a", "b"}
+        assert not journal.check()
+
+
+def test_labels_branches_and_model_changes_keep_their_meaning() -> None:
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, DATA / "synthetic_tree_v3.jsonl")
+        entries = journal.entries(report.threads[0])
+        kinds = {type(entry.payload) for entry in entries}
+        assert kinds & {Label, BranchSummary, ModelChange, Compaction}
+        assert journal.thread(report.threads[0]).leaf == entries[-1].id

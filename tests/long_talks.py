@@ -1,0 +1,45 @@
+"""Long conversations and summarisers that do as they are told, for tests."""
+
+import sessiontree as st
+
+SMALL = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=600, keep_user_tokens=300, summary_tokens=300)
+
+
+def talk(journal, thread_id, rounds=20, start=0, words=80):
+    """Rounds of question, two tools at once, two results, answer."""
+    for number in range(start, start + rounds):
+        journal.append_many(thread_id, round_of(number, words))
+
+
+def round_of(number, words=80):
+    return [
+        st.user(f"question {number} " + "word " * words),
+        st.assistant(
+            calls=[
+                st.call(f"r{number}", "read_file", f'{{"path": "src/in{number}.py"}}'),
+                st.call(f"w{number}", "write_file", f'{{"path": "src/out{number}.py"}}'),
+            ]
+        ),
+        st.tool_result(f"w{number}", "written", name="write_file"),
+        st.tool_result(f"r{number}", "content " * words, name="read_file"),
+        st.assistant(f"answer {number}"),
+    ]
+
+
+def texts(journal, thread_id):
+    return [message.text for message in journal.context(thread_id).messages]
+
+
+class Told:
+    """A summariser that answers from a list, the last one again and again, and keeps what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers) or ["a summary"]
+        self.requests = []
+
+    def __call__(self, request):
+        self.requests.append(request)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer

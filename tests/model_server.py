@@ -1,0 +1,87 @@
+"""A local HTTP server that speaks the chat protocol of OpenAI and the messages protocol of Anthropic."""
+
+import json
+import threading
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+
+class Reply:
+    """What the server does with one request."""
+
+    def __init__(self, status=200, body=None, headers=None, raw=None, hold=None):
+        self.status = status
+        self.raw = json.dumps(body or {}).encode() if raw is None else raw
+        self.headers = headers or {}
+        self.hold = hold
+
+
+class ModelServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.replies = []
+        self.requests = []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+        reply = self.server.replies.pop(0)
+        if reply.hold is not None:
+            reply.hold.wait(30)
+            self.close_connection = True
+            return
+        self.send_response(reply.status)
+        for name, value in {"content-type": "application/json", **reply.headers}.items():
+            self.send_header(name, value)
+        self.send_header("content-length", str(len(reply.raw)))
+        self.end_headers()
+        self.wfile.write(reply.raw)
+
+    def log_message(self, *arguments):
+        pass
+
+
+@contextmanager
+def model_server():
+    with ModelServer() as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def chat_answer(text, finish="stop"):
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1_700_000_000,
+        "model": "local-model",
+        "choices": [{"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text}}],
+        "usage": {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940},
+    }
+
+
+def messages_answer(text, stop="end_turn"):
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "local-model",
+        "stop_reason": stop,
+        "stop_sequence": None,
+        "content": [{"type": "text", "text": text}] if text is not None else [],
+        "usage": {"input_tokens": 900, "output_tokens": 40},
+    }

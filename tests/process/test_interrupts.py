@@ -1,0 +1,68 @@
+"""Ctrl-C at any moment of an append: the store goes on, and nothing is half written."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+
+ROUNDS = 150
+
+
+class Armed:
+    """Interrupts once, and only while it is on."""
+
+    is_on = False
+
+    def interrupt(self, *_: object) -> None:
+        if self.is_on:
+            self.is_on = False
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl", "memory"])
+def test_an_interrupt_at_any_moment_leaves_a_store_that_works(tmp_path: Path, kind: str) -> None:
+    url = "memory:" if kind == "memory" else f"{kind}:///{tmp_path / 'store'}"
+    armed = Armed()
+    before = signal.signal(signal.SIGALRM, armed.interrupt)
+    interrupts = 0
+    try:
+        with st.open(url, durability="process_crash") as journal:
+            journal.create_thread("t")
+            for number in range(ROUNDS):
+                try:
+                    armed.is_on = True
+                    signal.setitimer(signal.ITIMER_REAL, (number % 30 + 1) * 2e-5)
+                    for step in range(3):
+                        journal.append("t", st.user("hello"), id=f"{number}-{step}")
+                    armed.is_on = False
+                except KeyboardInterrupt:
+                    interrupts += 1
+                journal.append("t", st.user("still here"), id=f"after-{number}")
+            texts = {entry.id for entry in journal.path("t")}
+            assert {f"after-{number}" for number in range(ROUNDS)} <= texts
+            assert journal.check() == []
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts > 0
+
+
+def test_what_is_wrong_with_one_command_does_not_fail_its_neighbours(tmp_path: Path) -> None:
+    async def run(url: str) -> None:
+        async with st.open_async(url) as journal:
+            await journal.create_thread("t")
+            good = [journal.append("t", st.user("x"), id=f"g{number}") for number in range(3)]
+            bad = [journal.append("t", st.user("x"), parent="nowhere"), journal.append("missing", st.user("x"))]
+            answers = await asyncio.gather(*good, *bad, return_exceptions=True)
+            assert [getattr(answer, "id", None) for answer in answers[:3]] == ["g0", "g1", "g2"]
+            assert isinstance(answers[3], st.InvalidParentError)
+            assert isinstance(answers[4], st.ThreadNotFoundError)
+            assert len(await journal.path("t")) == 3
+
+    for url in ("memory:", f"sqlite:///{tmp_path}/j.db", f"jsonl:///{tmp_path}/j"):
+        asyncio.run(run(url))

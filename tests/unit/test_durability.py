@@ -1,0 +1,86 @@
+"""Durability is a word: what it sets, and what is not acknowledged without it."""
+
+from __future__ import annotations
+
+import errno
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.stores.jsonl import JsonlBackend
+from sessiontree.stores.sqlite import SqliteBackend
+from sessiontree.testing.faults import FaultyFiles
+
+
+@pytest.mark.parametrize(("durability", "synchronous"), [("power_loss", 2), ("process_crash", 1)])
+def test_sqlite_syncs_as_the_word_says(tmp_path: Path, durability, synchronous) -> None:
+    backend = SqliteBackend(tmp_path / "j.db", durability=durability)
+    pragma = {
+        name: backend._writer.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("synchronous", "journal_mode", "secure_delete")
+    }
+    backend.close()
+    assert pragma == {"synchronous": synchronous, "journal_mode": "wal", "secure_delete": 1}
+
+
+class CountingFiles(FaultyFiles):
+    """Counts syncs of files."""
+
+    def __init__(self) -> None:
+        super().__init__("never", 1, errno.EIO)
+        self.syncs = 0
+
+    def sync(self, file: int) -> None:
+        self.syncs += 1
+        super().sync(file)
+
+
+@pytest.mark.parametrize(("durability", "syncs"), [("power_loss", 1), ("process_crash", 0)])
+def test_jsonl_syncs_once_for_each_acknowledged_append(tmp_path: Path, durability, syncs) -> None:
+    files = CountingFiles()
+    with st.Journal(EmbeddedStore(JsonlBackend(tmp_path / "j", durability=durability, files=files))) as journal:
+        journal.create_thread("t")
+        before = files.syncs
+        journal.append("t", st.user("hello"))
+        assert files.syncs - before == syncs
+
+
+def test_a_repeated_append_is_acknowledged_only_after_a_sync_of_its_own(tmp_path: Path) -> None:
+    """Another process may have written the line and not have synced it yet."""
+    files = CountingFiles()
+    with st.Journal(EmbeddedStore(JsonlBackend(tmp_path / "j", files=files))) as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("hello"), id="e")
+        before = files.syncs
+        journal.append("t", st.user("hello"), id="e")
+        assert files.syncs > before
+
+
+@pytest.mark.parametrize("url", ["sqlite:///j.db", "jsonl:///j"])
+def test_a_durability_that_does_not_exist_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(st.InvalidInputError, match="nope"):
+        st.open(url, durability="nope")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("url", ["sqlite:///j.db", "jsonl:///j"])
+def test_a_store_stays_where_it_was_opened_when_the_process_changes_its_folder(tmp_path, monkeypatch, url) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "there").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with st.open(url) as journal:
+        journal.create_thread("t")
+        monkeypatch.chdir(tmp_path / "there")
+        journal.append("t", st.user("hello"))
+        assert journal.thread("t").entries == 1
+    assert list((tmp_path / "there").iterdir()) == []
+
+
+def test_a_link_to_the_file_leads_to_the_same_gate(tmp_path: Path) -> None:
+    with st.open(tmp_path / "real.db"):
+        (tmp_path / "link.db").symlink_to(tmp_path / "real.db")
+        with st.open(tmp_path / "link.db"):
+            assert not (tmp_path / "link.db-gate").exists()

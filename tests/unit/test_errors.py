@@ -1,0 +1,53 @@
+"""Errors: one tree, ids as attributes, and what to do at the end."""
+
+import pickle
+
+import pytest
+
+import sessiontree as st
+from sessiontree import errors
+
+EXAMPLES = [
+    (st.ThreadNotFoundError("t"), "list_threads()"),
+    (st.EntryNotFoundError("t", "e"), "entries()"),
+    (st.NothingToUndoError("t"), "reflog()"),
+    (st.NothingToRedoError("t"), "move_leaf()"),
+    (st.NothingToRetryError("t"), "user message"),
+    (st.ThreadExistsError("t"), "another id"),
+    (st.DuplicateEntryError("t", "e"), "new id"),
+    (st.InvalidParentError("t", "p"), "fork there instead"),
+    (st.StaleLeafError("t", "a", None), "try again"),
+    (st.StaleVersionError("t", 1, 2), "thread()"),
+    (st.ActiveTurnError("t", "me", "turn", 5), "wait for it"),
+    (st.FencedError("t", 1, 2), "acquire a new lease"),
+    (st.DamagedDataError("place", 7, "torn"), "doctor"),
+    (st.StoreFullError("place"), "free some space"),
+    (st.StoreClosedError("place"), "open it again"),
+    (st.StorePoisonedError("place", "EIO"), "open it again"),
+    (st.CommitUnknownError("place", "cut", ["e"]), "same ids"),
+]
+
+
+@pytest.mark.parametrize(("error", "advice"), EXAMPLES, ids=lambda value: type(value).__name__)
+def test_an_error_says_what_to_do_and_carries_its_ids(error, advice):
+    assert advice in str(error)
+    assert vars(error)
+    for value in vars(error).values():
+        said = list(value) if isinstance(value, tuple) else value
+        assert str(said) in str(error)
+
+
+def test_there_is_one_tree():
+    for name in errors.__all__:
+        assert issubclass(getattr(errors, name), st.SessionTreeError)
+
+
+def test_input_and_address_errors_are_value_errors_too():
+    assert issubclass(st.InvalidInputError, ValueError)
+    assert issubclass(st.StoreUrlError, ValueError)
+
+
+@pytest.mark.parametrize("error", [error for error, _ in EXAMPLES], ids=lambda error: type(error).__name__)
+def test_an_error_crosses_to_another_process(error):
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -1,0 +1,40 @@
+"""Short ways to write messages down."""
+
+import pytest
+
+import sessiontree as st
+from sessiontree.messages import payload_of
+
+
+def test_an_assistant_that_asks_for_a_tool_is_a_tool_call():
+    asking = st.assistant("let me see", calls=[st.call("c", "read")])
+    assert isinstance(asking, st.ToolCallMessage)
+    assert isinstance(st.assistant("done"), st.AssistantMessage)
+    assert isinstance(st.assistant([st.ToolCallPart(id="c", name="n")]), st.ToolCallMessage)
+
+
+def test_reasoning_comes_first_and_is_no_text():
+    message = st.assistant("answer", reasoning="because").message
+    assert [type(part) for part in message.parts] == [st.ReasoningPart, st.TextPart]
+    assert message.text == "answer"
+
+
+def test_arguments_stay_the_exact_string_of_the_model():
+    assert st.call("c", "n", '{"a" :1 ').arguments == '{"a" :1 '
+
+
+@pytest.mark.parametrize(
+    ("role", "kind"),
+    [("user", st.UserMessage), ("assistant", st.AssistantMessage), ("tool", st.ToolResultMessage), ("system", st.SystemMessage)],
+)  # fmt: skip
+def test_the_entry_type_follows_from_the_role(role, kind):
+    assert isinstance(payload_of(st.Message(role=role)), kind)
+
+
+def test_a_role_that_does_not_exist_is_refused():
+    with pytest.raises(st.InvalidInputError, match="'developer'"):
+        payload_of(st.Message(role="developer"))
+
+
+def test_an_empty_text_is_no_part():
+    assert st.user("").message.parts == ()

@@ -1,0 +1,88 @@
+"""The public surface: what is promised is there, is documented, and its examples run."""
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import sessiontree as st
+
+
+def _modules():
+    found = pkgutil.walk_packages(st.__path__, "sessiontree.")
+    return ["sessiontree", *(module.name for module in found if not module.name.endswith("__main__"))]
+
+
+def test_all_names_what_is_there_and_nothing_twice():
+    assert len(set(st.__all__)) == len(st.__all__)
+    for name in st.__all__:
+        assert getattr(st, name) is not None
+
+
+def test_everything_public_that_we_define_is_in_all():
+    ours = {
+        name
+        for name, value in vars(st).items()
+        if not name.startswith("_") and not inspect.ismodule(value) and name not in {"TYPE_CHECKING", "Any"}
+    }
+    assert ours - set(st.__all__) == set()
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="'journals'"):
+        st.journals  # noqa: B018
+
+
+def test_the_verbs_of_the_design_are_there():
+    verbs = (
+        "create_thread thread update_thread delete_thread list_threads append append_many entry entries path children "
+        "move_leaf rewind reset undo redo reflog fork label acquire_lease renew_lease release_lease active_lease "
+        "clear_expired_lease turn resume retry context watch stats check close"
+    )
+    assert [verb for verb in verbs.split() if not hasattr(st.Journal, verb)] == []
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in st.__all__ if inspect.isroutine(getattr(st, name)) or inspect.isclass(getattr(st, name))]
+)
+def test_every_public_callable_says_what_it_is(name):
+    value = getattr(st, name)
+    if inspect.isclass(value) and issubclass(value, Exception):
+        assert issubclass(value, st.SessionTreeError)
+        assert name in importlib.import_module("sessiontree.errors").__doc__
+    elif not _is_self_explaining(value):
+        assert inspect.getdoc(value)
+
+
+@pytest.mark.parametrize("kind", [st.Journal, st.AsyncJournal])
+def test_every_verb_has_a_docstring(kind):
+    verbs = [value for name, value in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")]
+    assert [verb.__name__ for verb in verbs if not verb.__doc__] == []
+
+
+@pytest.mark.parametrize("name", _modules())
+def test_the_examples_in_the_docstrings_run(name):
+    module = importlib.import_module(name)
+    assert module.__doc__, f"{name} does not say what it is"
+    assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
+
+
+@pytest.mark.parametrize("name", _modules())
+def test_every_name_in_a_modules_all_exists(name):
+    module = importlib.import_module(name)
+    assert [public for public in getattr(module, "__all__", ()) if not hasattr(module, public)] == []
+
+
+def test_the_package_loads_without_what_it_does_not_need():
+    code = "import sys, sessiontree; print(*{'asyncio', 'sqlite3', 'pytest', 'hypothesis'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
+def _is_self_explaining(value):
+    """A record whose fields say it all."""
+    return hasattr(value, "__struct_fields__")

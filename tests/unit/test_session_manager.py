@@ -1,0 +1,427 @@
+"""The session manager: keys, scopes, states, lifetimes, hooks, compaction, many sessions, many processes."""
+
+import asyncio
+import gc
+import inspect
+import resource
+import subprocess
+import sys
+from datetime import timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as hs
+
+import sessiontree as st
+from long_talks import SMALL, Told, round_of
+from sessiontree.manager import (
+    MOVES,
+    AsyncSession,
+    AsyncSessionManager,
+    Lifetimes,
+    Session,
+    SessionManager,
+    can_move,
+    format_key,
+    parse_key,
+    route,
+)
+from sessiontree.memory import JournalMemory
+from sessiontree.testing import ManualClock
+from stores import ALL, DURABLE, open_journal, reopened, url_of
+
+KEY = st.SessionKey(agent="bot", channel="web", peer="ann")
+NOON_NS = 1_700_000_000_000_000_000 // (86_400 * 10**9) * 86_400 * 10**9 + 43_200 * 10**9
+
+
+@pytest.fixture
+def clock():
+    return ManualClock(NOON_NS)
+
+
+@pytest.fixture
+def journal(clock):
+    with st.open("memory:", clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def manager(journal, clock):
+    with SessionManager(journal, clock=clock, policy=SMALL, auto_compact="inline", report=raised) as made:
+        yield made
+
+
+def raised(fault):
+    raise fault.error
+
+
+parts = hs.text(hs.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+@given(hs.builds(st.SessionKey, agent=parts, channel=parts, peer=parts, thread=hs.one_of(hs.just(""), parts)))
+def test_every_key_has_one_text_and_comes_back_from_it(key):
+    assert parse_key(format_key(key)) == key
+
+
+@pytest.mark.parametrize("text", ["", "a", "a:b", "::", "a:b:", ":b:c", "a:b:c:", "a:b:c:d:e", "a:b:%zz", "a:b:%41"])
+def test_what_is_no_key_is_refused(text):
+    with pytest.raises(st.InvalidInputError):
+        parse_key(text)
+
+
+def test_a_key_without_a_peer_is_refused(manager):
+    with pytest.raises(st.InvalidInputError, match="peer"):
+        manager.get_or_create(st.SessionKey(agent="bot", channel="web"))
+
+
+def test_scopes_say_who_shares_a_session():
+    def key(scope, channel, peer, **more):
+        return format_key(route("bot", channel, peer, scope=scope, **more))
+
+    assert key("main", "telegram", "1") == key("main", "discord", "2")
+    assert key("per-peer", "telegram", "1") == key("per-peer", "discord", "1") != key("per-peer", "discord", "2")
+    assert key("per-channel-peer", "telegram", "1") != key("per-channel-peer", "discord", "1")
+    one, two = (key("per-account-channel-peer", "telegram", "1", account=name) for name in ("work", "home"))
+    assert one != two
+    assert key("per-peer", "telegram", "") == key("main", "telegram", "1")
+
+
+def test_one_person_on_two_channels_is_one_person_if_linked_but_not_in_main():
+    links = {"ann": ["telegram:1", "discord:Ann#7"]}
+    assert route("bot", "telegram", "1", scope="per-peer", identity_links=links).peer == "ann"
+    assert route("bot", "discord", "Ann#7", scope="per-peer", identity_links=links).peer == "ann"
+    assert route("bot", "discord", "1", scope="per-peer", identity_links=links).peer == "1"
+    assert route("bot", "telegram", "1", scope="main", identity_links=links).peer == "main"
+
+
+def test_groups_threads_and_case_are_kept_apart():
+    keys = {
+        format_key(route("bot", "matrix", "!Room:x", kind="group")),
+        format_key(route("bot", "matrix", "!room:x", kind="group")),
+        format_key(route("bot", "matrix", "!Room:x", kind="channel")),
+        format_key(route("bot", "matrix", "!Room:x", kind="group", thread="7")),
+        format_key(route("bot", "matrix", "!Room:x")),
+        format_key(route("bot", "matrix:direct", "!Room:x")),
+    }
+    assert len(keys) == 6
+
+
+def test_states_move_only_where_they_may(manager):
+    manager.add_message(KEY, st.user("hello"))
+    assert manager.suspend(KEY).state == "suspended"
+    manager.add_message(KEY, st.user("still stored"))
+    assert manager.info(KEY).state == "suspended"
+    assert manager.resume(KEY).state == "active"
+    manager.archive(KEY)
+    with pytest.raises(st.InvalidMoveError) as caught:
+        manager.suspend(KEY)
+    assert (caught.value.state, caught.value.wanted, caught.value.allowed) == ("archived", "suspended", ("active",))
+    assert manager.unarchive(KEY).state == "active"
+    assert [message.text for message in manager.get_messages(KEY)] == ["hello", "still stored"]
+
+
+def test_every_state_can_be_left():
+    assert all(MOVES[state] for state in MOVES)
+    assert all(can_move(state, "active") for state in MOVES if state != "active")
+
+
+@pytest.mark.parametrize("store", ALL)
+def test_sessions_survive_a_restart_with_everything(store, tmp_path):
+    journal = open_journal(store, tmp_path)
+    with SessionManager(journal, system_prompt="Be kind.") as manager:
+        session = manager.get_or_create(KEY)
+        session.add_message(st.user("hello"))
+        session.set_title("Greeting")
+        session.add_tag("vip")
+        session.add_tag("vip")
+        session.add_tag("new")
+        session.remove_tag("new")
+        session.set_custom("plan", {"tier": 3})
+        before = session.info()
+    journal = reopened(journal, store, tmp_path)
+    with SessionManager(journal) as manager:
+        session = manager.get(KEY)
+        assert session.info() == before
+        assert (before.title, before.tags, before.custom) == ("Greeting", ("vip",), {"plan": {"tier": 3}})
+        assert (session.system_prompt(), len(session.get_messages())) == ("Be kind.", 1)
+    journal.close()
+
+
+def test_reset_empties_the_conversation_keeps_the_prompt_and_can_be_undone(manager, journal):
+    session = manager.get_or_create(KEY)
+    session.set_system_prompt("Be brief.")
+    session.add_message(st.user("hello"))
+    session.reset()
+    assert (session.get_messages(), session.system_prompt()) == ([], "Be brief.")
+    journal.undo(session.thread_id)
+    assert [message.text for message in session.get_messages()] == ["hello"]
+
+
+def test_hooks_hear_every_end_before_and_after_and_one_that_fails_hurts_nobody(journal, clock):
+    faults, heard = [], []
+    manager = SessionManager(journal, clock=clock, report=faults.append)
+
+    def broken(end):
+        raise RuntimeError("broken hook")
+
+    manager.hooks.add(broken)
+    for phase in ("before", "after"):
+        manager.hooks.add(lambda end: heard.append((end.phase, end.reason, end.thread.messages)), phase=phase)
+    manager.add_message(KEY, st.user("hello"))
+    manager.reset(KEY)
+    manager.add_message(KEY, st.user("hello again"))
+    manager.new(KEY)
+    manager.archive(KEY)
+    manager.delete(KEY)
+    assert [entry[:2] for entry in heard] == [
+        ("before", "reset"), ("after", "reset"),
+        ("before", "new"), ("after", "new"),
+        ("before", "archive"), ("after", "archive"),
+        ("before", "delete"), ("after", "delete"),
+        ("before", "delete"), ("after", "delete"),
+    ]  # fmt: skip
+    assert heard[0][2] == 1
+    assert [str(fault.error) for fault in faults] == ["broken hook"] * 5
+    manager.hooks.remove(broken)
+    manager.stop()
+
+
+def test_hooks_can_listen_to_some_reasons_only(manager):
+    heard = []
+    manager.hooks.add(lambda end: heard.append(end.reason), reasons={"archive"})
+    manager.add_message(KEY, st.user("hello"))
+    manager.reset(KEY)
+    manager.archive(KEY)
+    assert heard == ["archive"]
+
+
+def test_a_day_ends_at_the_hour_that_was_set_in_the_zone_that_was_set(journal, clock):
+    zone = timezone(timedelta(hours=5, minutes=45))
+    rules = Lifetimes(daily_reset_hour=4, zone=zone)
+    heard = []
+    with SessionManager(journal, clock=clock, lifetimes=rules) as manager:
+        manager.hooks.add(lambda end: heard.append(end.reason))
+        manager.add_message(KEY, st.user("at noon, UTC"))
+        clock.advance((10 * 60 + 14) * 60)  # 03:59 there
+        manager.add_message(KEY, st.user("before four"))
+        assert len(manager.get_messages(KEY)) == 2
+        clock.advance(60)
+        manager.add_message(KEY, st.user("after four"))
+        assert [message.text for message in manager.get_messages(KEY)] == ["after four"]
+        assert heard == ["reset"]
+        assert len(manager.list(state="archived")) == 1
+
+
+def test_archive_and_delete_by_age_work_for_sessions_of_other_managers(journal, clock):
+    with SessionManager(journal, clock=clock) as first:
+        first.add_message(KEY, st.user("hello"))
+    clock.advance(7 * 86_400)
+    with SessionManager(journal, clock=clock) as second:
+        assert second.sweep().archived == 1
+        assert second.sweep().archived == 0
+        clock.advance(30 * 86_400)
+        assert second.sweep().deleted == 1
+        assert second.stats().total == 0
+
+
+def test_a_sweep_leaves_a_session_alone_on_which_a_turn_runs(manager, journal, clock):
+    session = manager.get_or_create(KEY)
+    session.add_message(st.user("hello"))
+    clock.advance(31 * 60)
+    lease = journal.acquire_lease(session.thread_id, owner="worker")
+    report = manager.sweep()
+    assert (report.idle, report.busy) == (0, 1)
+    assert manager.info(KEY).state == "active"
+    journal.release_lease(lease)
+    assert manager.sweep().idle == 1
+
+
+def test_lists_filter_by_key_state_tag_and_time_and_leave_other_threads_out(manager, journal, clock):
+    journal.create_thread("not a session")
+    for peer in ("ann", "bob", "eve"):
+        manager.add_message(st.SessionKey(agent="bot", channel="web", peer=peer), st.user("hello"))
+        clock.advance(1)
+    manager.archive(st.SessionKey(agent="bot", channel="web", peer="eve"))
+    manager.add_tag(st.SessionKey(agent="bot", channel="web", peer="bob"), "vip")
+    assert [info.key.peer for info in manager.list()] == ["eve", "bob", "ann"]
+    assert [info.key.peer for info in manager.list(peer="ann")] == ["ann"]
+    assert [info.key.peer for info in manager.list(state="archived")] == ["eve"]
+    assert [info.key.peer for info in manager.list(tags=("vip",))] == ["bob"]
+    assert [info.key.peer for info in manager.list(created_before_ns=NOON_NS + 1)] == ["ann"]
+    first = manager.list(limit=2)
+    rest = manager.list(limit=2, cursor=first.cursor)
+    assert [info.key.peer for info in (*first, *rest)] == ["eve", "bob", "ann"]
+    stats = manager.stats()
+    assert (stats.total, stats.active, stats.archived, stats.messages) == (3, 2, 1, 3)
+
+
+def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(journal, clock):
+    extractions = []
+
+    def extract(request):
+        extractions.append(request)
+        return f"- User prefers number {len(extractions)}"
+
+    with SessionManager(
+        journal, summarize=Told("notes"), policy=SMALL, clock=clock, auto_compact="inline",
+        refresher=JournalMemory(journal), extract=extract, report=raised,
+    ) as manager:  # fmt: skip
+        for number in range(40):
+            for payload in round_of(number):
+                manager.add_message(KEY, payload)
+        path = journal.path(manager.get(KEY).thread_id)
+    compactions = [entry for entry in path if entry.type == "compaction"]
+    assert len(compactions) > 2
+    assert len(extractions) in {len(compactions), len(compactions) + 1}
+    assert all(request.kind == "memory" for request in extractions)
+    assert JournalMemory(journal).recall("number 1")[0].text == "User prefers number 1"
+
+
+def test_a_failing_memory_refresh_is_reported_and_does_not_block_the_compaction(journal, clock):
+    faults = []
+    with SessionManager(
+        journal, summarize=Told("notes"), policy=SMALL, clock=clock, auto_compact="inline",
+        refresher=JournalMemory(journal), extract=Told(RuntimeError("no model")), report=faults.append,
+    ) as manager:  # fmt: skip
+        for number in range(20):
+            for payload in round_of(number):
+                manager.add_message(KEY, payload)
+        assert any(entry.type == "compaction" for entry in journal.path(manager.get(KEY).thread_id))
+    assert {fault.what for fault in faults} == {"a memory refresh"}
+    assert isinstance(faults[0].error, st.SummaryError)
+
+
+def test_a_compaction_in_the_background_is_finished_by_stop_and_its_failure_is_reported(journal, clock):
+    faults = []
+    manager = SessionManager(
+        journal, summarize=Told(RuntimeError("no model")), policy=SMALL, clock=clock, report=faults.append
+    )
+    for number in range(20):
+        for payload in round_of(number):
+            manager.add_message(KEY, payload)
+    manager.stop()
+    assert len(manager.get_messages(KEY)) == 100
+    assert {type(fault.error) for fault in faults} == {st.SummaryError}
+    assert manager.info(KEY).state == "active"
+
+
+def test_token_usage_follows_a_compaction(manager):
+    for number in range(6):
+        for payload in round_of(number, 60):
+            manager.add_message(KEY, payload)
+    before = manager.token_usage(KEY)
+    result = manager.compact(KEY, force=True)
+    assert manager.token_usage(KEY) == result.tokens_after / SMALL.window_tokens < before
+    manager.uncompact(KEY)
+    assert manager.token_usage(KEY) == pytest.approx(before)
+
+
+@pytest.mark.parametrize("store", DURABLE)
+def test_two_processes_that_begin_a_session_at_once_share_it(store, tmp_path):
+    url = url_of(store, tmp_path)
+    st.open(url).close()
+    program = (
+        "import sys, sessiontree as st\n"
+        "from sessiontree.manager import SessionManager\n"
+        "with st.open(sys.argv[1]) as journal, SessionManager(journal) as manager:\n"
+        "    print('ready', flush=True); sys.stdin.readline()\n"
+        "    for n in range(20):\n"
+        "        key = st.SessionKey(agent='bot', channel='web', peer=str(n))\n"
+        "        manager.add_message(key, st.user(sys.argv[2]))\n"
+    )
+    workers = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, url, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for name in ("one", "two")
+    ]
+    for process in workers:
+        assert process.stdout.readline() == "ready\n"
+    for process in workers:
+        process.stdin.write("go\n")
+        process.stdin.close()
+    for process in workers:
+        assert process.wait(60) == 0
+        process.stdout.close()
+    with st.open(url) as journal, SessionManager(journal) as manager:
+        assert manager.stats().total == 20
+        for info in manager.list(limit=20):
+            assert sorted(message.text for message in manager.get_messages(info.key)) == ["one", "two"]
+
+
+@pytest.mark.parametrize("sessions", [1_000, pytest.param(10_000, marks=pytest.mark.deep)])
+def test_thousands_of_live_sessions_stay_in_the_store_not_in_memory(sessions, tmp_path):
+    text = "x" * 20_000
+
+    async def run():
+        store = st.open_async(f"sqlite:///{tmp_path / 'journal'}", durability="process_crash")
+        async with store as journal, AsyncSessionManager(journal, most_remembered=100) as manager:
+            await say(manager, 0, 100)
+            before = resident_bytes()
+            await say(manager, 100, sessions)
+            grown = resident_bytes() - before
+            stats = await manager.stats()
+            assert (stats.total, stats.messages) == (sessions, sessions)
+            return grown
+
+    async def say(manager, start, end):
+        for first in range(start, end, 50):
+            keys = [st.SessionKey(agent="bot", channel="web", peer=str(n)) for n in range(first, first + 50)]
+            await asyncio.gather(*(manager.add_message(key, st.user(text)) for key in keys))
+
+    assert asyncio.run(run()) < sessions * len(text) // 3
+
+
+def resident_bytes():
+    gc.collect()
+    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+    return int(pages) * resource.getpagesize()
+
+
+def test_the_async_manager_does_the_same(tmp_path):
+    async def hook(end):
+        await asyncio.sleep(0)
+        heard.append((end.phase, end.reason))
+
+    async def run():
+        clock = ManualClock()
+        store = st.open_async(f"sqlite:///{tmp_path / 'journal'}", clock=clock)
+        async with store as journal:
+            manager = AsyncSessionManager(journal, clock=clock, policy=SMALL, summarize=slow, report=raised)
+            async with manager:
+                manager.hooks.add(hook)
+                session = await manager.get_or_create(KEY)
+                for number in range(20):
+                    for payload in round_of(number):
+                        await session.add_message(payload)
+                await manager.stop()
+                path = await journal.path(session.thread_id)
+                assert any(entry.type == "compaction" for entry in path)
+                clock.advance(31 * 60)
+                assert (await manager.sweep()).idle == 1
+                fresh = await manager.new(KEY)
+                assert await fresh.get_messages() == []
+                assert await manager.delete(KEY) == 2
+                assert await manager.get(KEY) is None
+
+    async def slow(request):
+        await asyncio.sleep(0)
+        return "notes"
+
+    heard = []
+    asyncio.run(run())
+    assert heard == [("before", "timeout"), ("before", "new"), ("before", "delete"), ("before", "delete")]
+
+
+@pytest.mark.parametrize(("sync", "asynchronous"), [(SessionManager, AsyncSessionManager), (Session, AsyncSession)])
+def test_sync_and_async_have_the_same_verbs(sync, asynchronous):
+    def verbs(kind):
+        return {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
+
+    assert verbs(sync).keys() == verbs(asynchronous).keys()
+    for name, verb in verbs(sync).items():
+        twin = verbs(asynchronous)[name]
+        assert inspect.iscoroutinefunction(twin)
+        assert verb.__doc__ == twin.__doc__
+        assert list(inspect.signature(verb).parameters) == list(inspect.signature(twin).parameters)

@@ -1,0 +1,64 @@
+"""The shipped tools themselves: a tool that never fails would prove nothing."""
+
+import errno
+import inspect
+
+import pytest
+from hypothesis import Phase, settings
+
+import sessiontree as st
+from sessiontree._engine.fs import Files
+from sessiontree.testing import FaultyFiles, StoreContract, SyncOverAsync
+from sessiontree.testing.machine import JournalMachine, machine_test
+
+MADE_OF_OTHERS = {"put"}
+
+
+def test_every_kind_of_file_work_can_be_made_to_fail(tmp_path):
+    kinds = {name for name, _ in inspect.getmembers(Files, inspect.isfunction) if not name.startswith("_")}
+    assert kinds - MADE_OF_OTHERS <= set(vars(FaultyFiles))
+    for kind in kinds - MADE_OF_OTHERS:
+        files = FaultyFiles(kind, error=errno.ENOSPC)
+        count = len(inspect.signature(getattr(files, kind)).parameters)
+        with pytest.raises(OSError, match=f"made to fail: {kind} number 1") as caught:
+            getattr(files, kind)(*[tmp_path / "x", b"", b""][:count])
+        assert caught.value.errno == errno.ENOSPC
+
+
+def test_the_nth_call_fails_alone_or_with_all_that_follow(tmp_path):
+    for is_lasting, outcomes in ((False, "ok fails ok"), (True, "ok fails fails")):
+        files = FaultyFiles("append", at=2, keep=1, is_lasting=is_lasting)
+        path = tmp_path / str(is_lasting)
+        file = files.open_append(path)
+        assert " ".join(_outcome(files, file) for _ in range(3)) == outcomes
+        assert path.read_bytes() == {False: b"abcaabc", True: b"abcaa"}[is_lasting]
+        assert files.calls["append"] == 3
+
+
+def test_a_store_that_forgets_is_caught_by_the_machine():
+    class Forgetful(JournalMachine):
+        def open_journal(self, folder, **options):
+            return st.open("memory:", **options)
+
+    case = machine_test(Forgetful)
+    case.settings = settings(case.settings, phases=[Phase.generate])
+    with pytest.raises((AssertionError, ExceptionGroup)):
+        case("runTest").runTest()
+
+
+def test_every_verb_of_the_adapter_goes_through_the_async_journal():
+    verbs = [name for name, _ in inspect.getmembers(st.AsyncJournal, inspect.isfunction) if not name.startswith("_")]
+    assert [verb for verb in verbs if verb not in vars(SyncOverAsync)] == []
+
+
+def test_a_contract_without_a_store_says_what_is_missing(tmp_path):
+    with pytest.raises(NotImplementedError, match="opens its store here"):
+        StoreContract().open_journal(tmp_path)
+
+
+def _outcome(files, file):
+    try:
+        files.append(file, b"abc")
+    except OSError:
+        return "fails"
+    return "ok"
