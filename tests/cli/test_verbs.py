@@ -271,3 +271,39 @@ def test_usage_errors_are_two(shell):
     assert shell.run("ls", "--nonsense", code=2).stderr
     assert shell.run("ls", "--limit", "0", code=2).stderr
     assert shell.run("completion", "csh", code=2).stderr
+
+
+def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
+    before = talk("context", "talk", "--dialect", "openai-chat")
+    for number in range(6):
+        talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 30)
+    whole = talk("context", "talk", "--dialect", "openai-chat")
+    result = talk.json("compact", "talk", "--keep-recent", "50", "--force")["compaction"]
+    assert result["tokens_after"] < result["tokens_before"]
+    assert len(talk("context", "talk", "--dialect", "openai-chat")) < len(whole)
+    assert "◆" in talk("tree", "talk")
+    talk("uncompact", "talk")
+    assert talk("context", "talk", "--dialect", "openai-chat") == whole
+    assert talk.run("uncompact", "talk", code=1).stderr
+    assert talk("context", "talk~6", "--dialect", "openai-chat") != before
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk, kind):
+    talk("rewind", "talk~1")
+    talk("append", "talk", "another branch")
+    talk("export", "talk", "-o", f"talk.{kind}")
+    assert "is there already" in talk.run("export", "talk", "-o", f"talk.{kind}", code=2).stderr
+    first = talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]
+    assert (first["created"], first["entries_added"]) == (1, 5)
+    assert talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]["entries_added"] == 0
+    assert talk("log", "talk", "--store", "copy.db") == talk("log", "talk")
+
+
+def test_conversations_go_to_other_programs_and_come_from_them(talk):
+    talk("export", "talk", "--to", "pi", "-o", "sessions")
+    assert talk.json("import", "sessions", "--dry-run")["report"]["format"] == "pi"
+    assert talk.run("import", "nowhere", code=2).stderr
+    assert talk.run("export", "talk", "--to", "klingon", code=2).stderr
+    assert talk("export", "talk", "--to", "md").startswith("# Fix the parser")
+    assert talk("export", "talk", "--to", "html").startswith("<!doctype html>")
