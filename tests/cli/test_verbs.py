@@ -274,9 +274,8 @@ def test_usage_errors_are_two(shell):
 
 
 def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
-    before = talk("context", "talk", "--dialect", "openai-chat")
-    for number in range(6):
-        talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 30)
+    for number in range(3):
+        talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 300, "--role", "assistant")
     whole = talk("context", "talk", "--dialect", "openai-chat")
     result = talk.json("compact", "talk", "--keep-recent", "50", "--force")["compaction"]
     assert result["tokens_after"] < result["tokens_before"]
@@ -285,7 +284,6 @@ def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
     talk("uncompact", "talk")
     assert talk("context", "talk", "--dialect", "openai-chat") == whole
     assert talk.run("uncompact", "talk", code=1).stderr
-    assert talk("context", "talk~6", "--dialect", "openai-chat") != before
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl"])
