@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import cached_property
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -50,6 +51,10 @@ from sessiontree.titles import Titler
 from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.watching import follow_async
 
+if TYPE_CHECKING:
+    from sessiontree.file_verbs import AsyncWorkspace
+    from sessiontree.workspace.settings import Conflicts, Settings
+
 __all__ = ["AsyncJournal"]
 
 T = TypeVar("T")
@@ -60,8 +65,16 @@ DEFAULT_POLICY = CompactionPolicy()
 class AsyncJournal:
     """All conversations of one store, for one event loop. Cancelling a write does not take it back: its id tells."""
 
-    def __init__(self, store: AsyncStore, *, clock: Clock = system_clock, random: RandomSource = os.urandom) -> None:
+    def __init__(
+        self,
+        store: AsyncStore,
+        *,
+        clock: Clock = system_clock,
+        random: RandomSource = os.urandom,
+        workspace_settings: Settings | None = None,
+    ) -> None:
         self.store = store
+        self._workspace_settings = workspace_settings
         self._sources = Sources(clock=clock, ids=IdSource(clock, random))
 
     async def __aenter__(self) -> Self:
@@ -71,6 +84,13 @@ class AsyncJournal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+    @cached_property
+    def workspace(self) -> AsyncWorkspace:
+        """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
+        from sessiontree.file_verbs import AsyncWorkspace  # noqa: PLC0415  only programs that keep files load it
+
+        return AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
 
     async def create_thread(
         self,
@@ -191,21 +211,33 @@ class AsyncJournal:
             )
         )
 
-    async def rewind(self, thread_id: str, entry_id: str) -> Thread:
-        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back."""
-        return await self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
+    async def rewind(
+        self,
+        thread_id: str,
+        entry_id: str,
+        *,
+        files: str | os.PathLike[str] | None = None,
+        conflicts: Conflicts = "stop",
+    ) -> Thread:
+        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
+
+        With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
+        """
+        if files is None:
+            return await self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
+        return await self._run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
 
     async def reset(self, thread_id: str) -> Thread:
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
         return await self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
 
-    async def undo(self, thread_id: str) -> Thread:
-        """Take the last leaf move back."""
-        return await self._run(leaf.undo(self._sources, thread_id))
+    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+        """Take the last leaf move back; files that moved with it come back too."""
+        return await self._run(self.workspace.undoing(thread_id, conflicts))
 
-    async def redo(self, thread_id: str) -> Thread:
-        """Take the last undo back."""
-        return await self._run(leaf.redo(self._sources, thread_id))
+    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+        """Take the last undo back; files that moved with it go along again."""
+        return await self._run(self.workspace.redoing(thread_id, conflicts))
 
     async def reflog(self, thread_id: str) -> list[Move]:
         """Every leaf move, oldest first."""
@@ -240,9 +272,21 @@ class AsyncJournal:
         owner: str | None = None,
         turn_id: str | None = None,
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
+        files: str | os.PathLike[str] | None = None,
     ) -> AsyncTurn:
-        """Run a turn: ``async with journal.turn(id) as turn: await turn.append(...)`` keeps the lease and writes the markers."""
-        return AsyncTurn(self.store, self._sources, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
+        """Run a turn: ``async with journal.turn(id) as turn: await turn.append(...)`` keeps the lease and writes the markers.
+
+        With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
+        """
+        return AsyncTurn(
+            self.store,
+            self._sources,
+            thread_id,
+            owner=owner,
+            turn_id=turn_id,
+            ttl_seconds=ttl_seconds,
+            files=None if files is None else self.workspace.for_turn(files),
+        )
 
     async def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
         """After a crash: turns that never ended become interrupted, and the thread can go on."""

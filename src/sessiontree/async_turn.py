@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sessiontree.drivers import drive_async
 from sessiontree.errors import SessionTreeError, StoreError
-from sessiontree.model import Entry, Lease, Message, Payload, TurnMarker
+from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, TurnMarker
 from sessiontree.operations import turns
 from sessiontree.operations.entries import Content, NewEntry, append_many
 from sessiontree.operations.requests import Sources
 from sessiontree.operations.turns import ending_for
 from sessiontree.store import AsyncStore
+
+if TYPE_CHECKING:
+    from sessiontree.operations.workspaces import TurnFiles
 
 __all__ = ["AsyncTurn"]
 
@@ -31,6 +34,7 @@ class AsyncTurn:
         owner: str | None,
         turn_id: str | None,
         ttl_seconds: float,
+        files: TurnFiles | None = None,
     ) -> None:
         self._store = store
         self._sources = sources
@@ -38,6 +42,7 @@ class AsyncTurn:
         self._owner = owner
         self._turn_id = turn_id
         self._ttl_seconds = ttl_seconds
+        self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
         self._heart: asyncio.Task[None] | None = None
@@ -82,6 +87,11 @@ class AsyncTurn:
             begun.add_done_callback(self._give_up)
             raise
         self._heart = asyncio.create_task(self._beat(), name=f"lease {self._thread_id}")
+        try:
+            await self._take_files("before_turn")
+        except BaseException as error:
+            await self.__aexit__(type(error), error, None)
+            raise
         return self
 
     async def __aexit__(
@@ -91,13 +101,22 @@ class AsyncTurn:
             self._heart.cancel()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
-            end = turns.end_turn(self._sources, self.lease, marker, text)
-            self._ending_task = asyncio.ensure_future(drive_async(end, self._store))
+            self._ending_task = asyncio.ensure_future(self._end(marker, text))
             await asyncio.shield(self._ending_task)
         except SessionTreeError as refusal:
             if error is None:
                 raise
             error.add_note(f"the end of turn {self.id!r} could not be written: {refusal}")
+
+    async def _take_files(self, moment: CheckpointMoment) -> None:
+        if self._files is not None:
+            from sessiontree.operations.workspaces import turn_snapshot  # noqa: PLC0415  only turns with files load it
+
+            await drive_async(turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
+
+    async def _end(self, marker: TurnMarker, text: str) -> None:
+        await self._take_files("after_turn")
+        await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
 
     async def _beat(self) -> None:
         while True:

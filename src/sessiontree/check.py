@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
+from sessiontree.blobs import Blobs, data_of
 from sessiontree.codec import encode_payload
 from sessiontree.commands import Draft
+from sessiontree.errors import BlobNotFoundError, DamagedDataError
+from sessiontree.manifest import reachable
 from sessiontree.model import Lease, Move
 from sessiontree.queries import Finding
 from sessiontree.rules.reflog import replay
 from sessiontree.rules.state import Node, ThreadState
 
-__all__ = ["Content", "findings_in"]
+__all__ = ["Content", "blob_findings", "findings_in"]
 
 
 class Content(Protocol):
@@ -37,6 +40,30 @@ def findings_in(content: Content, place: str) -> list[Finding]:
         *_in_leases(content, place),
         *_in_reflogs(content, place),
     ]
+
+
+def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str], place: str) -> list[Finding]:
+    """Blobs that a checkpoint needs and that are not there, and blobs that are not what they were."""
+    damaged = {finding.problem: finding for name in hashes for finding in _in_blob(blobs, name, place)}
+    missing: set[str] = set()
+    for manifest in set(manifests):
+        try:
+            missing |= blobs.missing_blobs(reachable([manifest], lambda name: data_of(blobs.blobs([name])[0])))
+        except BlobNotFoundError as error:
+            missing.add(error.hash)
+        except DamagedDataError:
+            continue
+    lost = [
+        _finding("blob", place, f"blob {name} is needed by a checkpoint and is missing") for name in sorted(missing)
+    ]
+    return [*damaged.values(), *lost]
+
+
+def _in_blob(blobs: Blobs, name: str, place: str) -> Iterator[Finding]:
+    try:
+        data_of(blobs.blobs([name])[0])
+    except DamagedDataError as error:
+        yield _finding("blob", place, f"{error.place} is damaged: {error.problem}")
 
 
 def _in_entries(content: Content, place: str) -> Iterator[Finding]:

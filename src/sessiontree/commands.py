@@ -6,8 +6,9 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.blobs import Blob
 from sessiontree.codec import Ask
-from sessiontree.model import CompactionClaim, Entry, Lease, MoveReason, Payload, Thread
+from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread
 from sessiontree.model.record import Record
 
 __all__ = [
@@ -21,8 +22,12 @@ __all__ = [
     "Deleted",
     "Draft",
     "Fork",
+    "ImportHistory",
+    "ImportThread",
     "InstallCompaction",
     "MoveLeaf",
+    "Placed",
+    "PutBlobs",
     "Redo",
     "ReleaseClaim",
     "ReleaseLease",
@@ -36,6 +41,7 @@ __all__ = [
 class Draft(Record, frozen=True, kw_only=True):
     """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
 
+    ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
     ``has_new_id`` says that the id was made for this draft, so nothing in the store can have it.
     """
 
@@ -46,6 +52,7 @@ class Draft(Record, frozen=True, kw_only=True):
     turn_id: str = ""
     messages: int = 0
     tokens: int = 0
+    blobs: tuple[str, ...] = ()
     has_new_id: bool = False
 
 
@@ -160,6 +167,39 @@ class InstallCompaction(Ask, frozen=True, kw_only=True):
     token: int | None = None
 
 
+class ImportThread(Ask, frozen=True, kw_only=True):
+    """A thread of another store as it was there, before its entries: ``base`` is the fork point.
+
+    Where the thread is there already, with the same metadata, nothing happens.
+    """
+
+    thread: Thread
+    base: str | None = None
+
+
+class Placed(Record, frozen=True, kw_only=True):
+    """An entry whose place is known."""
+
+    parent: str | None
+    draft: Draft
+
+
+class ImportHistory(Ask, frozen=True, kw_only=True):
+    """Entries and leaf moves of another store, in an order in which they can have happened.
+
+    What is there already is skipped, so an import that was interrupted can be repeated.
+    """
+
+    thread_id: str
+    steps: tuple[Placed | Move, ...]
+
+
+class PutBlobs(Ask, frozen=True, kw_only=True):
+    """Keep blobs; the ones that are there already are left alone."""
+
+    blobs: tuple[Blob, ...]
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """What a delete took away, and how many entries stay because a fork shows them."""
 
@@ -184,6 +224,9 @@ Command = (
     | ClaimCompaction
     | ReleaseClaim
     | InstallCompaction
+    | ImportThread
+    | ImportHistory
+    | PutBlobs
 )
 
 Result = Thread | tuple[Entry, ...] | Lease | Deleted | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any, TypeVar
 
-from sessiontree.operations.requests import Call, Operation, Request
+from sessiontree.operations.requests import Call, Operation, Request, Work
 from sessiontree.queries import Query
 from sessiontree.store import AsyncStore, Store
 
@@ -46,7 +46,7 @@ def _answer(request: Request, store: Store) -> Any:
     match request:
         case Query():
             return store.read(request)
-        case Call(function=function, arguments=arguments):
+        case Call(function=function, arguments=arguments) | Work(function=function, arguments=arguments):
             return function(*arguments)
         case _:
             return store.commit(request)
@@ -59,5 +59,9 @@ async def _answer_async(request: Request, store: AsyncStore) -> Any:
         case Call(function=function, arguments=arguments):
             reply = function(*arguments)
             return await reply if isinstance(reply, Awaitable) else reply
+        case Work(function=function, arguments=arguments):
+            import asyncio  # noqa: PLC0415  only an event loop comes here
+
+            return await asyncio.to_thread(function, *arguments)
         case _:
             return await store.acommit(request)

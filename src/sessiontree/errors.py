@@ -12,6 +12,8 @@
     │   ├── NothingToUncompactError
     │   ├── NoCheckpointError
     │   └── SessionNotFoundError
+    │   ├── BlobNotFoundError
+    │   └── NoCheckpointError
     ├── ConflictError                    somebody else was there first: read again, then decide
     │   ├── ThreadExistsError
     │   ├── DuplicateEntryError
@@ -27,8 +29,16 @@
     │   ├── EmptySummaryError
     │   └── TruncatedSummaryError
     ├── ContextOverflowError             too long for the model, also after one compaction
+    │   ├── CopyMismatchError
+    │   └── FencedError
+    │   ├── MissingBlobsError            blobs went away between put and append: put them again
+    │   └── RestoreConflictError         a restore would overwrite somebody else's work
     ├── MissingExtraError                install the extra that it names
     ├── InvalidInputError                nothing was written: mend the input
+    ├── WorkspaceError                   a folder cannot be read or changed as asked; it is as it was
+    │   ├── UnsafePathError              a path would leave the folder or cannot exist in it
+    │   ├── FolderChangedError           somebody wrote to the folder while it was being restored
+    │   └── PendingRestoreError          an interrupted restore belongs to another store
     ├── DamagedDataError                 bytes on disk are not what was written: run doctor
     └── StoreError
         ├── StoreUrlError                the address names no store
@@ -36,6 +46,7 @@
         ├── NewerFormatError             written by a newer sessiontree; it was left untouched
         ├── NetworkFileSystemError       locks are not safe there
         ├── StoreReadOnlyError
+        ├── StoreAccessError             the role may not do this
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
@@ -52,20 +63,24 @@ from typing import Any
 
 __all__ = [
     "ActiveTurnError",
+    "BlobNotFoundError",
     "ClaimLostError",
     "CommitUnknownError",
     "CompactionClaimedError",
     "ConflictError",
     "ContextOverflowError",
+    "CopyMismatchError",
     "DamagedDataError",
     "DuplicateEntryError",
     "EmptySummaryError",
     "EntryNotFoundError",
     "FencedError",
+    "FolderChangedError",
     "ForeignStoreError",
     "InvalidInputError",
     "InvalidMoveError",
     "InvalidParentError",
+    "MissingBlobsError",
     "MissingExtraError",
     "NetworkFileSystemError",
     "NewerFormatError",
@@ -75,10 +90,13 @@ __all__ = [
     "NothingToRetryError",
     "NothingToUncompactError",
     "NothingToUndoError",
+    "PendingRestoreError",
+    "RestoreConflictError",
     "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
     "StaleVersionError",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
@@ -90,6 +108,8 @@ __all__ = [
     "ThreadExistsError",
     "ThreadNotFoundError",
     "TruncatedSummaryError",
+    "UnsafePathError",
+    "WorkspaceError",
 ]
 
 
@@ -162,6 +182,12 @@ class NoCheckpointError(NotFoundError):
         )
 
 
+class BlobNotFoundError(NotFoundError):
+    def __init__(self, hash: str) -> None:
+        self.hash = hash
+        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
+
+
 class ConflictError(SessionTreeError):
     """The store holds something that contradicts the request; nothing was written."""
 
@@ -221,6 +247,14 @@ class ActiveTurnError(ConflictError):
             f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {expires_ns} ns; "
             "wait for it, or take over after it expires"
         )
+
+
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
 
 
 class FencedError(ConflictError):
@@ -297,6 +331,61 @@ class ContextOverflowError(SessionTreeError):
         )
 
 
+class MissingBlobsError(ConflictError):
+    def __init__(self, thread_id: str, hashes: Iterable[str]) -> None:
+        self.thread_id = thread_id
+        self.hashes = tuple(hashes)
+        super().__init__(
+            f"{len(self.hashes)} blobs that an entry for thread {thread_id!r} needs are not in the store; "
+            "put them again, then append"
+        )
+
+
+class RestoreConflictError(ConflictError):
+    def __init__(self, root: str, paths: Iterable[str]) -> None:
+        self.root = root
+        self.paths = tuple(paths)
+        shown = ", ".join(map(repr, self.paths[:5])) + (" …" if len(self.paths) > 5 else "")
+        super().__init__(
+            f"restoring {root} would overwrite {len(self.paths)} files that somebody else changed or that no checkpoint "
+            f"holds: {shown}; look at plan(), then choose conflicts='keep_mine' or conflicts='force'"
+        )
+
+
+class WorkspaceError(SessionTreeError):
+    """A folder cannot be read or changed as asked; it is as it was before."""
+
+    def __init__(self, root: str, problem: str) -> None:
+        self.root = root
+        super().__init__(f"{root}: {problem}")
+
+
+class UnsafePathError(WorkspaceError, ValueError):
+    def __init__(self, root: str, path: str, problem: str) -> None:
+        self.path = path
+        super().__init__(root, f"path {path!r} {problem}; nothing was changed")
+
+
+class FolderChangedError(WorkspaceError):
+    def __init__(self, root: str, path: str) -> None:
+        self.path = path
+        super().__init__(
+            root,
+            f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done",
+        )
+
+
+class PendingRestoreError(WorkspaceError):
+    def __init__(self, root: str, place: str, thread_id: str) -> None:
+        self.place = place
+        self.thread_id = thread_id
+        super().__init__(
+            root,
+            f"an interrupted rewind of thread {thread_id!r} in {place} waits to be settled; "
+            "open that store and call workspace.recover(root), or recover(root, prefer='old' or 'new') here",
+        )
+
+
 class InvalidInputError(SessionTreeError, ValueError):
     """The input cannot be stored as it is; nothing was written."""
 
@@ -357,6 +446,11 @@ class NetworkFileSystemError(StoreError):
 class StoreReadOnlyError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "cannot be written; check the permissions of the file and its folder")
+
+
+class StoreAccessError(StoreError):
+    def __init__(self, place: str, problem: str) -> None:
+        super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
 
 
 class StoreFullError(StoreError):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property
 from types import TracebackType
-from typing import Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 
 from msgspec import UNSET, UnsetType
 
@@ -50,6 +51,10 @@ from sessiontree.tokens import TokenCounter, estimate_text
 from sessiontree.turn import Turn
 from sessiontree.watching import follow
 
+if TYPE_CHECKING:
+    from sessiontree.file_verbs import Workspace
+    from sessiontree.workspace.settings import Conflicts, Settings
+
 __all__ = ["Journal"]
 
 T = TypeVar("T")
@@ -60,8 +65,16 @@ DEFAULT_POLICY = CompactionPolicy()
 class Journal:
     """All conversations of one store. Safe to use from many threads; ``AsyncJournal`` has the same verbs."""
 
-    def __init__(self, store: Store, *, clock: Clock = system_clock, random: RandomSource = os.urandom) -> None:
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock = system_clock,
+        random: RandomSource = os.urandom,
+        workspace_settings: Settings | None = None,
+    ) -> None:
         self.store = store
+        self._workspace_settings = workspace_settings
         self._sources = Sources(clock=clock, ids=IdSource(clock, random))
 
     def __enter__(self) -> Self:
@@ -71,6 +84,13 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
+        from sessiontree.file_verbs import Workspace  # noqa: PLC0415  only programs that keep files load it
+
+        return Workspace(self._run, self._sources, self.store.place, self._workspace_settings)
 
     def create_thread(
         self,
@@ -189,21 +209,33 @@ class Journal:
             )
         )
 
-    def rewind(self, thread_id: str, entry_id: str) -> Thread:
-        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back."""
-        return self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
+    def rewind(
+        self,
+        thread_id: str,
+        entry_id: str,
+        *,
+        files: str | os.PathLike[str] | None = None,
+        conflicts: Conflicts = "stop",
+    ) -> Thread:
+        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
+
+        With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
+        """
+        if files is None:
+            return self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
+        return self._run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
 
     def reset(self, thread_id: str) -> Thread:
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
         return self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
 
-    def undo(self, thread_id: str) -> Thread:
-        """Take the last leaf move back."""
-        return self._run(leaf.undo(self._sources, thread_id))
+    def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+        """Take the last leaf move back; files that moved with it come back too."""
+        return self._run(self.workspace.undoing(thread_id, conflicts))
 
-    def redo(self, thread_id: str) -> Thread:
-        """Take the last undo back."""
-        return self._run(leaf.redo(self._sources, thread_id))
+    def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+        """Take the last undo back; files that moved with it go along again."""
+        return self._run(self.workspace.redoing(thread_id, conflicts))
 
     def reflog(self, thread_id: str) -> list[Move]:
         """Every leaf move, oldest first."""
@@ -238,9 +270,21 @@ class Journal:
         owner: str | None = None,
         turn_id: str | None = None,
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
+        files: str | os.PathLike[str] | None = None,
     ) -> Turn:
-        """Run a turn: ``with journal.turn(id) as turn: turn.append(...)`` keeps the lease and writes the markers."""
-        return Turn(self.store, self._sources, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
+        """Run a turn: ``with journal.turn(id) as turn: turn.append(...)`` keeps the lease and writes the markers.
+
+        With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
+        """
+        return Turn(
+            self.store,
+            self._sources,
+            thread_id,
+            owner=owner,
+            turn_id=turn_id,
+            ttl_seconds=ttl_seconds,
+            files=None if files is None else self.workspace.for_turn(files),
+        )
 
     def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
         """After a crash: turns that never ended become interrupted, and the thread can go on."""

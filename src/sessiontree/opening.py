@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree.errors import InvalidInputError, StoreUrlError
+from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
 from sessiontree.store import Backend, Durability
@@ -14,6 +15,7 @@ from sessiontree.url import Address, parse_url
 
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
+    from sessiontree.workspace.settings import Settings
 
 __all__ = ["open", "open_async"]
 
@@ -26,6 +28,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> Journal:
     """A journal on the store at ``url``, which is created if it is not there.
 
@@ -33,7 +36,13 @@ def open(  # noqa: A001  `st.open` reads as what it does
     ...     journal.create_thread(title="demo").title
     'demo'
     """
-    return Journal(EmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    address = parse_url(url)
+    store = (
+        _postgres().PostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else EmbeddedStore(_backend(address, durability))
+    )
+    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def open_async(
@@ -42,12 +51,27 @@ def open_async(
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
 ) -> AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
     from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
     from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
 
-    return AsyncJournal(AsyncEmbeddedStore(_backend(parse_url(url), durability)), clock=clock, random=random)
+    address = parse_url(url)
+    store = (
+        _postgres().AsyncPostgresStore(address.target, durability=durability)
+        if address.kind == "postgres"
+        else AsyncEmbeddedStore(_backend(address, durability))
+    )
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
+
+
+def _postgres() -> ModuleType:
+    try:
+        from sessiontree.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the PostgreSQL store", "postgres") from error
+    return postgres
 
 
 def _backend(address: Address, durability: Durability) -> Backend:

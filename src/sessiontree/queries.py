@@ -7,6 +7,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.blobs import Blob, Blobs
 from sessiontree.codec import Ask
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.model.record import Record
@@ -14,12 +15,14 @@ from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
 __all__ = [
     "FindEntries",
+    "FindMissingBlobs",
     "FindThreads",
     "Finding",
     "Inspect",
     "ListThreads",
     "News",
     "Query",
+    "ReadBlobs",
     "ReadChildren",
     "ReadEntries",
     "ReadEntry",
@@ -65,7 +68,7 @@ class News(Record, frozen=True, kw_only=True):
     cursor: int
 
 
-class Reads(Protocol):
+class Reads(Blobs, Protocol):
     """The reading half of a store. An unknown thread is ThreadNotFoundError, an unseen entry EntryNotFoundError."""
 
     def thread(self, thread_id: str) -> Thread: ...
@@ -167,6 +170,22 @@ class ReadNews(Query[News], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> News:
         return reads.news(self.thread_id, self.cursor)
+
+
+class FindMissingBlobs(Query[frozenset[str]], frozen=True, kw_only=True):
+    """Those of the hashes that the store does not have."""
+
+    hashes: tuple[str, ...]
+
+    def run(self, reads: Reads) -> frozenset[str]:
+        return reads.missing_blobs(self.hashes)
+
+
+class ReadBlobs(Query[list[Blob]], frozen=True, kw_only=True):
+    hashes: tuple[str, ...]
+
+    def run(self, reads: Reads) -> list[Blob]:
+        return reads.blobs(self.hashes)
 
 
 class FindThreads(Query[list[str]], frozen=True, kw_only=True):

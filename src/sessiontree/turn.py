@@ -5,16 +5,19 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sessiontree.drivers import drive
 from sessiontree.errors import SessionTreeError, StoreError
-from sessiontree.model import Entry, Lease, Message, Payload, TurnMarker
+from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, TurnMarker
 from sessiontree.operations import turns
 from sessiontree.operations.entries import Content, NewEntry, append_many
 from sessiontree.operations.requests import Sources
 from sessiontree.operations.turns import ending_for
 from sessiontree.store import Store
+
+if TYPE_CHECKING:
+    from sessiontree.operations.workspaces import TurnFiles
 
 __all__ = ["Turn"]
 
@@ -31,6 +34,7 @@ class Turn:
         owner: str | None,
         turn_id: str | None,
         ttl_seconds: float,
+        files: TurnFiles | None = None,
     ) -> None:
         self._store = store
         self._sources = sources
@@ -38,6 +42,7 @@ class Turn:
         self._owner = owner
         self._turn_id = turn_id
         self._ttl_seconds = ttl_seconds
+        self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
         self._stop = threading.Event()
@@ -77,6 +82,11 @@ class Turn:
         self._lease = drive(begin, self._store)
         self._heart = threading.Thread(target=self._beat, name=f"lease {self._thread_id}", daemon=True)
         self._heart.start()
+        try:
+            self._take_files("before_turn")
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
         return self
 
     def __exit__(
@@ -87,11 +97,18 @@ class Turn:
             self._heart.join()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
+            self._take_files("after_turn")
             drive(turns.end_turn(self._sources, self.lease, marker, text), self._store)
         except SessionTreeError as refusal:
             if error is None:
                 raise
             error.add_note(f"the end of turn {self.id!r} could not be written: {refusal}")
+
+    def _take_files(self, moment: CheckpointMoment) -> None:
+        if self._files is not None:
+            from sessiontree.operations.workspaces import turn_snapshot  # noqa: PLC0415  only turns with files load it
+
+            drive(turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
 
     def _beat(self) -> None:
         while not self._stop.wait(self._ttl_seconds / 3):

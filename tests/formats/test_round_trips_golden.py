@@ -35,7 +35,7 @@ def test_golden_sound_files_come_out_byte_for_byte(
     name: str,
     url: str,
     seed_fixtures: Path,
-    tmp_path: Path,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     compared = 0
     for number, source in enumerate(store for folder in sets(seed_fixtures, name) for store in stores(folder, name)):
@@ -141,7 +141,7 @@ def _words(journal: st.Journal, thread_id: str) -> list[str]:
 def test_golden_importing_twice_adds_nothing_and_touches_nothing(
     name: str,
     seed_fixtures: Path,
-    tmp_path: Path,  # noqa: F811
+    tmp_path: Path,
 ) -> None:
     for folder in sets(seed_fixtures, name):
         for source in stores(folder, name):

@@ -14,6 +14,7 @@ __all__ = [
     "AssistantMessage",
     "BranchSummary",
     "Checkpoint",
+    "CheckpointMoment",
     "Compaction",
     "ContextUsage",
     "Custom",
@@ -39,6 +40,8 @@ __all__ = [
 ]
 
 TurnStatus = Literal["started", "save_point", "completed", "waiting", "failed", "aborted"]
+
+CheckpointMoment = Literal["", "before_turn", "after_turn", "before_move"]
 
 TERMINAL_STATUSES: frozenset[TurnStatus] = frozenset({"completed", "waiting", "failed", "aborted"})
 
@@ -224,7 +227,11 @@ class Event(_Payload, tag="event", frozen=True, kw_only=True):
 
 
 class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
-    """A workspace snapshot: ``manifest`` is the content hash of the list of files."""
+    """A workspace snapshot of ``root`` for the entry ``target``: ``manifest`` is the blob that lists the files.
+
+    ``moment`` says when it was taken: at any time, before or after a turn, or right before leaf move number
+    ``before_move`` of the thread, which moved the files too. ``left_out`` counts what it saw and did not take.
+    """
 
     target: str = ""
     root: str = ""
@@ -232,6 +239,9 @@ class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
     files: int = 0
     size: int = 0
     label: str = ""
+    moment: CheckpointMoment = ""
+    before_move: int = 0
+    left_out: int = 0
 
 
 class Memory(_Payload, tag="memory", frozen=True, kw_only=True):

@@ -19,18 +19,22 @@ from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
 from sessiontree.tree import labels_of
 
-__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path"]
+__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path", "weight_of"]
 
 _LARGEST_BODY = 900 * 1024 * 1024
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
-    """One entry of an append with its own id, time or turn; what is left out is filled in."""
+    """One entry of an append with its own id, time or turn; what is left out is filled in.
+
+    ``blobs`` names what must be in the store for the entry to go in, else it is MissingBlobsError.
+    """
 
     content: Payload | Message
     id: str | None = None
     created_ns: int | None = None
     turn_id: str = ""
+    blobs: tuple[str, ...] = ()
 
 
 Content = Payload | Message | NewEntry
@@ -121,7 +125,7 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         checked_id(new.turn_id, "turn id")
     if new.created_ns is not None:
         check_number(new.created_ns)
-    messages, tokens = _weight(payload)
+    messages, tokens = weight_of(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
         payload=payload,
@@ -131,10 +135,11 @@ def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
         messages=messages,
         tokens=tokens,
         has_new_id=new.id is None,
+        blobs=new.blobs,
     )
 
 
-def _weight(payload: Payload) -> tuple[int, int]:
+def weight_of(payload: Payload) -> tuple[int, int]:
     """How many messages and, estimated, tokens a payload adds to a conversation."""
     match payload:
         case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage():

@@ -10,7 +10,7 @@ from sessiontree.ids import Clock, IdSource
 from sessiontree.model.record import Record
 from sessiontree.queries import AnyQuery
 
-__all__ = ["Call", "Operation", "Request", "Sources"]
+__all__ = ["Call", "Operation", "Request", "Sources", "Work"]
 
 T = TypeVar("T")
 
@@ -29,6 +29,13 @@ class Call(Record, frozen=True, kw_only=True):
     arguments: tuple[Any, ...] = ()
 
 
-Request = Command | AnyQuery | Call
+class Work(Record, frozen=True, kw_only=True):
+    """Run a function that blocks on files; the async driver does it in a thread."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...] = ()
+
+
+Request = Command | AnyQuery | Call | Work
 Operation = Generator[Request, Any, T]
 """A verb, written once: it yields requests and returns its answer."""

@@ -11,8 +11,11 @@ from sessiontree.commands import (
     CreateThread,
     DeleteThread,
     Fork,
+    ImportHistory,
+    ImportThread,
     InstallCompaction,
     MoveLeaf,
+    PutBlobs,
     Redo,
     ReleaseClaim,
     ReleaseLease,
@@ -21,7 +24,9 @@ from sessiontree.commands import (
     UpdateThread,
 )
 from sessiontree.rules.appending import append
+from sessiontree.rules.blobs import put_blobs
 from sessiontree.rules.compacting import claim_compaction, install_compaction, release_claim
+from sessiontree.rules.importing import import_history, import_thread
 from sessiontree.rules.leasing import acquire_lease, clear_lease, release_lease, renew_lease
 from sessiontree.rules.moving import move_leaf, redo, undo
 from sessiontree.rules.state import Decision, View
@@ -63,3 +68,9 @@ def decide(command: Command, view: View) -> Decision:
             return release_claim(command, view)
         case InstallCompaction():
             return install_compaction(command, view)
+        case ImportThread():
+            return import_thread(command, view)
+        case ImportHistory():
+            return import_history(command, view)
+        case PutBlobs():
+            return put_blobs(command, view)

@@ -15,9 +15,10 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.model import Entry, Move
+from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
-__all__ = ["append", "check_fence", "check_leaf", "existing", "visible"]
+__all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"]
 
 
 def append(command: Append, view: View) -> Decision:
@@ -28,6 +29,7 @@ def append(command: Append, view: View) -> Decision:
         return Decision(stored)
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
+    check_blobs(view, command.thread_id, command.drafts)
     parent = _parent(command, view, state)
     if not command.drafts:
         return Decision(())
@@ -125,7 +127,7 @@ def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) 
         facts.append(move)
     tip, previous = parent, state.newest
     for draft in command.drafts:
-        node = _child(tip, draft, state, view.next_entry_key())
+        node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
         facts.append(PutEntry(state, node, parent_id, previous, draft))
         entries.append(_entry(draft, state, parent_id))
@@ -154,7 +156,7 @@ def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[Thre
     return moved, PutMove(moved, move)
 
 
-def _child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
+def child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
     if parent is None:
         return Node(key, draft.id, state.key, None, 1, draft.messages, draft.tokens)
     messages = parent.messages + draft.messages

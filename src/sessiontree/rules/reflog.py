@@ -11,10 +11,10 @@ __all__ = ["History", "replay"]
 
 
 class History(Record, frozen=True, kw_only=True):
-    """Where the leaf would go: the undo stack, and the redo stack above it."""
+    """The moves that can be taken back, newest last, and the undos above them: each goes to its ``from_entry``."""
 
-    undo: tuple[str | None, ...] = ()
-    redo: tuple[str | None, ...] = ()
+    undo: tuple[Move, ...] = ()
+    redo: tuple[Move, ...] = ()
     last: Move | None = None
 
 
@@ -24,8 +24,8 @@ def replay(moves: Iterable[Move]) -> History:
     An undo goes back to where the leaf was before the move; a redo goes to where the leaf was before the undo, so
     entries that were appended between a move and its undo are found again.
     """
-    undo: list[str | None] = []
-    redo: list[str | None] = []
+    undo: list[Move] = []
+    redo: list[Move] = []
     last = None
     for move in moves:
         if last is not None and move.from_entry != last.to_entry:
@@ -35,11 +35,11 @@ def replay(moves: Iterable[Move]) -> History:
         match move.reason:
             case "undo":
                 undo.pop()
-                redo.append(move.from_entry)
+                redo.append(move)
             case "redo":
                 redo.pop()
-                undo.append(move.from_entry)
+                undo.append(move)
             case _:
-                undo.append(move.from_entry)
+                undo.append(move)
                 redo.clear()
     return History(undo=tuple(undo), redo=tuple(redo), last=last)

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import deepcopy
 from typing import NamedTuple, Protocol
 
 import msgspec
 
+from sessiontree.blobs import Blob, Pack
 from sessiontree.commands import Draft, Result
 from sessiontree.model import Lease, Move, Thread
 
 __all__ = [
     "Decision",
+    "DropBlobs",
     "DropThread",
     "Fact",
+    "Manifests",
     "Node",
     "PutEntry",
     "PutHead",
     "PutLease",
     "PutMove",
+    "PutPack",
     "PutThread",
     "ThreadState",
     "View",
@@ -72,6 +76,13 @@ class ThreadState(msgspec.Struct, frozen=True):
         )
 
 
+class Manifests(NamedTuple):
+    """The manifests of some checkpoint entries, and of all the others in the store."""
+
+    theirs: frozenset[str]
+    others: frozenset[str]
+
+
 class View(Protocol):
     """What the rules may ask inside one transaction."""
 
@@ -87,6 +98,10 @@ class View(Protocol):
     def tree_of(self, thread_id: str) -> int | None: ...
     def next_entry_key(self) -> int: ...
     def next_thread_key(self) -> int: ...
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]: ...
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]: ...
+    def blob_hashes(self) -> Collection[str]: ...
+    def manifests(self, entries: Collection[int]) -> Manifests: ...
 
 
 class PutThread(msgspec.Struct, frozen=True):
@@ -128,7 +143,19 @@ class DropThread(msgspec.Struct, frozen=True):
     entries: tuple[int, ...]
 
 
-Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread
+class PutPack(msgspec.Struct, frozen=True):
+    """Blobs are new."""
+
+    pack: Pack
+
+
+class DropBlobs(msgspec.Struct, frozen=True):
+    """Blobs go that nothing needs any more."""
+
+    hashes: frozenset[str]
+
+
+Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread | PutPack | DropBlobs
 
 
 class Decision(msgspec.Struct, frozen=True):

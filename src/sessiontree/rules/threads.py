@@ -8,6 +8,7 @@ from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, Upda
 from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
 from sessiontree.rules.appending import existing, visible
+from sessiontree.rules.blobs import garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
 __all__ = ["create_thread", "delete_thread", "fork", "update_thread"]
@@ -66,7 +67,7 @@ def delete_thread(command: DeleteThread, view: View) -> Decision:
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
-    return Decision(report, (DropThread(state, gone),))
+    return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
 
 
 def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from sessiontree.check import findings_in
+from sessiontree.blobs import Blob
+from sessiontree.check import blob_findings, findings_in
 from sessiontree.codec import decode_payload
 from sessiontree.commands import Command, Draft
 from sessiontree.listing import page_of
@@ -16,9 +17,10 @@ from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
-from sessiontree.rules.state import DropThread, Node, PutEntry
+from sessiontree.rules.state import DropBlobs, DropThread, Node, PutEntry, PutPack
 from sessiontree.search import SearchPage
 from sessiontree.store import Outcome
+from sessiontree.stores.memory_blobs import MemoryBlobs
 from sessiontree.stores.scanning import matching_ids, scan
 from sessiontree.stores.tree_state import TreeState
 
@@ -32,6 +34,8 @@ class MemoryBackend:
     def __init__(self) -> None:
         self._drafts: dict[int, Draft] = {}
         self._state = TreeState(self._draft)
+        self._blobs = MemoryBlobs()
+        self._state.stock = self._blobs
         self._lock = threading.RLock()
         self._version = 0
 
@@ -93,6 +97,14 @@ class MemoryBackend:
             fresh = [self._state.nodes[key] for key in keys if key > cursor]
             return News(entries=tuple(map(self._state.entry, fresh)), cursor=max(cursor, last))
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        with self._lock:
+            return self._blobs.missing_blobs(hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        with self._lock:
+            return self._blobs.blobs(hashes)
+
     def thread_ids(self, part: str, limit: int) -> list[str]:
         with self._lock:
             return matching_ids(self._state.states, part)[:limit]
@@ -115,12 +127,13 @@ class MemoryBackend:
                 entries=len(self._state.nodes),
                 moves=sum(map(len, self._state.reflogs.values())),
                 leases=len(self._state.leases),
-                bytes=sum(len(draft.body) for draft in self._drafts.values()),
+                bytes=sum(len(draft.body) for draft in self._drafts.values()) + self._blobs.size,
             )
 
     def inspect(self) -> list[Finding]:
         with self._lock:
-            return findings_in(self._state, self.place)
+            found = blob_findings(self._state.checkpoints.values(), self._blobs, self._blobs.blob_hashes(), self.place)
+            return [*findings_in(self._state, self.place), *found]
 
     def _carry_out(self, command: Command) -> Outcome:
         try:
@@ -134,6 +147,8 @@ class MemoryBackend:
                 case DropThread(entries=entries):
                     for key in entries:
                         del self._drafts[key]
+                case PutPack() | DropBlobs():
+                    self._blobs.apply(fact)
             self._state.apply(fact)
         return decision.result
 

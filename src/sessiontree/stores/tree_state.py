@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Protocol
 
+from sessiontree.blobs import Blob, Blobs
 from sessiontree.commands import Draft
 from sessiontree.errors import EntryNotFoundError
-from sessiontree.model import Entry, Lease, Move
+from sessiontree.model import Checkpoint, Entry, Lease, Move
 from sessiontree.rules.appending import existing, visible
 from sessiontree.rules.state import (
     DropThread,
     Fact,
+    Manifests,
     Node,
     PutEntry,
     PutHead,
@@ -19,8 +22,15 @@ from sessiontree.rules.state import (
     PutThread,
     ThreadState,
 )
+from sessiontree.stores.memory_blobs import MemoryBlobs
 
-__all__ = ["TreeState"]
+__all__ = ["Stock", "TreeState"]
+
+
+class Stock(Blobs, Protocol):
+    """The blobs beside the trees."""
+
+    def blob_hashes(self) -> Collection[str]: ...
 
 
 class TreeState:
@@ -36,6 +46,10 @@ class TreeState:
         self.leases: dict[int, Lease] = {}
         self.owner_ids: dict[int, str] = {}
         self.trees: dict[str, int] = {}
+        self.checkpoints: dict[int, str] = {}
+        """Entry to manifest."""
+        self.stock: Stock = MemoryBlobs()
+        self.manifests_elsewhere: Callable[[], Iterable[str]] = tuple
         self._last_entry_key = 0
         self._last_thread_key = 0
 
@@ -76,6 +90,23 @@ class TreeState:
         tree_nodes = (node for (tree, _), node in self.by_id.items() if tree == state.tree)
         return [node.key for node in tree_nodes if node.owner not in owners and node.key not in inherited]
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return self.stock.missing_blobs(hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self.stock.blobs(hashes)
+
+    def blob_hashes(self) -> Collection[str]:
+        return self.stock.blob_hashes()
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        chosen = set(entries)
+        theirs = {manifest for key, manifest in self.checkpoints.items() if key in chosen}
+        others = {manifest for key, manifest in self.checkpoints.items() if key not in chosen}
+        if theirs:
+            others.update(self.manifests_elsewhere())
+        return Manifests(frozenset(theirs), frozenset(others))
+
     def next_entry_key(self) -> int:
         self._last_entry_key += 1
         return self._last_entry_key
@@ -86,8 +117,10 @@ class TreeState:
 
     def apply(self, fact: Fact) -> None:
         match fact:
-            case PutEntry(state=state, node=node):
+            case PutEntry(state=state, node=node, draft=draft):
                 self._put_entry(state, node)
+                if isinstance(draft.payload, Checkpoint):
+                    self.checkpoints[node.key] = draft.payload.manifest
             case PutHead(state=state):
                 self.states[state.meta.id] = state
             case PutThread(state=state):
@@ -157,6 +190,7 @@ class TreeState:
         self.leases.pop(state.key, None)
         for key in entries:
             node = self.nodes.pop(key)
+            self.checkpoints.pop(key, None)
             del self.by_id[state.tree, node.id]
         gone = set(entries)
         for owner, keys in list(self.owned_keys.items()):

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar, cast
 
@@ -18,9 +20,11 @@ from msgspec import UNSET, UnsetType
 
 from sessiontree.async_journal import AsyncJournal
 from sessiontree.async_turn import AsyncTurn
+from sessiontree.file_verbs import AsyncWorkspace, Workspace
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Lease, Message, Payload
 from sessiontree.operations.entries import Content
+from sessiontree.operations.requests import Operation
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS
 from sessiontree.store import AsyncStore, Store
 from sessiontree.turn import Turn
@@ -39,13 +43,21 @@ class SyncOverAsync(Journal):
     def __init__(self, journal: AsyncJournal) -> None:
         self._journal = journal
         self._store = _Noticing(journal.store)
-        self.store = cast("Store", journal.store)
+        self.store = cast("Store", _StoreOverAsync(journal.store, self))
         journal.store = cast("AsyncStore", self._store)
         self._loop = asyncio.new_event_loop()
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The verbs of an ``AsyncWorkspace``, each waited for."""
+        return cast("Workspace", _WorkspaceOverAsync(self._journal.workspace, self))
 
     def run(self, verb: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine on the journal's loop."""
         return self._loop.run_until_complete(verb)
+
+    def _run(self, operation: Operation[T]) -> T:
+        return self.run(self._journal._run(operation))  # noqa: SLF001  the same journal
 
     def turn(
         self,
@@ -54,8 +66,9 @@ class SyncOverAsync(Journal):
         owner: str | None = None,
         turn_id: str | None = None,
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
+        files: str | os.PathLike[str] | None = None,
     ) -> Turn:
-        turn = self._journal.turn(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
+        turn = self._journal.turn(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
         return cast("Turn", _TurnOverAsync(turn, self))
 
     def watch(
@@ -69,8 +82,8 @@ class SyncOverAsync(Journal):
     def close(self) -> None:
         if self._loop.is_closed():
             return
-        self.run(_cancel_rest())
         self.run(self._journal.close())
+        self.run(_cancel_rest())
         self.run(self._loop.shutdown_default_executor())
         self._loop.close()
 
@@ -79,6 +92,32 @@ class SyncOverAsync(Journal):
         while entry is not None:
             yield entry
             entry = self.run(_next(steps))
+
+
+class _StoreOverAsync:
+    """An async store that can be closed from outside the loop."""
+
+    def __init__(self, store: AsyncStore, journal: SyncOverAsync) -> None:
+        self._store = store
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def close(self) -> None:
+        self._journal.run(self._store.aclose())
+
+
+class _WorkspaceOverAsync:
+    def __init__(self, workspace: AsyncWorkspace, journal: SyncOverAsync) -> None:
+        self._workspace = workspace
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._workspace, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+        return lambda *arguments, **options: self._journal.run(found(*arguments, **options))
 
 
 class _TurnOverAsync:

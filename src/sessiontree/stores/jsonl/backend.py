@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import UNSET, UnsetType
 
 from sessiontree._engine.fs import Files
+from sessiontree.blobs import Blob
+from sessiontree.check import blob_findings
 from sessiontree.commands import Command
 from sessiontree.errors import DamagedDataError, StoreClosedError
 from sessiontree.listing import page_of
@@ -23,6 +25,7 @@ from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import findings_of
 from sessiontree.stores.jsonl.index import Index, Stamp
 from sessiontree.stores.jsonl.layout import name_of, open_folder
+from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.jsonl.writing import Writer, store_error
@@ -49,12 +52,14 @@ class JsonlBackend:
         except OSError as error:
             raise store_error(self.place, error) from error
         self._lock = threading.RLock()
-        self._shelf = Shelf(self._layout)
+        self._packs = PackFolder(self._layout.blobs, files)
+        self._shelf = Shelf(self._layout, self._packs)
         self._catalogue = Catalogue(self._shelf, Index(self._layout.index))
         self._writer = Writer(
             layout=self._layout,
             gate=self._gate,
             shelf=self._shelf,
+            packs=self._packs,
             catalogue=self._catalogue,
             files=files,
             durability=durability,
@@ -148,6 +153,12 @@ class JsonlBackend:
 
         return self._ask(thread_id, answer)
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return self._of_packs(lambda: self._packs.missing_blobs(hashes))
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self._of_packs(lambda: self._packs.blobs(hashes))
+
     def thread_ids(self, part: str, limit: int) -> list[str]:
         return matching_ids([thread.id for thread in self._over_all(self._catalogue.threads)], part)[:limit]
 
@@ -173,12 +184,13 @@ class JsonlBackend:
             entries=sum(summary.entries for summary in summaries),
             moves=sum(summary.moves for summary in summaries),
             leases=sum(summary.leases for summary in summaries),
-            bytes=sum(summary.stamp.size for summary in summaries),
+            bytes=sum(summary.stamp.size for summary in summaries) + self._of_packs(lambda: self._packs.size),
         )
 
     def inspect(self) -> list[Finding]:
         """Pointers that lead nowhere are no finding: a crash may leave one before the fork is written."""
         findings: list[Finding] = []
+        manifests: set[str] = set()
         with self._reading():
             for name, _ in list(self._shelf.names()):
                 tree = self._shelf.read(name)
@@ -186,8 +198,10 @@ class JsonlBackend:
                     continue
                 try:
                     findings += findings_of(tree, self._layout)
+                    manifests.update(tree.state.checkpoints.values())
                 finally:
                     tree.close()
+            findings += blob_findings(manifests, self._packs, list(self._packs.blob_hashes()), self.place)
         return findings
 
     @contextmanager
@@ -227,6 +241,10 @@ class JsonlBackend:
         if has_unsaved:
             self._writer.save_catalogue()
         return found
+
+    def _of_packs(self, answer: Callable[[], T]) -> T:
+        with self._reading():
+            return answer()
 
     def _stamp(self, thread_id: str) -> Stamp | None:
         try:

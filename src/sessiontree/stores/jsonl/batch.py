@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Append, Command, CreateThread, Fork
+from sessiontree.commands import Append, Command, CreateThread, Fork, ImportThread, PutBlobs
 from sessiontree.errors import CommitUnknownError
 from sessiontree.rules import decide
 from sessiontree.rules.state import Fact, PutEntry, PutLease, PutMove, PutThread, ThreadState
@@ -134,8 +134,13 @@ class Batch:
                 name = name_of(thread.id)
                 found = self._shelf.find(thread.id) or self._shelf.get(name)
                 return found or Tree(name, self._layout.tree(name))
+            case ImportThread(thread=thread):
+                name = name_of(thread.tree)
+                return self._shelf.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._shelf.holding(thread_id)
+            case PutBlobs():
+                raise AssertionError("blobs are put by the writer: they belong to no tree")
             case _:
                 return self._shelf.holding(command.thread_id)
 

@@ -62,6 +62,10 @@ class Layout(Record, frozen=True, kw_only=True):
         return self.folder / "forks"
 
     @property
+    def blobs(self) -> Path:
+        return self.folder / "blobs"
+
+    @property
     def torn(self) -> Path:
         return self.folder / "torn"
 
@@ -142,5 +146,5 @@ def _refuse_strangers(layout: Layout) -> None:
 def _complete(layout: Layout, files: Files) -> None:
     if not _is_ours(layout):
         files.put(layout.marker, msgspec.json.encode(Marker(format=_FORMAT, version=_VERSION)) + b"\n")
-    for path in (layout.trees, layout.forks, layout.torn):
+    for path in (layout.trees, layout.forks, layout.torn, layout.blobs):
         files.make_folder(path)

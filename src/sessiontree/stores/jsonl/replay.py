@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from sessiontree.commands import Draft
-from sessiontree.model import Move, Thread
+from sessiontree.model import Checkpoint, Move, Thread
 from sessiontree.rules.reflog import replay
 from sessiontree.rules.state import Node, PutHead, PutLease, PutMove, PutThread, ThreadState
 from sessiontree.stores.jsonl.lines import FORMAT, EntryLine, LeaseLine, MoveLine, ThreadLine, TreeLine, UnknownLine
@@ -23,6 +24,8 @@ __all__ = ["TREE", "FileState", "Problem", "Replay"]
 
 TREE = 0
 """The key of the only tree in a file."""
+
+_CHECKPOINT = b'{"type":"checkpoint"'
 
 ProblemKind = Literal["duplicate", "parent", "thread", "reflog", "format"]
 
@@ -142,6 +145,9 @@ class Replay:
         node = self._node(line, owner, parent)
         self._spans[node.key] = (item.offset, item.length)
         self._state.put_node(node)
+        body = bytes(line.payload)
+        if body.startswith(_CHECKPOINT):
+            self._state.checkpoints[node.key] = msgspec.json.decode(body, type=Checkpoint).manifest
         if state is not None and not line.is_kept:
             updated = max(state.updated_ns, line.at) if is_last else state.updated_ns
             self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))

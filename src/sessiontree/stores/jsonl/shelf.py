@@ -10,6 +10,7 @@ from sessiontree.errors import ThreadNotFoundError
 from sessiontree.rules.state import ThreadState
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.tree import Tree
+from sessiontree.stores.tree_state import Stock
 
 __all__ = ["Shelf"]
 
@@ -17,15 +18,16 @@ _MOST_TREES = 256
 
 
 class Shelf:
-    def __init__(self, layout: Layout, most: int = _MOST_TREES) -> None:
+    def __init__(self, layout: Layout, stock: Stock, most: int = _MOST_TREES) -> None:
         self._layout = layout
+        self._stock = stock
         self._most = most
         self._trees: OrderedDict[str, Tree] = OrderedDict()
         self._pinned: set[str] = set()
 
     def pin(self, tree: Tree) -> None:
         """Give out this tree as it is until ``unpin``: a running group changes it, its file does not know yet."""
-        tree.state.elsewhere = self.state_of
+        self._equip(tree)
         self._trees[tree.name] = tree
         self._pinned.add(tree.name)
 
@@ -51,9 +53,11 @@ class Shelf:
     def read(self, name: str) -> Tree | None:
         """The whole file, read now, for the caller to close."""
         try:
-            return Tree.read(name, self._layout.tree(name))
+            tree = Tree.read(name, self._layout.tree(name))
         except FileNotFoundError:
             return None
+        self._equip(tree)
+        return tree
 
     def release(self, tree: Tree) -> None:
         """The end of a ``peek``."""
@@ -101,6 +105,21 @@ class Shelf:
     def clear(self) -> None:
         for name in list(self._trees):
             self.forget(name)
+
+    def _equip(self, tree: Tree) -> None:
+        """Let the rules look beyond the tree's own file."""
+        tree.state.elsewhere = self.state_of
+        tree.state.stock = self._stock
+        tree.state.manifests_elsewhere = lambda: self._manifests_besides(tree.name)
+
+    def _manifests_besides(self, name: str) -> Iterator[str]:
+        for other, _ in list(self.names()):
+            tree = self.peek(other) if other != name else None
+            if tree is not None:
+                # Behind damage there may be a checkpoint that nobody can see now: then nothing must be collected.
+                tree.check_writable()
+                yield from tree.state.checkpoints.values()
+                self.release(tree)
 
     def _evict(self) -> None:
         if len(self._trees) > self._most:

@@ -15,7 +15,7 @@ from itertools import groupby
 
 from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
-from sessiontree.commands import Command, DeleteThread
+from sessiontree.commands import Command, DeleteThread, PutBlobs
 from sessiontree.errors import (
     SessionTreeError,
     StoreError,
@@ -26,13 +26,15 @@ from sessiontree.errors import (
 )
 from sessiontree.queries import Finding
 from sessiontree.rules import decide
-from sessiontree.rules.state import DropThread
+from sessiontree.rules.blobs import put_blobs
+from sessiontree.rules.state import DropBlobs, DropThread, PutPack
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.jsonl.batch import Batch
 from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import mend
 from sessiontree.stores.jsonl.layout import Layout
 from sessiontree.stores.jsonl.mending import SyncFailedError, remove_thread
+from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.shelf import Shelf
 
 __all__ = ["Writer", "store_error"]
@@ -57,6 +59,7 @@ class Writer:
         layout: Layout,
         gate: Gate,
         shelf: Shelf,
+        packs: PackFolder,
         catalogue: Catalogue,
         files: Files,
         durability: Durability,
@@ -66,6 +69,7 @@ class Writer:
         self._layout = layout
         self._gate = gate
         self._shelf = shelf
+        self._packs = packs
         self._catalogue = catalogue
         self._files = files
         self._is_synced = durability == "power_loss"
@@ -81,12 +85,12 @@ class Writer:
         return deleted
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
-        """Deletes rewrite files and cannot be taken back, so what stands between two of them is a group of its own."""
+        """Deletes and packs are files of their own that cannot be taken back: what stands between them is a group."""
         outcomes: list[Outcome] = []
-        for is_delete, run in groupby(commands, key=lambda command: isinstance(command, DeleteThread)):
+        for is_alone, run in groupby(commands, key=lambda command: isinstance(command, DeleteThread | PutBlobs)):
             try:
-                if is_delete:
-                    outcomes += [self._delete(command) for command in run if isinstance(command, DeleteThread)]
+                if is_alone:
+                    outcomes += [self._carry_out_alone(command) for command in run]
                 else:
                     outcomes += self._write(list(run))
             except StoreError as error:
@@ -144,6 +148,20 @@ class Writer:
             for file in files:
                 os.close(file)
 
+    def _carry_out_alone(self, command: Command) -> Outcome:
+        if isinstance(command, PutBlobs):
+            return self._put_blobs(command)
+        assert isinstance(command, DeleteThread)
+        return self._delete(command)
+
+    def _put_blobs(self, command: PutBlobs) -> Outcome:
+        with self._rewriting():
+            decision = put_blobs(command, self._packs)
+            for fact in decision.facts:
+                assert isinstance(fact, PutPack)
+                self._packs.put(fact.pack)
+        return decision.result
+
     def _delete(self, command: DeleteThread) -> Outcome:
         with self._rewriting():
             try:
@@ -160,6 +178,9 @@ class Writer:
                 remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
             finally:
                 self._shelf.forget(tree.name)
+            for fact in decision.facts[1:]:
+                assert isinstance(fact, DropBlobs)
+                self._packs.drop(fact.hashes)
                 self._deleted.append((tree.name, drop.entries))
             return decision.result
 

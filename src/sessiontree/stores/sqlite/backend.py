@@ -6,7 +6,7 @@ import errno
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -16,6 +16,7 @@ from msgspec import UnsetType
 from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
+from sessiontree.blobs import Blob
 from sessiontree.commands import Append, Command, Deleted
 from sessiontree.errors import (
     CommitUnknownError,
@@ -33,6 +34,8 @@ from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
+from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
@@ -130,6 +133,14 @@ class SqliteBackend:
     def news(self, thread_id: str, cursor: int | None) -> News:
         return self._read(lambda snapshot: snapshot.news(thread_id, cursor))
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        with self._reader() as connection:
+            return missing_blobs(connection, hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        with self._reader() as connection:
+            return blobs(connection, hashes)
+
     def thread_ids(self, part: str, limit: int) -> list[str]:
         return self._read(lambda snapshot: snapshot.thread_ids(part, limit))
 
@@ -144,7 +155,6 @@ class SqliteBackend:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
-        from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only the doctor needs it
 
         try:
             with self._reader() as connection:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sessiontree.check import findings_in
+from sessiontree.check import blob_findings, findings_in
 from sessiontree.codec import decode_thread
 from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
@@ -30,6 +30,7 @@ def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
             *_lost_places(connection, place),
             *_unreadable_threads(connection, place),
             *findings_in(content, place),
+            *_blobs(connection, place),
         ]
     finally:
         connection.execute("ROLLBACK")
@@ -58,6 +59,11 @@ class _WholeStore:
 
     def draft(self, node: Node) -> Draft:
         return self._view.draft(node)
+
+
+def _blobs(connection: sqlite3.Connection, place: str) -> list[Finding]:
+    view = SqliteView(connection)
+    return blob_findings(view.manifests(()).others, view, view.blob_hashes(), place)
 
 
 def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

@@ -83,6 +83,20 @@ CREATE TABLE move (
     at_ns INTEGER NOT NULL,
     PRIMARY KEY (thread, number)
 ) WITHOUT ROWID;
+CREATE TABLE checkpoint (entry INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
+CREATE TABLE blob (
+    hash BLOB PRIMARY KEY,
+    size INTEGER NOT NULL,
+    pack INTEGER NOT NULL,
+    start INTEGER NOT NULL,
+    length INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE chunk (
+    pack INTEGER NOT NULL,
+    number INTEGER NOT NULL,
+    body BLOB NOT NULL,
+    PRIMARY KEY (pack, number)
+);
 CREATE TABLE lease (
     thread INTEGER PRIMARY KEY,
     token INTEGER NOT NULL,

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
+from sessiontree.blobs import Blob
 from sessiontree.codec import encode_record
 from sessiontree.commands import Draft
-from sessiontree.model import Lease, Move
+from sessiontree.model import Checkpoint, Lease, Move
 from sessiontree.rules.state import (
+    DropBlobs,
     DropThread,
     Fact,
+    Manifests,
     Node,
     PutEntry,
     PutHead,
     PutLease,
     PutMove,
+    PutPack,
     PutThread,
     ThreadState,
 )
+from sessiontree.stores.sqlite.blobs import blob_hashes, blobs, drop_blobs, manifests, missing_blobs, put_pack
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
     STATE_SELECT,
@@ -173,12 +178,26 @@ class SqliteView:
         self._fresh_thread = 1 if row is None else int(row[0]) + 1
         return self._fresh_thread
 
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return missing_blobs(self._connection, hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return blobs(self._connection, hashes)
+
+    def blob_hashes(self) -> Collection[str]:
+        return blob_hashes(self._connection)
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        return manifests(self._connection, entries)
+
     def apply(self, fact: Fact) -> None:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
                 self._empty_trees.discard(state.tree)
                 row = entry_row(state.tree, node, previous, draft)
                 self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
+                if isinstance(draft.payload, Checkpoint):
+                    self._run("INSERT INTO checkpoint VALUES (?, ?)", (node.key, draft.payload.manifest))
             case PutHead(state=state):
                 self._states[state.meta.id] = state
                 self._dirty[state.key] = state
@@ -193,6 +212,10 @@ class SqliteView:
                 self._put_lease(state, lease)
             case DropThread(state=state, entries=entries):
                 self._drop(state, entries)
+            case PutPack(pack=pack):
+                put_pack(self._connection, pack)
+            case DropBlobs(hashes=hashes):
+                drop_blobs(self._connection, hashes)
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
@@ -234,6 +257,7 @@ class SqliteView:
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)
         self._connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in entries])
+        self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in entries])
         for table, column in (("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key")):
             self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
         self._run("DELETE FROM move WHERE thread = ?", (state.key,))

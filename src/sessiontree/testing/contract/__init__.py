@@ -17,6 +17,7 @@ from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
@@ -41,5 +42,6 @@ class StoreContract(
     TextContract,
     CompactionContract,
     WatchContract,
+    FilesContract,
 ):
     """Everything that every store must do."""

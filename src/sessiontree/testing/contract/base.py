@@ -54,6 +54,9 @@ class Contract:
     has_files: ClassVar[bool] = True
     """Whether the data is in files under the test's folder."""
 
+    has_blobs: ClassVar[bool] = True
+    """Whether the store keeps blobs, and with them workspace checkpoints."""
+
     def open_journal(self, tmp_path: Path, **options: Any) -> Journal:
         """A journal on the store under test; the same folder must give the same store, ``options`` go to ``open``."""
         raise NotImplementedError("a test class of the contract opens its store here")

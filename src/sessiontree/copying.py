@@ -1,0 +1,260 @@
+"""Copy a whole store into another one, of whatever kind.
+
+What is carried: every thread with all its metadata and its version, every entry with its id, parent, time, turn and
+content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread. Leases are not: they belong
+to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from itertools import zip_longest
+from os import PathLike
+
+from sessiontree.codec import content_hash, seal
+from sessiontree.commands import DeleteThread, Draft, ImportHistory, ImportThread, Placed
+from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
+from sessiontree.journal import Journal
+from sessiontree.model import Entry, Move, Thread
+from sessiontree.model.record import Record
+from sessiontree.opening import open as open_journal
+from sessiontree.operations.entries import weight_of
+from sessiontree.rules.importing import plain
+
+__all__ = ["CopyReport", "copy_store"]
+
+_CHUNK = 500
+_PAGE = 500
+
+Place = str | PathLike[str] | Journal
+
+
+class CopyReport(Record, frozen=True, kw_only=True):
+    """What the source holds and the target holds now, checked entry by entry."""
+
+    threads: int = 0
+    entries: int = 0
+    moves: int = 0
+    copied: int = 0
+    """Entries that this run had to write."""
+
+
+def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport], None] | None = None) -> CopyReport:
+    """Copy everything from one store into another, and compare every content hash afterwards.
+
+    Both are addresses or open journals; nobody should write to the source meanwhile. ``progress`` is called with
+    what was done so far, after each tree. A target that holds something else under the same id is refused (ConflictError), and what
+    came out different is CopyMismatchError.
+
+    >>> import sessiontree as st
+    >>> with st.open("memory:") as source, st.open("memory:") as target:
+    ...     thread = source.create_thread(title="demo")
+    ...     _ = source.append(thread.id, st.user("hello"))
+    ...     copy_store(source, target).entries
+    1
+    """
+    with ExitStack() as stack:
+        old, new = (_opened(place, stack) for place in (source, target))
+        report = CopyReport()
+        for threads in _trees(old):
+            for part in _copy_tree(old, new, threads):
+                report = _added(report, part)
+            if progress is not None:
+                progress(report)
+        return report
+
+
+class _Family(Record, frozen=True, kw_only=True):
+    """A thread and what was appended through it. ``is_gone``: it was deleted, but forks still show its entries."""
+
+    thread: Thread
+    base: str | None
+    own: tuple[Entry, ...]
+    inherited: frozenset[str] = frozenset()
+    moves: tuple[Move, ...] = ()
+    is_gone: bool = False
+
+
+def _opened(place: Place, stack: ExitStack) -> Journal:
+    return place if isinstance(place, Journal) else stack.enter_context(open_journal(place))
+
+
+def _trees(journal: Journal) -> Iterator[list[Thread]]:
+    """All threads, tree by tree."""
+    trees: dict[str, list[Thread]] = {}
+    cursor: str | None = None
+    while True:
+        page = journal.list_threads(is_archived=None, order="created", limit=_PAGE, cursor=cursor)
+        for thread in page:
+            trees.setdefault(thread.tree, []).append(thread)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    yield from trees.values()
+
+
+def _copy_tree(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
+    """Deleted threads are made, forked from and deleted again, so that what they left behind is theirs here too."""
+    living = [_family(old, thread) for thread in threads]
+    gone = [family for family in _gone(old, living) if not _was_finished(new, family, living)]
+    late = _late(living, {family.thread.id for family in gone})
+    early = [family for family in living if family.thread.id not in late]
+    for family in _parents_first([*gone, *early]):
+        yield _copy_thread(new, family)
+    for family in gone:
+        new.store.commit(DeleteThread(thread_id=family.thread.id))
+    for family in _parents_first([family for family in living if family.thread.id in late]):
+        yield _copy_thread(new, family)
+    for family in living:
+        _compare(old, new, family.thread.id)
+
+
+def _family(journal: Journal, thread: Thread) -> _Family:
+    base = thread.forked_from_entry or None
+    inherited = frozenset(entry.id for entry in journal.path(thread.id, base)) if base else frozenset()
+    own = tuple(entry for entry in journal.entries(thread.id) if entry.id not in inherited)
+    moves = tuple(journal.reflog(thread.id))
+    return _Family(thread=thread, base=base, own=own, inherited=inherited, moves=moves)
+
+
+def _gone(journal: Journal, living: Sequence[_Family]) -> list[_Family]:
+    """Threads that were deleted, as far as forks still show them."""
+    known = {entry.id for family in living for entry in family.own}
+    left: dict[str, dict[str, Entry]] = {}
+    depths: dict[str, int] = {}
+    for family in living:
+        if family.inherited - known:
+            for depth, entry in enumerate(journal.path(family.thread.id, family.base)):
+                depths[entry.id] = depth
+                if entry.id not in known:
+                    left.setdefault(entry.thread_id, {})[entry.id] = entry
+    tree = living[0].thread.tree
+    return [
+        _gone_family(name, tree, sorted(own.values(), key=lambda e: depths[e.id]), depths) for name, own in left.items()
+    ]
+
+
+def _gone_family(name: str, tree: str, own: Sequence[Entry], depths: dict[str, int]) -> _Family:
+    ids = {entry.id for entry in own}
+    foreign = [entry.parent for entry in own if entry.parent is not None and entry.parent not in ids]
+    born = own[0].created_ns
+    return _Family(
+        thread=Thread(id=name, tree=tree, created_ns=born, updated_ns=born),
+        base=max(foreign, key=lambda parent: depths[parent], default=None),
+        own=tuple(own),
+        is_gone=True,
+    )
+
+
+def _late(living: Sequence[_Family], gone: set[str]) -> set[str]:
+    """Threads that bear the name of a deleted one, and their forks: they must wait until it is deleted again."""
+    late: set[str] = set()
+    entries: set[str] = set()
+    while True:
+        found = [f for f in living if f.thread.id not in late and (f.thread.id in gone or f.inherited & entries)]
+        if not found:
+            return late
+        late |= {family.thread.id for family in found}
+        entries |= {entry.id for family in found for entry in family.own}
+
+
+def _was_finished(new: Journal, gone: _Family, living: Sequence[_Family]) -> bool:
+    """Whether an earlier run came as far as deleting it: the forks are there, it is not."""
+    ids = {entry.id for entry in gone.own}
+    forks = [family.thread for family in living if family.inherited & ids]
+    return _holds(new, forks[0]) and not _holds(new, gone.thread)
+
+
+def _holds(journal: Journal, thread: Thread) -> bool:
+    try:
+        return plain(journal.thread(thread.id)) == plain(thread)
+    except ThreadNotFoundError:
+        return False
+
+
+def _parents_first(families: Sequence[_Family]) -> Iterator[_Family]:
+    """In an order in which every fork point is there before its forks."""
+    owners = {entry.id: family.thread.id for family in families for entry in family.own}
+    waiting = {family.thread.id: family for family in families}
+    while waiting:
+        ready = [
+            family
+            for family in waiting.values()
+            if owners.get(family.base or "") not in waiting.keys() - {family.thread.id}
+        ]
+        for family in ready or list(waiting.values()):
+            del waiting[family.thread.id]
+            yield family
+
+
+def _copy_thread(new: Journal, family: _Family) -> CopyReport:
+    thread = family.thread
+    new.store.commit(ImportThread(thread=thread, base=family.base))
+    known = {entry.id for entry in new.entries(thread.id)}
+    moved = len(new.reflog(thread.id))
+    missing = [
+        step
+        for step in _history(family)
+        if (step.draft.id not in known if isinstance(step, Placed) else step.number > moved)
+    ]
+    for start in range(0, len(missing), _CHUNK):
+        new.store.commit(ImportHistory(thread_id=thread.id, steps=tuple(missing[start : start + _CHUNK])))
+    copied = sum(isinstance(step, Placed) for step in missing)
+    return CopyReport(threads=int(not family.is_gone), entries=len(family.own), moves=len(family.moves), copied=copied)
+
+
+def _history(family: _Family) -> Iterator[Placed | Move]:
+    """Entries and moves, woven as they happened: a move that starts at the present leaf comes before the next entry,
+    because that leaf would not come back without one."""
+    leaf = family.base
+    moves = deque(family.moves)
+    for entry in family.own:
+        while moves and moves[0].from_entry == leaf:
+            leaf = moves[0].to_entry
+            yield moves.popleft()
+        yield Placed(parent=entry.parent, draft=_draft(entry))
+        leaf = entry.id
+    yield from moves
+
+
+def _draft(entry: Entry) -> Draft:
+    payload, body = seal(entry.payload)
+    messages, tokens = weight_of(payload)
+    return Draft(
+        id=entry.id,
+        payload=payload,
+        body=body,
+        created_ns=entry.created_ns,
+        turn_id=entry.turn_id,
+        messages=messages,
+        tokens=tokens,
+    )
+
+
+def _compare(old: Journal, new: Journal, thread_id: str) -> None:
+    """Everything that a reader could see of a thread, on both sides."""
+    for mine, theirs in zip_longest(old.entries(thread_id), new.entries(thread_id)):
+        if mine is None or theirs is None or _mark(mine) != _mark(theirs):
+            raise CopyMismatchError(thread_id, (mine or theirs).id)
+    is_same = plain(old.thread(thread_id)) == plain(new.thread(thread_id))
+    if not is_same or old.thread(thread_id).leaf != new.thread(thread_id).leaf:
+        raise CopyMismatchError(thread_id, "")
+    if old.reflog(thread_id) != new.reflog(thread_id):
+        raise CopyMismatchError(thread_id, "")
+
+
+def _mark(entry: Entry) -> tuple[object, ...]:
+    return (
+        entry.id, entry.parent, entry.thread_id, entry.created_ns, entry.turn_id, content_hash(entry.payload),
+    )  # fmt: skip
+
+
+def _added(one: CopyReport, other: CopyReport) -> CopyReport:
+    return CopyReport(
+        threads=one.threads + other.threads,
+        entries=one.entries + other.entries,
+        moves=one.moves + other.moves,
+        copied=one.copied + other.copied,
+    )

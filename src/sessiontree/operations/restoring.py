@@ -1,0 +1,383 @@
+"""Verbs that bring files back: plan, restore, and moving the leaf together with the files.
+
+The order of a move with files: take a checkpoint of what is there, prepare everything beside the files, change the
+files, move the leaf. The leaf move decides: whoever finds the folder after a crash asks the reflog whether it happened,
+and keeps the new files or puts the old ones back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+from msgspec.structs import replace
+
+from sessiontree.commands import MoveLeaf
+from sessiontree.errors import (
+    CommitUnknownError,
+    FolderChangedError,
+    PendingRestoreError,
+    RestoreConflictError,
+    ThreadNotFoundError,
+    WorkspaceError,
+)
+from sessiontree.manifest import Item, Tree, difference
+from sessiontree.model import Checkpoint, Entry, Lease, Move, MoveReason, Thread
+from sessiontree.model.record import Record
+from sessiontree.operations.checkpoints import Note, Snapshot, checkpoints, look_at_folder, read_files, resolve, take
+from sessiontree.operations.requests import Operation, Sources, Work
+from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, acquire_lease, release_lease, this_process
+from sessiontree.queries import ReadMoves, ReadThread
+from sessiontree.workspace.actions import Action, actions_for
+from sessiontree.workspace.cache import Head
+from sessiontree.workspace.desk import Desk, Visit
+from sessiontree.workspace.ignore import IGNORE_FILES, ignored_by
+from sessiontree.workspace.plan import Plan, make_plan
+from sessiontree.workspace.restore import apply, roll_back
+from sessiontree.workspace.settings import Conflicts
+from sessiontree.workspace.staging import Pledge, Staged, Staging, discard, open_staging, pending_restore
+
+__all__ = ["Prefer", "Task", "move_with_files", "plan_restore", "restore_files", "settle"]
+
+Prefer = Literal["old", "new"]
+"""``old`` or ``new``: how to settle an interrupted restore whose store cannot be asked."""
+
+_BATCH_BYTES = 8 << 20
+
+
+class Task(Record, frozen=True, kw_only=True):
+    """Which thread's checkpoint is to be brought back, and what to do about conflicts."""
+
+    thread_id: str
+    checkpoint: Checkpoint
+    conflicts: Conflicts = "stop"
+
+
+class Target(NamedTuple):
+    """The files to bring back; what the checkpoint saw and left out; and the ignore rules that held then."""
+
+    tree: Tree
+    left_out: frozenset[str]
+    ignore_texts: dict[str, list[bytes]]
+
+
+def plan_restore(desk: Desk, visit: Visit, task: Task) -> Operation[Plan]:
+    """What a restore would do; nothing is written anywhere."""
+    scan = yield from look_at_folder(visit)
+    current = dict(scan.cache().items())
+    target = yield from _target(desk, task)
+    visit.check_names(target.tree.keys())
+    foreign = yield from _foreign(desk, visit, task, current)
+    plan: Plan = yield Work(function=_make_plan, arguments=(visit, task.conflicts, target, current, foreign))
+    return plan
+
+
+def restore_files(sources: Sources, desk: Desk, visit: Visit, task: Task) -> Operation[Plan]:
+    """Bring files back without moving the leaf; the restore itself decides when it counts."""
+    plan = yield from plan_restore(desk, visit, task)
+    _refuse_conflicts(plan, task.conflicts)
+    before = yield from _take_before(sources, desk, visit, task, plan)
+    plan, current = yield from _plan_again(desk, visit, task, plan)
+    staging = yield from _apply(visit, plan, current, None)
+    if staging is not None:
+        yield Work(function=_commit, arguments=(visit, staging))
+    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
+    return replace(plan, before=before.id)
+
+
+def move_with_files(
+    sources: Sources, desk: Desk, visit: Visit, task: Task, *, to_entry: str | None, reason: MoveReason
+) -> Operation[Thread]:
+    """Move the leaf and the files, or neither. No turn may run meanwhile."""
+    lease = yield from acquire_lease(sources, task.thread_id, this_process(), None, DEFAULT_TTL_SECONDS)
+    try:
+        moved = yield from _move(sources, desk, visit, task, to_entry=to_entry, reason=reason, lease=lease)
+    except Exception:
+        yield from release_lease(lease)
+        raise
+    yield from release_lease(lease)
+    return moved
+
+
+def settle(desk: Desk, visit: Visit, prefer: Prefer | None = None) -> Operation[Literal["", "old", "new"]]:
+    """Finish or undo a restore that was interrupted; tells which: '', 'old' or 'new'."""
+    found = yield Work(function=pending_restore, arguments=(visit.own.fd,))
+    if found is None:
+        yield Work(function=discard, arguments=(visit.own.fd, desk.disk))
+        return ""
+    staging, staged = found
+    has_happened = prefer == "new" if prefer else (yield from _has_happened(desk, visit, staged.pledge))
+    if has_happened:
+        yield Work(function=_finish, arguments=(visit, staging))
+        return "new"
+    yield Work(function=_take_back, arguments=(visit, staging, staged))
+    return "old"
+
+
+def _move(
+    sources: Sources,
+    desk: Desk,
+    visit: Visit,
+    task: Task,
+    *,
+    to_entry: str | None,
+    reason: MoveReason,
+    lease: Lease,
+) -> Operation[Thread]:
+    plan = yield from plan_restore(desk, visit, task)
+    _refuse_conflicts(plan, task.conflicts)
+    number = yield from _next_move(task.thread_id)
+    before = yield from _take_before(sources, desk, visit, task, plan, number=number, lease=lease)
+    plan, current = yield from _plan_again(desk, visit, task, plan)
+    pledge = Pledge(place=desk.place, thread_id=task.thread_id, from_entry=before.id, number=number)
+    staging = yield from _apply(visit, plan, current, pledge)
+    try:
+        moved: Thread = yield MoveLeaf(
+            thread_id=task.thread_id,
+            to_entry=to_entry,
+            reason=reason,
+            at_ns=sources.clock(),
+            expect_leaf=before.id,
+            token=lease.token,
+        )
+    except CommitUnknownError:
+        # Nobody knows whether the leaf moved; the next visit to the folder asks the reflog.
+        raise
+    except Exception:
+        if staging is not None:
+            yield Work(function=_take_back_pending, arguments=(visit, staging))
+        raise
+    if staging is not None:
+        yield Work(function=_tidy, arguments=(visit, staging))
+    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
+    return moved
+
+
+def _next_move(thread_id: str) -> Operation[int]:
+    moves: Sequence[Move] = yield ReadMoves(thread_id=thread_id)
+    return moves[-1].number + 1 if moves else 1
+
+
+def _take_before(
+    sources: Sources,
+    desk: Desk,
+    visit: Visit,
+    task: Task,
+    plan: Plan,
+    *,
+    number: int = 0,
+    lease: Lease | None = None,
+) -> Operation[Snapshot]:
+    """What undo will bring back; with force also the untracked files that are about to be overwritten."""
+    thread: Thread = yield ReadThread(thread_id=task.thread_id)
+    untracked = [conflict.path for conflict in plan.conflicts if conflict.reason == "untracked"]
+    note = Note(target=thread.leaf or "", label="before files were moved", moment="before_move", before_move=number)
+    include = untracked if task.conflicts == "force" else ()
+    return (yield from take(sources, desk, visit, task.thread_id, note, include=include, lease=lease))
+
+
+def _plan_again(desk: Desk, visit: Visit, task: Task, plan: Plan) -> Operation[tuple[Plan, dict[str, Item]]]:
+    """The plan over what the checkpoint really took: whatever changed since the first look is in it."""
+    current = dict(visit.cache.items())
+    target = yield from _target(desk, task)
+    kept = {conflict.path for conflict in plan.conflicts} if task.conflicts == "keep_mine" else set()
+    foreign = {*kept, *plan.left_alone}
+    conflicts: Conflicts = "keep_mine" if kept else "force"
+    fresh: Plan = yield Work(function=_make_plan, arguments=(visit, conflicts, target, current, foreign))
+    return fresh, current
+
+
+def _refuse_conflicts(plan: Plan, conflicts: Conflicts) -> None:
+    if plan.conflicts and conflicts == "stop":
+        raise RestoreConflictError(plan.root, [conflict.path for conflict in plan.conflicts])
+
+
+def _make_plan(visit: Visit, conflicts: Conflicts, target: Target, current: Tree, foreign: set[str]) -> Plan:
+    def never_knew(path: str, item: Item) -> bool:
+        parts = path.split("/")
+        if any("/".join(parts[:depth]) in target.left_out for depth in range(1, len(parts) + 1)):
+            return True
+        is_folder = item.kind == "folder"
+        return ignored_by(
+            visit.rules, path, is_folder=is_folder, texts_in=lambda folder: target.ignore_texts.get(folder, ())
+        )
+
+    return make_plan(
+        visit.root,
+        target=target.tree,
+        current=current,
+        foreign=foreign,
+        never_knew=never_knew,
+        occupied=lambda paths: visit.occupied(paths, current),
+        crowded=lambda folders: visit.crowded(folders, current),
+        conflicts=conflicts,
+    )
+
+
+def _target(desk: Desk, task: Task) -> Operation[Target]:
+    resolved = yield from resolve(desk, task.checkpoint.manifest)
+    texts = yield from _ignore_texts(resolved.tree)
+    return Target(resolved.tree, frozenset(out.path for out in resolved.left_out), texts)
+
+
+def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:
+    """The ignore files of a tree: what they hid then was never part of it."""
+    found = {path: item for path, item in tree.items() if path.rpartition("/")[2] in IGNORE_FILES and item.hash}
+    texts = yield from read_files(tuple({item.hash for item in found.values()}))
+    by_folder: dict[str, list[bytes]] = {}
+    for path in sorted(found, key=lambda path: IGNORE_FILES.index(path.rpartition("/")[2])):
+        by_folder.setdefault(path.rpartition("/")[0], []).append(texts[found[path].hash])
+    return by_folder
+
+
+def _foreign(desk: Desk, visit: Visit, task: Task, current: Tree) -> Operation[set[str]]:
+    """Paths that somebody else changed: outside the turns of this thread, or in another thread."""
+    known: list[Entry] = yield from checkpoints(task.thread_id, visit.root)
+    baseline = _baseline(desk, visit.cache.head, task.thread_id, known)
+    if not baseline:
+        return set()
+    before = yield from resolve(desk, baseline)
+    changed, removed = difference(before.tree, current)
+    return {*changed, *removed}
+
+
+def _baseline(desk: Desk, head: Head | None, thread_id: str, known: Sequence[Entry]) -> str:
+    """The manifest since which every change is somebody else's; '' while the thread's own work is going on."""
+    if head is not None and head.place == desk.place:
+        is_ours = head.thread_id == thread_id or any(entry.id == head.checkpoint for entry in known)
+        if is_ours:
+            return head.manifest if head.is_closed else ""
+    newest = known[-1].payload if known else None
+    if not isinstance(newest, Checkpoint):
+        return ""
+    return newest.manifest if head is not None or newest.moment == "after_turn" else ""
+
+
+def _apply(visit: Visit, plan: Plan, current: Tree, pledge: Pledge | None) -> Operation[Staging | None]:
+    """Stage and change the files; on any failure they are as before."""
+    if plan.is_empty:
+        return None
+    disk = visit.desk.disk
+    root_mode = os.fstat(visit.folder.fd).st_mode & 0o777
+    actions, contents = actions_for(plan, current, root_mode)
+    staging: Staging = yield Work(function=_guarded, arguments=(visit, open_staging, visit.own.fd, disk))
+    try:
+        staged = yield from _stage(visit, staging, actions, contents, pledge)
+    except Exception:
+        staging.close()
+        raise
+    yield Work(function=_change_files, arguments=(visit, staging, staged))
+    return staging
+
+
+def _stage(
+    visit: Visit, staging: Staging, actions: Sequence[Action], contents: dict[int, Item], pledge: Pledge | None
+) -> Operation[Staged]:
+    disk = visit.desk.disk
+    inodes: dict[int, int] = {}
+    for batch in _batches(contents):
+        datas = yield from read_files(tuple({item.hash for _, item in batch if item.hash}))
+        for number, item in batch:
+            stage = (visit, staging.stage, disk, number, item, datas.get(item.hash, b""))
+            inodes[number] = yield Work(function=_guarded, arguments=stage)
+    numbered = tuple(replace(action, inode=inodes.get(action.number, 0)) for action in actions)
+    staged = Staged(actions=numbered, pledge=pledge)
+    yield Work(function=_guarded, arguments=(visit, staging.make_ready, disk, staged))
+    return staged
+
+
+def _batches(contents: dict[int, Item]) -> Iterator[list[tuple[int, Item]]]:
+    batch: list[tuple[int, Item]] = []
+    size = 0
+    for number, item in contents.items():
+        if batch and size + item.size > _BATCH_BYTES:
+            yield batch
+            batch, size = [], 0
+        batch.append((number, item))
+        size += item.size
+    if batch:
+        yield batch
+
+
+def _change_files(visit: Visit, staging: Staging, staged: Staged) -> None:
+    try:
+        apply(visit.folder, staging, staged, visit.desk.disk, visit.key_at)
+    except FolderChangedError:
+        _take_back(visit, staging, staged)
+        raise
+    except OSError as error:
+        _take_back(visit, staging, staged)
+        raise _in_our_words(visit, error) from error
+
+
+def _guarded(visit: Visit, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Preparing may fail, for example for lack of space: then the preparation goes, and nothing was changed."""
+    try:
+        return function(*arguments)
+    except OSError as error:
+        discard(visit.own.fd, visit.desk.disk)
+        raise _in_our_words(visit, error) from error
+
+
+def _in_our_words(visit: Visit, error: OSError) -> WorkspaceError:
+    problem = "no space left" if error.errno in {errno.ENOSPC, errno.EDQUOT} else str(error)
+    return WorkspaceError(visit.root, f"cannot be restored ({problem}); it is as it was before")
+
+
+def _take_back_pending(visit: Visit, staging: Staging) -> None:
+    found = pending_restore(visit.own.fd)
+    assert found is not None
+    staging.close()
+    _take_back(visit, *found)
+
+
+def _take_back(visit: Visit, staging: Staging, staged: Staged) -> None:
+    visit.folder.leave()
+    roll_back(visit.folder, staging, staged, visit.desk.disk)
+    _tidy(visit, staging)
+
+
+def _commit(visit: Visit, staging: Staging) -> None:
+    """A restore without a leaf move counts once it is settled."""
+    try:
+        _finish(visit, staging)
+    except OSError as error:
+        _take_back_pending(visit, staging)
+        raise _in_our_words(visit, error) from error
+
+
+def _tidy(visit: Visit, staging: Staging) -> None:
+    """What is decided is decided, even if the disk has no room to write that down: the next visit tidies up."""
+    with contextlib.suppress(OSError):
+        _finish(visit, staging)
+
+
+def _finish(visit: Visit, staging: Staging) -> None:
+    visit.folder.leave()
+    try:
+        staging.settle(visit.desk.disk)
+    finally:
+        staging.close()
+    discard(visit.own.fd, visit.desk.disk)
+
+
+def _has_happened(desk: Desk, visit: Visit, pledge: Pledge | None) -> Operation[bool]:
+    """Whether the leaf move that an interrupted restore belongs to is in the reflog."""
+    if pledge is None:
+        return False
+    if pledge.place != desk.place:
+        if pledge.place == "memory:":
+            return False
+        raise PendingRestoreError(visit.root, pledge.place, pledge.thread_id)
+    try:
+        moves: Sequence[Move] = yield ReadMoves(thread_id=pledge.thread_id)
+    except ThreadNotFoundError:
+        return False
+    return any(move.number == pledge.number and move.from_entry == pledge.from_entry for move in moves)
+
+
+def _head(desk: Desk, task: Task, checkpoint: str) -> Head:
+    return Head(place=desk.place, thread_id=task.thread_id, checkpoint=checkpoint, manifest=task.checkpoint.manifest)

@@ -1,0 +1,64 @@
+"""What PostgreSQL's errors mean for a caller, and which of them may go away by themselves."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import errors as pg
+from psycopg_pool import PoolClosed
+
+from sessiontree.errors import (
+    DamagedDataError,
+    InvalidInputError,
+    SessionTreeError,
+    StoreAccessError,
+    StoreClosedError,
+    StoreError,
+    StoreFullError,
+    StoreUnavailableError,
+)
+
+__all__ = ["has_lost_server", "in_our_words", "is_collision"]
+
+_SERVER_GOES = (
+    pg.AdminShutdown,
+    pg.CrashShutdown,
+    pg.CannotConnectNow,
+    pg.IdleSessionTimeout,
+    pg.ReadOnlySqlTransaction,
+    pg.TooManyConnections,
+)
+_COLLISIONS = (pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation, pg.LockNotAvailable)
+
+
+def has_lost_server(error: psycopg.Error) -> bool:
+    """The connection broke, or leads to a server that does not write (any more)."""
+    if isinstance(error, PoolClosed):
+        return False
+    if isinstance(error, _SERVER_GOES):
+        return True
+    is_connection_error = error.sqlstate is None or error.sqlstate.startswith("08")
+    return is_connection_error and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def is_collision(error: psycopg.Error) -> bool:
+    """Two transactions met; this one was rolled back for certain and can simply run again."""
+    return isinstance(error, _COLLISIONS)
+
+
+def in_our_words(error: psycopg.Error, place: str) -> SessionTreeError:
+    problem = f"{error.sqlstate or type(error).__name__}: {str(error).strip()}"
+    match error:
+        case PoolClosed():
+            return StoreClosedError(place)
+        case pg.DiskFull():
+            return StoreFullError(place)
+        case pg.InsufficientPrivilege():
+            return StoreAccessError(place, problem)
+        case pg.DataCorrupted() | pg.IndexCorrupted():
+            return DamagedDataError(place, 0, problem)
+        case psycopg.DataError():
+            return InvalidInputError(f"PostgreSQL cannot store this: {problem}")
+        case psycopg.OperationalError() | psycopg.InterfaceError():
+            return StoreUnavailableError(place, problem)
+        case _:
+            return StoreError(place, problem)

@@ -1,0 +1,79 @@
+"""Listing threads in SQL, with the meaning that ``sessiontree.listing`` gives it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sessiontree.listing import cut, position_of
+from sessiontree.model import Page, ThreadQuery
+from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, Head, head_of
+from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
+
+__all__ = ["list_threads"]
+
+_WORDS = {
+    "workspace": "workspace",
+    "vendor": "vendor",
+    "model": "model",
+    "agent": "agent",
+    "channel": "channel",
+    "peer": "peer",
+    "key_thread": "key_thread",
+    "state": "state",
+    "status": "status",
+    "parent_thread": "parent_thread",
+    "forked_from_thread": "forked_from_thread",
+    "tree": "tree_id",
+}
+_TIMES = {
+    "created_after_ns": "t.created_ns >=",
+    "created_before_ns": "t.created_ns <",
+    "updated_after_ns": "h.updated_ns >=",
+    "updated_before_ns": "h.updated_ns <",
+}
+
+
+def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[Head]]]:
+    """A page of threads, and where they live."""
+    table, time, order = _order(query)
+    conditions = [f"{table}.namespace = %(namespace)s", *_conditions(query)]
+    values = {"namespace": namespace, "limit": query.limit + 1, **_values(query)}
+    start = position_of(query)
+    if start is not None:
+        conditions.append(f"{time} <= %(time)s AND ({time} < %(time)s OR {table}.id > %(start)s)")
+        values |= {"time": start.time_ns, "start": to_bytes(start.thread_id)}
+        if query.order != "created":
+            conditions.append("h.updated_minute <= %(time)s / 60000000000")
+    sql = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE {' AND '.join(conditions)}"
+    rows = yield Statement(f"{sql} ORDER BY {order} DESC, {table}.id LIMIT %(limit)s", values)
+    heads = [head_of(row) for row in rows]
+    return cut([head.state.public() for head in heads], query), heads
+
+
+def _order(query: ThreadQuery) -> tuple[str, str, str]:
+    """Table, time and order of a listing; the minute comes first where it is what the index knows."""
+    if query.order == "created":
+        return "t", "t.created_ns", "t.created_ns"
+    return "h", "h.updated_ns", "h.updated_minute DESC, h.updated_ns"
+
+
+def _conditions(query: ThreadQuery) -> list[str]:
+    conditions = [f"t.{column} = %({name})s" for name, column in _WORDS.items() if getattr(query, name) is not None]
+    conditions += [f"{term} %({name})s" for name, term in _TIMES.items() if getattr(query, name) is not None]
+    if query.is_archived is not None:
+        conditions.append("t.is_archived = %(is_archived)s")
+    if query.title_contains is not None:
+        conditions.append("position(%(title)s IN t.title_folded) > 0")
+    if query.tags:
+        conditions.append("t.tags @> %(tags)s")
+    return conditions
+
+
+def _values(query: ThreadQuery) -> dict[str, Any]:
+    values: dict[str, Any] = {name: getattr(query, name) for name in (*_TIMES, "is_archived")}
+    for name in _WORDS:
+        word = getattr(query, name)
+        values[name] = None if word is None else to_bytes(word)
+    values["title"] = to_bytes((query.title_contains or "").casefold())
+    values["tags"] = [to_bytes(tag) for tag in query.tags]
+    return values

@@ -1,0 +1,92 @@
+"""What can be set on a PostgreSQL store: in its URL, or as a record."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
+
+import msgspec
+
+from sessiontree.errors import InvalidInputError, StoreUrlError
+from sessiontree.model.record import Record
+
+__all__ = ["PostgresOptions", "conninfo_of", "parse_options", "place_of"]
+
+
+class PostgresOptions(Record, frozen=True, kw_only=True):
+    """Every option can stand in the URL's query: ``postgresql://host/db?namespace=acme&pool_size=20``.
+
+    ``namespace`` keeps tenants apart. ``retry_seconds`` bounds how long a verb goes on by itself after a lost
+    connection. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
+    """
+
+    namespace: str = ""
+    pool_size: int = 10
+    pool_timeout_seconds: float = 30.0
+    connect_timeout_seconds: int = 10
+    statement_timeout_seconds: float = 0.0
+    retry_seconds: float = 30.0
+    listen_url: str = ""
+
+
+DEFAULTS = PostgresOptions()
+_NAMES = frozenset(PostgresOptions.__struct_fields__)
+_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
+
+
+def parse_options(url: str) -> tuple[str, PostgresOptions]:
+    """The URL without our options, for libpq, and the options.
+
+    >>> parse_options("postgresql://host/db?sslmode=require&namespace=acme")
+    ('postgresql://host/db?sslmode=require', PostgresOptions(namespace='acme', pool_size=10, ...))
+    """
+    address, _, query = url.partition("?")
+    pairs = parse_qsl(query, keep_blank_values=True)
+    ours = {name: value for name, value in pairs if name in _NAMES}
+    rest = urlencode([pair for pair in pairs if pair[0] not in _NAMES], quote_via=quote)
+    try:
+        options = msgspec.convert(ours, PostgresOptions, strict=False)
+    except msgspec.ValidationError as error:
+        raise StoreUrlError(place_of(url), f"an option does not fit: {error}") from error
+    return address + ("?" + rest if rest else ""), checked(options)
+
+
+def checked(options: PostgresOptions) -> PostgresOptions:
+    if "\x00" in options.namespace:
+        raise InvalidInputError("a namespace must not hold a NUL character")
+    if options.pool_size < 1:
+        raise InvalidInputError(f"pool_size must be at least 1, not {options.pool_size}")
+    return options
+
+
+def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
+    """libpq's own words for a URL, with time-outs that notice a dead server; what the URL says itself stays."""
+    from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415  the extra may be missing
+
+    given = conninfo_to_dict(url)
+    settings: dict[str, Any] = {
+        "connect_timeout": options.connect_timeout_seconds,
+        "tcp_user_timeout": 1000 * options.connect_timeout_seconds,
+        "keepalives_idle": 30,
+        "application_name": "sessiontree",
+        **({"target_session_attrs": "read-write"} if "," in str(given.get("host") or "") else {}),
+        **given,
+    }
+    words = [str(given.get("options") or "")]
+    if options.statement_timeout_seconds:
+        words.append(f"-c statement_timeout={int(options.statement_timeout_seconds * 1000)}")
+    if not is_durable:
+        words.append("-c synchronous_commit=off")
+    if any(words):
+        settings["options"] = " ".join(word for word in words if word)
+    return make_conninfo(**settings)
+
+
+def place_of(url: str) -> str:
+    """The address for messages, without the password.
+
+    >>> place_of("postgresql://me:secret@host/db")
+    'postgresql://me@host/db'
+    """
+    return _PASSWORD.sub(r"\1@", url.partition("?")[0])

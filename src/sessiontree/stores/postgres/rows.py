@@ -1,0 +1,133 @@
+"""Rows and records: what a row of each table means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+import msgspec
+
+from sessiontree.codec import decode_payload, decode_thread
+from sessiontree.commands import Draft
+from sessiontree.model import Entry, Lease, Move, Payload, UnknownPayload
+from sessiontree.model.record import Record
+from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.postgres.steps import Row, to_bytes, to_text
+
+__all__ = [
+    "ENTRY_COLUMNS",
+    "HEAD_FROM",
+    "NODE_COLUMNS",
+    "STATE_COLUMNS",
+    "Head",
+    "draft_of",
+    "entries_of",
+    "head_of",
+    "key_of",
+    "move_of",
+    "node_of",
+]
+
+DAMAGED = "damaged"
+
+NODE_COLUMNS = "e.id, e.owner, e.parent, e.depth, e.messages, e.tokens"
+ENTRY_COLUMNS = "e.id, e.owner, e.parent, e.created_ns, e.turn_id, e.body, e.seq"
+STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp, t.body,
+    h.lease_token, h.lease_turn, h.lease_owner, h.lease_created_ns, h.lease_expires_ns,
+    h.leaf, h.depth, h.messages, h.tokens,
+    base.id, base.owner, base.parent, base.depth, base.messages, base.tokens"""
+HEAD_FROM = """sessiontree.head h
+    JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id
+    LEFT JOIN sessiontree.entry base ON base.tree = h.tree AND base.id = t.base"""
+
+
+class Head(Record, frozen=True, kw_only=True):
+    """A thread's rows: the state that the rules know, and what only this store keeps beside it."""
+
+    state: ThreadState
+    tree: UUID
+    seq: int
+    stamp: int
+    lease: Lease | None
+
+
+def key_of(entry_id: str) -> int:
+    """The rules number entries; here an entry's number is its id, read as one."""
+    return int.from_bytes(b"\x01" + to_bytes(entry_id))
+
+
+def head_of(row: Row) -> Head:
+    tree, key, updated_ns, fence, moves, seq, stamp, body = row[:8]
+    meta = decode_thread(body)
+    leaf = node_of((row[13], key, None, *row[14:17])) if row[13] is not None else None
+    base = node_of(row[17:23]) if row[17] is not None else None
+    state = ThreadState(key, tree.int, meta, leaf, base, updated_ns, fence, moves)
+    return Head(state=state, tree=tree, seq=seq, stamp=stamp, lease=_lease_of(meta.id, row[8:13]))
+
+
+def node_of(row: Row) -> Node:
+    entry_id, owner, parent, depth, messages, tokens = row
+    name = to_text(entry_id)
+    above = None if parent is None else key_of(to_text(parent))
+    return Node(key_of(name), name, owner, above, depth, messages, tokens)
+
+
+def entries_of(rows: Iterable[Row], names: Mapping[int, str]) -> list[Entry]:
+    """Entries of rows; ``names`` has the threads that they were appended through."""
+    return [
+        Entry(
+            id=entry_id.decode("utf-8", "surrogatepass"),
+            thread_id=names.get(owner, ""),
+            parent=None if parent is None else parent.decode("utf-8", "surrogatepass"),
+            created_ns=created_ns,
+            turn_id=turn_id.decode("utf-8", "surrogatepass") if turn_id else "",
+            payload=payload_of_row(body),
+        )
+        for entry_id, owner, parent, created_ns, turn_id, body, _ in rows
+    ]
+
+
+def draft_of(row: Row) -> Draft:
+    """What was appended; its weight is not part of it here, since nobody compares it."""
+    entry_id, _, _, created_ns, turn_id, body, *_ = row
+    return Draft(
+        id=to_text(entry_id),
+        payload=payload_of_row(body),
+        body=body,
+        created_ns=created_ns,
+        turn_id=to_text(turn_id),
+    )
+
+
+def payload_of_row(body: bytes) -> Payload:
+    """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
+    try:
+        return decode_payload(body)
+    except msgspec.MsgspecError:
+        return UnknownPayload(type=DAMAGED, body=body)
+
+
+def move_of(thread_id: str, row: Row) -> Move:
+    number, from_entry, to_entry, reason, at_ns = row
+    return Move(
+        number=number,
+        thread_id=thread_id,
+        from_entry=None if from_entry is None else to_text(from_entry),
+        to_entry=None if to_entry is None else to_text(to_entry),
+        reason=reason,
+        at_ns=at_ns,
+    )
+
+
+def _lease_of(thread_id: str, row: Row) -> Lease | None:
+    token, turn_id, owner, created_ns, expires_ns = row
+    if token is None:
+        return None
+    return Lease(
+        thread_id=thread_id,
+        turn_id=to_text(turn_id),
+        owner=to_text(owner),
+        token=token,
+        created_ns=created_ns,
+        expires_ns=expires_ns,
+    )

@@ -1,0 +1,210 @@
+"""Tables of the PostgreSQL store, and how they are made, upgraded, recognised or refused.
+
+Every table is keyed by tree first, so that a distributed server can keep a tree on one node. ``home`` is keyed by
+thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. No sequence, no trigger and no foreign key is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sessiontree.errors import NewerFormatError
+from sessiontree.model.record import Record
+from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
+
+__all__ = ["MIGRATIONS", "TABLES", "Migration", "migrate"]
+
+TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
+
+# "SESSIONT" as a number: one lock for everybody who migrates.
+_LOCK = 0x53455353494F4E54
+
+
+class Migration(Record, frozen=True, kw_only=True):
+    """One step of the schema. Programs that know at least version ``readable_by`` may go on using it."""
+
+    version: int
+    readable_by: int
+    statements: tuple[str, ...]
+
+
+_FIRST = (
+    "CREATE SCHEMA IF NOT EXISTS sessiontree",
+    """CREATE TABLE sessiontree.migration (
+        version integer PRIMARY KEY,
+        readable_by integer NOT NULL,
+        applied_at timestamptz NOT NULL DEFAULT now()
+    )""",
+    # ``tree`` is where the thread of this id lives, ``named_tree`` the tree that is called so; a tree outlives its
+    # first thread while forks of it live.
+    """CREATE TABLE sessiontree.home (
+        id bytea NOT NULL,
+        namespace text NOT NULL,
+        tree uuid,
+        named_tree uuid,
+        PRIMARY KEY (id, namespace)
+    )""",
+    """CREATE TABLE sessiontree.thread (
+        tree uuid NOT NULL,
+        key bigint NOT NULL,
+        namespace text NOT NULL,
+        id bytea NOT NULL,
+        base bytea,
+        created_ns bigint NOT NULL,
+        is_archived boolean NOT NULL,
+        tree_id bytea NOT NULL,
+        title_folded bytea NOT NULL,
+        workspace bytea NOT NULL,
+        vendor bytea NOT NULL,
+        model bytea NOT NULL,
+        agent bytea NOT NULL,
+        channel bytea NOT NULL,
+        peer bytea NOT NULL,
+        key_thread bytea NOT NULL,
+        state bytea NOT NULL,
+        status bytea NOT NULL,
+        parent_thread bytea NOT NULL,
+        forked_from_thread bytea NOT NULL,
+        tags bytea[] NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (tree, id),
+        UNIQUE (tree, key)
+    )""",
+    "CREATE INDEX thread_created ON sessiontree.thread (namespace, created_ns DESC, id)",
+    "CREATE INDEX thread_session ON sessiontree.thread (namespace, agent, channel, peer, key_thread)",
+    "CREATE INDEX thread_workspace ON sessiontree.thread (namespace, workspace)",
+    "CREATE INDEX thread_family ON sessiontree.thread (namespace, tree_id)",
+    "CREATE INDEX thread_parent ON sessiontree.thread (namespace, parent_thread)",
+    "CREATE INDEX thread_tags ON sessiontree.thread USING gin (tags)",
+    # What every append changes stands apart from the metadata: a short row, rewritten each time. ``seq`` numbers the
+    # thread's own entries, ``previous`` is the leaf before the last append, ``stamp`` names the last transaction that
+    # moved, updated or forked, so that a commit whose answer was lost can be settled. Only minutes are indexed, those
+    # of the caller's clock to list and those of the server's to find what is new: so most appends change no index
+    # of this table (HOT updates).
+    """CREATE TABLE sessiontree.head (
+        tree uuid NOT NULL,
+        id bytea NOT NULL,
+        key bigint NOT NULL,
+        namespace text NOT NULL,
+        seq bigint NOT NULL,
+        leaf bytea,
+        previous bytea,
+        depth bigint NOT NULL,
+        messages bigint NOT NULL,
+        tokens bigint NOT NULL,
+        updated_ns bigint NOT NULL,
+        updated_minute bigint NOT NULL,
+        touched_minute bigint NOT NULL,
+        moves bigint NOT NULL,
+        fence bigint NOT NULL,
+        lease_token bigint,
+        lease_turn bytea,
+        lease_owner bytea,
+        lease_created_ns bigint,
+        lease_expires_ns bigint,
+        stamp bigint NOT NULL,
+        indexed_seq bigint NOT NULL,
+        watched_until timestamptz,
+        PRIMARY KEY (tree, id)
+    ) WITH (fillfactor = 70)""",
+    "CREATE INDEX head_updated ON sessiontree.head (namespace, updated_minute DESC)",
+    "CREATE INDEX head_touched ON sessiontree.head (namespace, touched_minute)",
+    """CREATE TABLE sessiontree.entry (
+        tree uuid NOT NULL,
+        owner bigint NOT NULL,
+        seq bigint NOT NULL,
+        namespace text NOT NULL,
+        id bytea NOT NULL,
+        parent bytea,
+        depth bigint NOT NULL,
+        messages bigint NOT NULL,
+        tokens bigint NOT NULL,
+        created_ns bigint NOT NULL,
+        turn_id bytea NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (tree, owner, seq),
+        UNIQUE (tree, id)
+    )""",
+    """CREATE TABLE sessiontree.move (
+        tree uuid NOT NULL,
+        thread bigint NOT NULL,
+        number bigint NOT NULL,
+        namespace text NOT NULL,
+        from_entry bytea,
+        to_entry bytea,
+        reason text NOT NULL,
+        at_ns bigint NOT NULL,
+        PRIMARY KEY (tree, thread, number)
+    )""",
+    """CREATE TABLE sessiontree.departed (
+        tree uuid NOT NULL,
+        key bigint NOT NULL,
+        namespace text NOT NULL,
+        id bytea NOT NULL,
+        PRIMARY KEY (tree, key)
+    )""",
+    """CREATE TABLE sessiontree.document (
+        tree uuid NOT NULL,
+        owner bigint NOT NULL,
+        seq bigint NOT NULL,
+        piece integer NOT NULL,
+        namespace text NOT NULL,
+        created_ns bigint NOT NULL,
+        role text NOT NULL,
+        tools text NOT NULL,
+        model text NOT NULL,
+        files text NOT NULL,
+        lexemes tsvector NOT NULL,
+        PRIMARY KEY (tree, owner, seq, piece)
+    )""",
+    """CREATE TABLE sessiontree.horizon (
+        namespace text PRIMARY KEY,
+        minute bigint NOT NULL
+    )""",
+    "CREATE INDEX document_lexemes ON sessiontree.document USING gin (lexemes)",
+    # Most trees are young: what the statistics know about older ones would make the planner expect that a new tree is
+    # empty. Without them it expects a share of the table, and takes the narrowest index.
+    *(
+        f"ALTER TABLE sessiontree.{table} ALTER COLUMN tree SET STATISTICS 0"
+        for table in ("thread", "head", "entry", "move", "document")
+    ),
+    # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
+    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in TABLES),
+)
+
+MIGRATIONS = (Migration(version=1, readable_by=1, statements=_FIRST),)
+
+_IS_THERE = Statement("SELECT to_regclass('sessiontree.migration') IS NOT NULL")
+_VERSION = Statement("SELECT version, readable_by FROM sessiontree.migration ORDER BY version DESC LIMIT 1")
+
+
+def migrate(place: str, migrations: Sequence[Migration] = MIGRATIONS) -> Steps[None]:
+    """Bring the schema to this program's version. Whoever comes at the same time waits, and finds nothing to do."""
+    if not _missing((yield from _version()), migrations, place):
+        return
+    yield BEGIN
+    yield Statement("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _LOCK})
+    for migration in _missing((yield from _version()), migrations, place):
+        for sql in migration.statements:
+            yield Statement(sql)
+        yield Statement(
+            "INSERT INTO sessiontree.migration (version, readable_by) VALUES (%(version)s, %(readable_by)s)",
+            {"version": migration.version, "readable_by": migration.readable_by},
+        )
+    yield COMMIT
+
+
+def _version() -> Steps[Row]:
+    ((is_there,),) = yield _IS_THERE
+    if not is_there:
+        return (0, 0)
+    rows = yield _VERSION
+    return rows[0] if rows else (0, 0)
+
+
+def _missing(found: Row, migrations: Sequence[Migration], place: str) -> list[Migration]:
+    version, readable_by = found
+    known = migrations[-1].version
+    if readable_by > known:
+        raise NewerFormatError(place, version, known)
+    return [migration for migration in migrations if migration.version > version]

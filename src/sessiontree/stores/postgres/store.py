@@ -1,0 +1,252 @@
+"""The PostgreSQL store, for threads and for asyncio: the same steps, two drivers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeVar, cast
+
+import psycopg
+from psycopg_pool import AsyncConnectionPool, ConnectionPool
+
+from sessiontree.commands import Command, Result
+from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError, StoreError
+from sessiontree.queries import Query, Reads
+from sessiontree.store import Durability
+from sessiontree.stores.postgres.committing import Commits
+from sessiontree.stores.postgres.drivers import (
+    AsyncPlainConnection,
+    PlainConnection,
+    run,
+    run_async,
+    run_on,
+    run_on_async,
+)
+from sessiontree.stores.postgres.faults import in_our_words
+from sessiontree.stores.postgres.homes import Homes
+from sessiontree.stores.postgres.listening import (
+    POLL_SECONDS,
+    AsyncListener,
+    Listener,
+    Mark,
+    Watches,
+    is_direct,
+    is_direct_async,
+)
+from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
+from sessiontree.stores.postgres.reads import StepReads
+from sessiontree.stores.postgres.retrying import persistently
+from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
+from sessiontree.stores.postgres.steps import Statement, Steps
+
+__all__ = ["AsyncPostgresStore", "PostgresStore"]
+
+T = TypeVar("T")
+
+_RECONNECT_SECONDS = 5.0
+_PREPARE_AFTER = 2
+
+
+class _Verbs:
+    """What both surfaces share: the steps of every verb."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        options: PostgresOptions | None,
+        durability: Durability,
+        migrations: Sequence[Migration],
+    ) -> None:
+        self.place = place_of(url)
+        self._durability = durability
+        self._migrations = migrations
+        try:
+            address, in_url = parse_options(url)
+            self.options = options or in_url
+            self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
+            listen = self.options.listen_url
+            self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
+        except psycopg.ProgrammingError as error:
+            raise in_our_words(error, self.place) from error
+        self._homes = Homes(self.options.namespace)
+        self._commits = Commits(self.place, self._homes, self.options.retry_seconds)
+        self._reads = cast("Reads", StepReads(self.place, self._homes))
+        self._watches = Watches(self._homes)
+
+    def prepare(self) -> Steps[None]:
+        """Before the first verb: the schema is right, and the server keeps what it acknowledges."""
+        yield from migrate(self.place, self._migrations)
+        ((fsync, synchronous_commit),) = yield Statement(
+            "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
+        )
+        if self._durability == "power_loss" and "off" in (fsync, synchronous_commit):
+            raise StoreError(
+                self.place,
+                f"the server runs with fsync={fsync} and synchronous_commit={synchronous_commit}, so what it"
+                " acknowledges can be lost; set both to on, or open with durability='process_crash'",
+            )
+
+    def commit(self, command: Command) -> Steps[Result]:
+        return self._commits.commit(command)
+
+    def read(self, query: Query[T]) -> Steps[T]:
+        return self.persistently(lambda: cast("Steps[T]", query.run(self._reads)))
+
+    def topic(self, thread_id: str) -> Steps[str | None]:
+        return self.persistently(lambda: self._watches.topic(thread_id))
+
+    def persistently(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
+        return persistently(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
+
+
+class PostgresStore:
+    """The store for ``Journal``. Safe to use from many threads; each verb takes a connection of the pool."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        options: PostgresOptions | None = None,
+        durability: Durability = "power_loss",
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
+        self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
+        self.place = self._verbs.place
+        settings = self._verbs.options
+        self._prepare()
+        self._pool: ConnectionPool[PlainConnection] = ConnectionPool(
+            self._verbs.conninfo,
+            connection_class=PlainConnection,
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=settings.pool_timeout_seconds,
+            reconnect_timeout=_RECONNECT_SECONDS,
+            configure=_configure,
+            open=False,
+        )
+        self._pool.open(wait=True)
+        self._listener = Listener(self._verbs.listen_conninfo)
+
+    def commit(self, command: Command) -> Result:
+        return run(self._verbs.commit(command), self._pool)
+
+    def read(self, query: Query[T]) -> T:
+        return run(self._verbs.read(query), self._pool)
+
+    def mark(self, thread_id: str) -> object:
+        try:
+            topic = run(self._verbs.topic(thread_id), self._pool)
+        except (NotFoundError, StoreAccessError):
+            return None
+        return None if topic is None else self._listener.mark(topic)
+
+    def wait(self, thread_id: str, mark: object, timeout: float) -> None:
+        if isinstance(mark, Mark):
+            self._listener.wait(mark, timeout)
+        else:
+            time.sleep(min(timeout, POLL_SECONDS))
+
+    def close(self) -> None:
+        self._listener.close()
+        self._pool.close()
+
+    def _prepare(self) -> None:
+        try:
+            with PlainConnection.connect(self._verbs.conninfo, autocommit=True, prepare_threshold=None) as connection:
+                run_on(self._verbs.prepare(), connection)
+        except psycopg.Error as error:
+            raise in_our_words(error, self.place) from error
+
+
+class AsyncPostgresStore:
+    """The store for ``AsyncJournal``. It connects at the first verb, because only then an event loop runs."""
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        options: PostgresOptions | None = None,
+        durability: Durability = "power_loss",
+        migrations: Sequence[Migration] = MIGRATIONS,
+    ) -> None:
+        self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
+        self.place = self._verbs.place
+        self._opening = asyncio.Lock()
+        self._pool: AsyncConnectionPool[AsyncPlainConnection] | None = None
+        self._listener: AsyncListener | None = None
+        self._is_closed = False
+
+    async def acommit(self, command: Command) -> Result:
+        return await run_async(self._verbs.commit(command), await self._opened())
+
+    async def aread(self, query: Query[T]) -> T:
+        return await run_async(self._verbs.read(query), await self._opened())
+
+    async def amark(self, thread_id: str) -> object:
+        pool = await self._opened()
+        try:
+            topic = await run_async(self._verbs.topic(thread_id), pool)
+        except (NotFoundError, StoreAccessError):
+            return None
+        if self._listener is None:
+            self._listener = AsyncListener(self._verbs.listen_conninfo)
+        return None if topic is None else self._listener.mark(topic)
+
+    async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
+        if isinstance(mark, Mark) and self._listener is not None:
+            await self._listener.wait(mark, timeout)
+        else:
+            await asyncio.sleep(min(timeout, POLL_SECONDS))
+
+    async def aclose(self) -> None:
+        self._is_closed = True
+        if self._listener is not None:
+            await self._listener.close()
+        if self._pool is not None:
+            await self._pool.close()
+
+    async def _opened(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        if self._is_closed:
+            raise StoreClosedError(self.place)
+        if self._pool is None:
+            async with self._opening:
+                if self._pool is None:
+                    self._pool = await self._open()
+        return self._pool
+
+    async def _open(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        settings = self._verbs.options
+        try:
+            async with await AsyncPlainConnection.connect(
+                self._verbs.conninfo, autocommit=True, prepare_threshold=None
+            ) as connection:
+                await run_on_async(self._verbs.prepare(), connection)
+        except psycopg.Error as error:
+            raise in_our_words(error, self.place) from error
+        pool: AsyncConnectionPool[AsyncPlainConnection] = AsyncConnectionPool(
+            self._verbs.conninfo,
+            connection_class=AsyncPlainConnection,
+            kwargs={"autocommit": True, "prepare_threshold": None},
+            min_size=1,
+            max_size=settings.pool_size,
+            timeout=settings.pool_timeout_seconds,
+            reconnect_timeout=_RECONNECT_SECONDS,
+            configure=_configure_async,
+            open=False,
+        )
+        await pool.open(wait=True)
+        return pool
+
+
+def _configure(connection: PlainConnection) -> None:
+    """Prepared statements live in a server's session, so they are used only where nobody pools sessions."""
+    if is_direct(connection):
+        connection.prepare_threshold = _PREPARE_AFTER
+
+
+async def _configure_async(connection: AsyncPlainConnection) -> None:
+    if await is_direct_async(connection):
+        connection.prepare_threshold = _PREPARE_AFTER

@@ -1,0 +1,132 @@
+"""The stat cache: what the last snapshot saw, so that an unchanged file costs a stat and no read.
+
+An entry counts only if the file's times are older than the moment at which the snapshot began, on the file system's
+own clock: a later change then gets a later time. Everything younger is read again (git calls such entries racy).
+The cache is a hint and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import zlib
+from collections.abc import Iterator
+
+import msgspec
+
+from sessiontree.manifest import Item, ItemKind, LeftOut
+from sessiontree.model.record import Record
+
+__all__ = ["Cache", "Head", "Key", "Known", "KnownFolder", "key_of", "load_cache", "save_cache"]
+
+_VERSION = 1
+_NAME = "cache"
+_FRESH = "cache.new"
+_CHECKSUM_BYTES = 4
+
+Key = tuple[int, int, int, int, int]
+"""mtime, ctime, size, inode, mode."""
+
+
+def key_of(status: os.stat_result) -> Key:
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+
+
+class Known(msgspec.Struct, array_like=True, gc=False):
+    """A file or link as it was read. A racy one is kept for its content, not believed."""
+
+    key: Key
+    kind: ItemKind
+    content: bytes
+    is_racy: bool = False
+
+    @property
+    def item(self) -> Item:
+        return Item(self.kind, self.key[4] & 0o777, self.key[2] if self.kind == "file" else 0, self.content)
+
+
+class KnownFolder(msgspec.Struct, array_like=True):
+    """A folder as it was listed: names of what was taken, of folders to go into, and of what was ignored."""
+
+    key: Key
+    rules: bytes
+    is_racy: bool
+    files: dict[bytes, Known] = {}
+    folders: list[bytes] = []
+    ignored: set[bytes] = set()
+    ignore_files: dict[bytes, tuple[Key, bytes]] = {}
+    size: int = 0
+    has_left_out: bool = False
+
+
+class Head(Record, frozen=True, kw_only=True):
+    """What the folder was made to be, or found to be, by the last checkpoint or restore, and by whom."""
+
+    place: str
+    thread_id: str
+    checkpoint: str
+    manifest: str
+    is_closed: bool = False
+
+
+class Cache(msgspec.Struct):
+    """``manifest`` lists exactly what ``folders`` holds, '' while that is not known; ``chain`` is that of the manifest."""
+
+    version: int = _VERSION
+    manifest: str = ""
+    chain: int = 0
+    files: int = 0
+    size: int = 0
+    folders: dict[bytes, KnownFolder] = {}
+    left_out: tuple[LeftOut, ...] = ()
+    head: Head | None = None
+
+    def items(self) -> Iterator[tuple[str, Item]]:
+        """Everything that was taken, as a manifest lists it."""
+        for folder, known in self.folders.items():
+            path = os.fsdecode(folder)
+            if path:
+                yield path, Item("folder", known.key[4] & 0o777, 0, b"")
+            prefix = path + "/" if path else ""
+            for name, file in known.files.items():
+                yield prefix + os.fsdecode(name), file.item
+
+    def key(self, folder: str, name: str) -> Key | None:
+        """What a file was like when it was read."""
+        known = self.folders.get(os.fsencode(folder))
+        file = known.files.get(os.fsencode(name)) if known else None
+        return file.key if file else None
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Cache)
+
+
+def load_cache(own_fd: int) -> Cache:
+    """The cache in the workspace's own folder; one that cannot be used is an empty one."""
+    try:
+        file = os.open(_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=own_fd)
+    except OSError:
+        return Cache()
+    with open(file, "rb") as reader:  # noqa: PTH123  opened by descriptor
+        data = reader.read()
+    body = data[_CHECKSUM_BYTES:]
+    if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) != data[:_CHECKSUM_BYTES]:
+        return Cache()
+    try:
+        cache = _decoder.decode(body)
+    except msgspec.DecodeError:
+        return Cache()
+    return cache if cache.version == _VERSION else Cache()
+
+
+def save_cache(own_fd: int, cache: Cache) -> None:
+    """Not synced: after a power cut an old or empty cache costs time, nothing else."""
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(_FRESH, dir_fd=own_fd)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(_FRESH, flags, 0o600, dir_fd=own_fd), "wb") as writer:  # noqa: PTH123  opened by descriptor
+        body = _encoder.encode(cache)
+        writer.write(zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))
+        writer.write(body)
+    os.replace(_FRESH, _NAME, src_dir_fd=own_fd, dst_dir_fd=own_fd)

@@ -1,0 +1,182 @@
+"""Diff: what differs between two trees, as people read it: unified text, binaries noted, renames found. Pure."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal
+
+from sessiontree.manifest import Item, Tree
+from sessiontree.model.record import Record
+
+__all__ = ["FileDiff", "TreeDiff", "contents_needed", "diff_trees"]
+
+DiffKind = Literal["added", "removed", "changed", "renamed", "mode"]
+Read = Callable[[Item], bytes]
+
+_BINARY_PROBE = 8000
+_SIMILAR = 0.6
+_MOST_PAIRS = 2000
+_LARGEST_TEXT = 1 << 20
+
+
+class FileDiff(Record, frozen=True, kw_only=True):
+    """``text`` is a unified diff; empty for binaries, folders and pure renames."""
+
+    kind: DiffKind
+    path: str
+    old_path: str = ""
+    old: Item | None = None
+    new: Item | None = None
+    is_binary: bool = False
+    text: str = ""
+
+    @property
+    def line(self) -> str:
+        """One line for a list."""
+        letter = {"added": "A", "removed": "D", "changed": "M", "renamed": "R", "mode": "T"}[self.kind]
+        name = f"{self.old_path} -> {self.path}" if self.old_path else self.path
+        return f"{letter} {name}" + (" (binary)" if self.is_binary else "")
+
+
+class TreeDiff(Record, frozen=True, kw_only=True):
+    """All differences, by path; ``text`` joins them as one patch."""
+
+    files: tuple[FileDiff, ...] = ()
+
+    @property
+    def text(self) -> str:
+        return "".join(_noted(file) for file in self.files)
+
+    def __iter__(self) -> Iterator[FileDiff]:
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+
+def contents_needed(old: Tree, new: Tree) -> set[str]:
+    """The blobs of ``old`` that a diff to ``new`` will want to read."""
+    return {item.hash for path, item in old.items() if item.kind == "file" and new.get(path) != item}
+
+
+def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
+    """``read`` gives the bytes of a file's item; links count as their target.
+
+    >>> before = {"a": Item("link", 0o777, 0, b"x")}
+    >>> diff_trees(before, {"b": Item("link", 0o777, 0, b"x")}, lambda item: b"").files[0].line
+    'R a -> b'
+    """
+    removed = {path: item for path, item in old.items() if path not in new}
+    added = {path: item for path, item in new.items() if path not in old}
+    renames = _renames(removed, added, read)
+    files = [_renamed(source, target, old[source], new[target], read) for target, source in renames.items()]
+    files += [_one_sided("added", path, added[path], read) for path in added.keys() - renames.keys()]
+    files += [_one_sided("removed", path, removed[path], read) for path in removed.keys() - set(renames.values())]
+    files += [_changed(path, old[path], new[path], read) for path in old.keys() & new.keys() if old[path] != new[path]]
+    return TreeDiff(files=tuple(sorted(files, key=lambda file: file.path)))
+
+
+def _renames(removed: Mapping[str, Item], added: Mapping[str, Item], read: Read) -> dict[str, str]:
+    """New path to old path: first what is the same, then what is alike."""
+    found: dict[str, str] = {}
+    free = {
+        path: item for path, item in removed.items() if item.kind != "folder" and (item.size or item.kind == "link")
+    }
+    by_content: dict[tuple[str, bytes], list[str]] = {}
+    for path, item in sorted(free.items()):
+        by_content.setdefault((item.kind, item.content), []).append(path)
+    for path, item in sorted(added.items()):
+        same = by_content.get((item.kind, item.content))
+        if same and item.kind != "folder":
+            found[path] = same.pop(0)
+            del free[found[path]]
+    _find_alike(free, {path: item for path, item in added.items() if path not in found}, read, found)
+    return found
+
+
+def _find_alike(removed: dict[str, Item], added: Mapping[str, Item], read: Read, found: dict[str, str]) -> None:
+    if len(removed) * len(added) > _MOST_PAIRS:
+        return
+    scored = []
+    for target, new in added.items():
+        for source, old in removed.items():
+            score = _likeness(old, new, read)
+            if score >= _SIMILAR:
+                scored.append((-score, target, source))
+    taken: set[str] = set()
+    for _, target, source in sorted(scored):
+        if target not in found and source not in taken:
+            found[target] = source
+            taken.add(source)
+
+
+def _likeness(old: Item, new: Item, read: Read) -> float:
+    if old.kind != "file" or new.kind != "file" or max(old.size, new.size) > _LARGEST_TEXT:
+        return 0.0
+    if min(old.size, new.size) < _SIMILAR * max(old.size, new.size) / 2:
+        return 0.0
+    first, second = read(old), read(new)
+    if _is_binary(first) or _is_binary(second):
+        return 0.0
+    return difflib.SequenceMatcher(None, first.splitlines(), second.splitlines(), autojunk=False).ratio()
+
+
+def _renamed(source: str, target: str, old: Item, new: Item, read: Read) -> FileDiff:
+    text, is_binary = ("", False) if old.content == new.content else _text(source, target, old, new, read)
+    return FileDiff(kind="renamed", path=target, old_path=source, old=old, new=new, is_binary=is_binary, text=text)
+
+
+def _one_sided(kind: Literal["added", "removed"], path: str, item: Item, read: Read) -> FileDiff:
+    old, new = (None, item) if kind == "added" else (item, None)
+    text, is_binary = _text(path, path, old, new, read)
+    return FileDiff(kind=kind, path=path, old=old, new=new, is_binary=is_binary, text=text)
+
+
+def _changed(path: str, old: Item, new: Item, read: Read) -> FileDiff:
+    if old.kind == new.kind and old.content == new.content:
+        return FileDiff(kind="mode", path=path, old=old, new=new)
+    text, is_binary = _text(path, path, old, new, read)
+    return FileDiff(kind="changed", path=path, old=old, new=new, is_binary=is_binary, text=text)
+
+
+def _text(source: str, target: str, old: Item | None, new: Item | None, read: Read) -> tuple[str, bool]:
+    before, after = _bytes(old, read), _bytes(new, read)
+    if _is_binary(before) or _is_binary(after):
+        return "", True
+    lines = difflib.unified_diff(
+        before.decode(errors="replace").splitlines(keepends=True),
+        after.decode(errors="replace").splitlines(keepends=True),
+        "/dev/null" if old is None else f"a/{source}",
+        "/dev/null" if new is None else f"b/{target}",
+    )
+    return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines), False
+
+
+def _bytes(item: Item | None, read: Read) -> bytes:
+    match item:
+        case Item(kind="file"):
+            return read(item)
+        case Item(kind="link", content=target):
+            return target
+        case _:
+            return b""
+
+
+def _is_binary(data: bytes) -> bool:
+    if b"\0" in data[:_BINARY_PROBE] or len(data) > _LARGEST_TEXT:
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def _noted(file: FileDiff) -> str:
+    if file.kind == "mode" and file.old and file.new:
+        return f"mode {file.old.mode:04o} -> {file.new.mode:04o} {file.path}\n"
+    head = f"rename {file.old_path} -> {file.path}\n" if file.old_path else ""
+    if file.is_binary:
+        return f"{head}Binary file {file.path} {file.kind}\n"
+    return head + (file.text or f"{file.kind} {file.path}\n" if not file.old_path else file.text)

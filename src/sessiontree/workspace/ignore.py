@@ -1,0 +1,90 @@
+"""Ignore rules: .gitignore and .sessiontreeignore in every folder, on top of the defaults.
+
+The nearest folder decides; within it .sessiontreeignore comes before .gitignore, and in a file the last line that
+matches. A folder that is ignored is not entered, as in git.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+from pathspec import GitIgnoreSpec
+
+from sessiontree.workspace.settings import OWN_FOLDER, Settings
+
+__all__ = ["IGNORE_FILES", "Rules", "ignored_by", "root_rules"]
+
+IGNORE_FILES = (".gitignore", ".sessiontreeignore")
+"""Weakest first."""
+
+_FOLDER_MARK = "ps_d"
+"""The group in which pathspec's expressions hold the slash after a folder."""
+
+_NEVER_AT_ROOT = frozenset({OWN_FOLDER})
+_NEVER_ANYWHERE = frozenset({".git"})
+
+
+class Rules:
+    """The rules in force inside one folder; ``fingerprint`` changes whenever a decision could."""
+
+    def __init__(self, prefix: str, lines: Iterable[str], above: Rules | None, never: frozenset[str]) -> None:
+        self._prefix = prefix
+        self._lines = tuple(lines)
+        self._above = above
+        self._never = never
+        digest = hashlib.sha256("\n".join((prefix, *self._lines)).encode("utf-8", "surrogateescape"))
+        digest.update(repr(sorted(never)).encode("utf-8", "surrogateescape"))
+        self.fingerprint: bytes = hashlib.sha256((above.fingerprint if above else b"") + digest.digest()).digest()
+
+    def within(self, folder: str, texts: Iterable[bytes]) -> Rules:
+        """The rules inside a subfolder, whose ignore files hold these texts, weakest first."""
+        lines = [line for text in texts for line in text.decode("utf-8", "surrogateescape").splitlines()]
+        return Rules(folder + "/" if folder else "", lines, self, self._never) if lines else self
+
+    def ignores(self, path: str, name: str, *, is_folder: bool) -> bool:
+        if name in _NEVER_ANYWHERE or path in _NEVER_AT_ROOT or path in self._never:
+            return True
+        return self._verdict(path + "/" if is_folder else path) is True
+
+    def _verdict(self, path: str) -> bool | None:
+        inside = path[len(self._prefix) :]
+        for regex, is_ignored in self._patterns:
+            found = regex.match(inside)
+            if found is not None and _is_about_itself(found, inside):
+                return is_ignored
+        return self._above._verdict(path) if self._above is not None else None  # noqa: SLF001  the same class
+
+    @cached_property
+    def _patterns(self) -> list[tuple[re.Pattern[str], bool]]:
+        """Strongest first."""
+        parsed = GitIgnoreSpec.from_lines(self._lines).patterns
+        return [(line.regex, line.include) for line in reversed(parsed) if line.regex and line.include is not None]
+
+
+def _is_about_itself(found: re.Match[str], path: str) -> bool:
+    """pathspec also matches what lies inside a matched folder; here folders are judged before what is in them."""
+    mark = found.groupdict().get(_FOLDER_MARK)
+    if mark is not None:
+        return found.end(_FOLDER_MARK) == len(path)
+    return found.end() < len(path) or not path.endswith("/")
+
+
+def root_rules(settings: Settings, never: Iterable[str] = ()) -> Rules:
+    """The rules before any file in the folder is read; ``never`` are paths of the store, if it is in the folder."""
+    return Rules("", (*settings.default_ignores, *settings.ignore), None, frozenset(never))
+
+
+def ignored_by(rules: Rules, path: str, *, is_folder: bool, texts_in: Callable[[str], Iterable[bytes]]) -> bool:
+    """Whether a path is ignored when the ignore files are those that ``texts_in`` gives for a folder."""
+    parts = path.split("/")
+    folder = ""
+    for depth, name in enumerate(parts):
+        rules = rules.within(folder, texts_in(folder))
+        here = "/".join(parts[: depth + 1])
+        if rules.ignores(here, name, is_folder=is_folder or depth < len(parts) - 1):
+            return True
+        folder = here
+    return False

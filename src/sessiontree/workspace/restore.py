@@ -1,0 +1,128 @@
+"""Restore: doing the actions of a plan one by one, and undoing them in any state that a kill left behind."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+from collections.abc import Callable, Iterable
+
+from sessiontree.errors import FolderChangedError
+from sessiontree.workspace.actions import Action
+from sessiontree.workspace.cache import Key, key_of
+from sessiontree.workspace.disk import Disk
+from sessiontree.workspace.safe_paths import Folder, check_path, parts_of
+from sessiontree.workspace.staging import Staged, Staging
+
+__all__ = ["apply", "roll_back"]
+
+_NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS, errno.EACCES})
+
+
+def apply(folder: Folder, staging: Staging, staged: Staged, disk: Disk, key_at: Callable[[str], Key | None]) -> None:
+    """Do everything; ``key_at`` says what each file was like when it was last read, so that no later change is lost."""
+    for action in staged.actions:
+        path = _path(folder, action)
+        _check_unchanged(folder, action, path, key_at)
+        _do(folder, staging, action, path, disk)
+    _sync_touched(folder, staged.actions, disk)
+
+
+def roll_back(folder: Folder, staging: Staging, staged: Staged, disk: Disk) -> None:
+    """Undo whatever was done; may be killed and called again as often as it takes."""
+    for action in reversed(staged.actions):
+        _undo(folder, staging, action, _path(folder, action), disk)
+    _sync_touched(folder, staged.actions, disk)
+
+
+def _path(folder: Folder, action: Action) -> str:
+    path = os.fsdecode(action.path)
+    if path or action.kind != "chmod":
+        check_path(folder.root, path)
+    return path
+
+
+def _check_unchanged(folder: Folder, action: Action, path: str, key_at: Callable[[str], Key | None]) -> None:
+    match action.kind:
+        case "put" | "make_folder":
+            if folder.look(path) is not None:
+                raise FolderChangedError(folder.root, path)
+        case "replace" | "remove":
+            status, known = folder.look(path), key_at(path)
+            if status is None or (known is not None and key_of(status) != known):
+                raise FolderChangedError(folder.root, path)
+        case _:
+            return
+
+
+def _do(folder: Folder, staging: Staging, action: Action, path: str, disk: Disk) -> None:
+    fd, name = folder.place(path) if path else (folder.fd, ".")
+    number = str(action.number)
+    match action.kind:
+        case "chmod":
+            disk.set_mode(fd, name, action.new_mode)
+        case "make_folder":
+            disk.make_folder(fd, name)
+        case "remove_folder":
+            folder.leave()
+            disk.remove_folder(folder.place(path)[0], name)
+        case "remove":
+            folder.leave()
+            disk.rename(folder.place(path)[0], name, staging.old, number)
+        case "put":
+            disk.rename(staging.new, number, fd, name)
+        case "replace":
+            _keep_old(staging, number, fd, name, disk)
+            disk.rename(staging.new, number, fd, name)
+
+
+def _keep_old(staging: Staging, number: str, fd: int, name: str, disk: Disk) -> None:
+    """A second name for the old file, so that at no moment nothing is there; where that cannot be, move it."""
+    try:
+        disk.link(fd, name, staging.old, number)
+    except OSError as error:
+        if error.errno not in _NO_HARD_LINKS:
+            raise
+        disk.rename(fd, name, staging.old, number)
+
+
+def _undo(folder: Folder, staging: Staging, action: Action, path: str, disk: Disk) -> None:
+    status = folder.look(path) if path else os.fstat(folder.fd)
+    number = str(action.number)
+    match action.kind:
+        case "chmod":
+            if status is not None:
+                fd, name = folder.place(path) if path else (folder.fd, ".")
+                disk.set_mode(fd, name, action.old_mode)
+        case "make_folder":
+            if status is not None:
+                folder.leave()
+                _remove_if_empty(folder, path, disk)
+        case "remove_folder":
+            fd, name = folder.place(path)
+            if status is None:
+                disk.make_folder(fd, name)
+            # Open to its owner while its files come back; a folder that was closed is closed again by the first action.
+            disk.set_mode(fd, name, action.old_mode | 0o300)
+        case "put":
+            if status is not None and status.st_ino == action.inode and not staging.has_new(action.number):
+                disk.remove(*folder.place(path))
+        case "remove" | "replace":
+            if staging.has_old(action.number):
+                folder.leave()
+                disk.rename(staging.old, number, *folder.place(path))
+
+
+def _remove_if_empty(folder: Folder, path: str, disk: Disk) -> None:
+    """Something that others put into a folder of ours meanwhile is theirs and stays."""
+    try:
+        disk.remove_folder(*folder.place(path))
+    except OSError as error:
+        if error.errno not in {errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR}:
+            raise
+
+
+def _sync_touched(folder: Folder, actions: Iterable[Action], disk: Disk) -> None:
+    for path in sorted({parts_of(os.fsdecode(action.path))[0] for action in actions}):
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            disk.sync(folder.enter(path))

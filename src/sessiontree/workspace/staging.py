@@ -1,0 +1,139 @@
+"""Staging: a restore that is prepared beside the files it will change, and can be taken back until it is finished.
+
+``restore.new``  being prepared: nothing is changed yet, the folder may be thrown away
+``restore``      the plan is on the disk: files may have been changed, ``old`` holds what they were
+``restore.done`` settled: only to be thrown away
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+import msgspec
+
+from sessiontree.errors import DamagedDataError
+from sessiontree.manifest import Item
+from sessiontree.model.record import Record
+from sessiontree.workspace.actions import Action
+from sessiontree.workspace.disk import Disk
+
+__all__ = ["Pledge", "Staged", "Staging", "discard", "open_staging", "pending_restore"]
+
+_PREPARING, _READY, _DONE = "restore.new", "restore", "restore.done"
+_NEW, _OLD, _PLAN = "new", "old", "plan"
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Pledge(Record, frozen=True, kw_only=True):
+    """The leaf move that decides: once it is in the reflog the new files count, before it the old ones."""
+
+    place: str
+    thread_id: str
+    from_entry: str
+    number: int
+
+
+class Staged(Record, frozen=True, kw_only=True):
+    """What ``plan`` holds on the disk."""
+
+    actions: tuple[Action, ...] = ()
+    pledge: Pledge | None = None
+
+
+class Staging:
+    """The open staging folder: ``new`` holds what will be put, ``old`` what was there."""
+
+    def __init__(self, own_fd: int, name: str) -> None:
+        self.own_fd = own_fd
+        self.fd = os.open(name, _FOLDER, dir_fd=own_fd)
+        self.new = os.open(_NEW, _FOLDER, dir_fd=self.fd)
+        self.old = os.open(_OLD, _FOLDER, dir_fd=self.fd)
+
+    def close(self) -> None:
+        for fd in (self.old, self.new, self.fd):
+            if fd >= 0:
+                os.close(fd)
+        self.old = self.new = self.fd = -1
+
+    def stage(self, disk: Disk, number: int, item: Item, data: bytes) -> int:
+        """Put content aside, ready to be renamed into place; the answer is its inode."""
+        name = str(number)
+        if item.kind == "link":
+            disk.make_link(self.new, name, item.content)
+        else:
+            disk.write_file(self.new, name, data, item.mode)
+        return os.stat(name, dir_fd=self.new, follow_symlinks=False).st_ino
+
+    def make_ready(self, disk: Disk, staged: Staged) -> None:
+        disk.write_file(self.fd, _PLAN, msgspec.msgpack.encode(staged), 0o600)
+        disk.sync(self.new)
+        disk.sync(self.fd)
+        disk.rename(self.own_fd, _PREPARING, self.own_fd, _READY)
+        disk.sync(self.own_fd)
+
+    def settle(self, disk: Disk) -> None:
+        """From here on nothing can be taken back, and nothing needs to be."""
+        disk.rename(self.own_fd, _READY, self.own_fd, _DONE)
+        disk.sync(self.own_fd)
+
+    def has_new(self, number: int) -> bool:
+        return _has(self.new, str(number))
+
+    def has_old(self, number: int) -> bool:
+        return _has(self.old, str(number))
+
+
+def open_staging(own_fd: int, disk: Disk) -> Staging:
+    """A fresh staging folder; what an earlier attempt left is thrown away."""
+    discard(own_fd, disk)
+    for path in (_PREPARING, f"{_PREPARING}/{_NEW}", f"{_PREPARING}/{_OLD}"):
+        disk.make_folder(own_fd, path)
+    return Staging(own_fd, _PREPARING)
+
+
+def pending_restore(own_fd: int) -> tuple[Staging, Staged] | None:
+    """A restore that was interrupted after it may have changed files."""
+    if not _has(own_fd, _READY):
+        return None
+    staging = Staging(own_fd, _READY)
+    with open(os.open(_PLAN, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=staging.fd), "rb") as file:  # noqa: PTH123
+        data = file.read()
+    try:
+        return staging, msgspec.msgpack.decode(data, type=Staged)
+    except msgspec.DecodeError as error:
+        staging.close()
+        raise DamagedDataError(f"{_READY}/{_PLAN}", 0, str(error)) from error
+
+
+def discard(own_fd: int, disk: Disk) -> None:
+    """Throw away what is settled or was never begun."""
+    for name in (_PREPARING, _DONE):
+        if _has(own_fd, name):
+            _remove_tree(own_fd, name, disk)
+
+
+def _remove_tree(above: int, name: str, disk: Disk) -> None:
+    """Only folders that were moved here whole may be closed to their owner."""
+    with contextlib.suppress(PermissionError):
+        disk.set_mode(above, name, 0o700)
+    fd = os.open(name, _FOLDER, dir_fd=above)
+    try:
+        with os.scandir(fd) as listing:
+            entries = [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in listing]
+        for inner, is_folder in entries:
+            if is_folder:
+                _remove_tree(fd, inner, disk)
+            else:
+                disk.remove(fd, inner)
+    finally:
+        os.close(fd)
+    disk.remove_folder(above, name)
+
+
+def _has(fd: int, name: str) -> bool:
+    try:
+        os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return False
+    return True

