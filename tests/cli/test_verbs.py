@@ -298,6 +298,31 @@ def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk,
     assert talk("log", "talk", "--store", "copy.db") == talk("log", "talk")
 
 
+def test_a_store_is_copied_into_another_kind_and_a_second_time_writes_nothing(talk):
+    first = talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]
+    assert (first["threads"], first["copied"]) == (1, 4)
+    assert talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]["copied"] == 0
+    assert talk("log", "talk", "--store", f"jsonl:///{talk.folder / 'copied'}") == talk("log", "talk")
+
+
+def test_files_are_compared_and_go_back_with_the_conversation(talk):
+    folder = talk.folder / "work"
+    folder.mkdir()
+    (folder / "a.txt").write_text("old\n")
+    with st.open(talk.folder / "j.db") as journal:
+        first, *_, last = (entry.id for entry in journal.path("talk"))
+        journal.workspace.snapshot("talk", first, folder)
+        (folder / "a.txt").write_text("new\n")
+        journal.workspace.snapshot("talk", last, folder)
+    assert "+new" in talk("diff", f"talk:{first}", f"talk:{last}", "--files", "work")
+    assert "a.txt" in talk.run("rewind", f"talk:{first}", "--files", "work", "--dry-run").stderr
+    assert (folder / "a.txt").read_text() == "new\n"
+    talk("rewind", f"talk:{first}", "--files", "work")
+    assert (folder / "a.txt").read_text() == "old\n"
+    talk("undo", "talk")
+    assert (folder / "a.txt").read_text() == "new\n"
+
+
 def test_conversations_go_to_other_programs_and_come_from_them(talk):
     talk("export", "talk", "--to", "pi", "-o", "sessions")
     assert talk.json("import", "sessions", "--dry-run")["report"]["format"] == "pi"
