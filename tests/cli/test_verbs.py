@@ -271,3 +271,62 @@ def test_usage_errors_are_two(shell):
     assert shell.run("ls", "--nonsense", code=2).stderr
     assert shell.run("ls", "--limit", "0", code=2).stderr
     assert shell.run("completion", "csh", code=2).stderr
+
+
+def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
+    for number in range(3):
+        talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 300, "--role", "assistant")
+    whole = talk("context", "talk", "--dialect", "openai-chat")
+    result = talk.json("compact", "talk", "--keep-recent", "50", "--force")["compaction"]
+    assert result["tokens_after"] < result["tokens_before"]
+    assert len(talk("context", "talk", "--dialect", "openai-chat")) < len(whole)
+    assert "◆" in talk("tree", "talk")
+    talk("uncompact", "talk")
+    assert talk("context", "talk", "--dialect", "openai-chat") == whole
+    assert talk.run("uncompact", "talk", code=1).stderr
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk, kind):
+    talk("rewind", "talk~1")
+    talk("append", "talk", "another branch")
+    talk("export", "talk", "-o", f"talk.{kind}")
+    assert "is there already" in talk.run("export", "talk", "-o", f"talk.{kind}", code=2).stderr
+    first = talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]
+    assert (first["created"], first["entries_added"]) == (1, 5)
+    assert talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]["entries_added"] == 0
+    assert talk("log", "talk", "--store", "copy.db") == talk("log", "talk")
+
+
+def test_a_store_is_copied_into_another_kind_and_a_second_time_writes_nothing(talk):
+    first = talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]
+    assert (first["threads"], first["copied"]) == (1, 4)
+    assert talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]["copied"] == 0
+    assert talk("log", "talk", "--store", f"jsonl:///{talk.folder / 'copied'}") == talk("log", "talk")
+
+
+def test_files_are_compared_and_go_back_with_the_conversation(talk):
+    folder = talk.folder / "work"
+    folder.mkdir()
+    (folder / "a.txt").write_text("old\n")
+    with st.open(talk.folder / "j.db") as journal:
+        first, *_, last = (entry.id for entry in journal.path("talk"))
+        journal.workspace.snapshot("talk", first, folder)
+        (folder / "a.txt").write_text("new\n")
+        journal.workspace.snapshot("talk", last, folder)
+    assert "+new" in talk("diff", f"talk:{first}", f"talk:{last}", "--files", "work")
+    assert "a.txt" in talk.run("rewind", f"talk:{first}", "--files", "work", "--dry-run").stderr
+    assert (folder / "a.txt").read_text() == "new\n"
+    talk("rewind", f"talk:{first}", "--files", "work")
+    assert (folder / "a.txt").read_text() == "old\n"
+    talk("undo", "talk")
+    assert (folder / "a.txt").read_text() == "new\n"
+
+
+def test_conversations_go_to_other_programs_and_come_from_them(talk):
+    talk("export", "talk", "--to", "pi", "-o", "sessions")
+    assert talk.json("import", "sessions", "--dry-run")["report"]["format"] == "pi"
+    assert talk.run("import", "nowhere", code=2).stderr
+    assert talk.run("export", "talk", "--to", "klingon", code=2).stderr
+    assert talk("export", "talk", "--to", "md").startswith("# Fix the parser")
+    assert talk("export", "talk", "--to", "html").startswith("<!doctype html>")

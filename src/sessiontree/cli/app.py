@@ -41,6 +41,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "stats": ("counting", "Count messages, tokens, cost and tools, with plots."),
     "export": ("carrying", "Write a conversation as HTML, Markdown, JSON, JSONL or as another program keeps it."),
     "import": ("carrying", "Bring sessions of other programs in."),
+    "copy": ("carrying", "Copy the whole store into another one of any kind."),
     "lease": ("keeping", "Show, take or give back the right to run a turn."),
     "archive": ("keeping", "Put a thread away, or bring it back."),
     "rm": ("keeping", "Delete threads for good."),

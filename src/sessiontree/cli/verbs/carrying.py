@@ -1,4 +1,4 @@
-"""export, import."""
+"""export, import, copy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessiontree.cli.world import World
 from sessiontree.model import Thread
 from sessiontree.operations.exports import ExportFormat
 
-__all__ = ["EXAMPLES", "export", "import_"]
+__all__ = ["EXAMPLES", "copy", "export", "import_"]
 
 EXAMPLES = {
     "export": """Examples:
@@ -26,6 +26,12 @@ EXAMPLES = {
   sessiontree export 3fa9c0de --to md
   sessiontree export 3fa9c0de --to jsonl > talk.jsonl
   sessiontree export 3fa9c0de --to pi -o sessions/    in another program's format, into a folder""",
+    "copy": """Examples:
+
+\b
+  sessiontree copy sqlite:///copy.db
+  sessiontree copy jsonl:///folder --store journal.db
+  sessiontree copy postgresql://host/database --dry-run""",
     "import": """Examples:
 
 \b
@@ -108,6 +114,35 @@ def import_(
         )
     if report.damage:
         raise typer.Exit(DAMAGED)
+
+
+def copy(
+    ctx: typer.Context,
+    target: Annotated[str, typer.Argument(help="The store to copy into: a path or an address of any kind.")],
+    dry_run: DryRun = False,
+) -> None:
+    """Copy the whole store into another one of any kind, and compare every content hash afterwards.
+
+    It can be repeated: what is there already is not written again. Exit code 4 if the target holds something else
+    under the same id.
+    """
+    from sessiontree.copying import CopyReport, copy_store  # noqa: PLC0415  only here
+
+    world: World = ctx.obj
+    total = world.journal.stats()
+    if dry_run:
+        world.out.remark(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        return
+    with world.progress("copying entries") as advance:
+
+        def tell(report: CopyReport) -> None:
+            advance(report.entries, total.entries)
+
+        report = copy_store(world.journal, target, progress=tell)
+    if world.out.is_json:
+        world.out.json(report=report)
+    else:
+        world.out.remark(f"{report.threads} threads, {report.entries} entries are there; {report.copied} were new")
 
 
 def _check(kind: str, output: Path | None, *, force: bool) -> None:

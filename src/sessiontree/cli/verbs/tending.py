@@ -103,7 +103,7 @@ def _repair(world: World) -> None:
     backend: Any = getattr(world.journal.store, "backend", None)
     if not hasattr(backend, "repair"):
         world.out.warn(
-            "this kind of store cannot be repaired in place; copy what is readable into a new one with `sessiontree copy`"
+            "this kind of store cannot be repaired in place; `sessiontree copy` what is readable into a new one"
         )
         return
     for mended in backend.repair():
