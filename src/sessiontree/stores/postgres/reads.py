@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
-from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.search import SearchPage
-from sessiontree.stores.postgres import blob_rows, finding
+from sessiontree.stores.postgres import finding
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.inspection import inspect
 from sessiontree.stores.postgres.listing import list_threads
@@ -158,12 +157,6 @@ class StepReads:
 
     def search(self, search: Search) -> Steps[SearchPage]:
         return finding.search(self, self._homes.namespace, search)
-
-    def missing_blobs(self, hashes: Collection[str]) -> Steps[frozenset[str]]:
-        return blob_rows.missing_of(hashes, (yield blob_rows.held(self._homes.namespace, hashes)))
-
-    def blobs(self, hashes: Sequence[str]) -> Steps[list[Blob]]:
-        return blob_rows.blobs_of(hashes, (yield blob_rows.read(self._homes.namespace, hashes)))
 
     def stats(self) -> Steps[StoreStats]:
         ((threads, archived, entries, moves, leases, size),) = yield Statement(
