@@ -137,6 +137,7 @@ from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads 
 from sessiontree.operations.entries import NewEntry
 from sessiontree.operations.turns import Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import Hit, SearchPage, Snippet
 from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import estimate_message, estimate_text, exact_counter
 
@@ -182,6 +183,7 @@ __all__ = [
     "Finding",
     "FolderChangedError",
     "ForeignStoreError",
+    "Hit",
     "ImagePart",
     "InvalidInputError",
     "InvalidMoveError",
@@ -218,10 +220,12 @@ __all__ = [
     "Resumption",
     "Role",
     "RunFailure",
+    "SearchPage",
     "Segment",
     "SessionKey",
     "SessionNotFoundError",
     "SessionTreeError",
+    "Snippet",
     "StaleLeafError",
     "StaleVersionError",
     "StoreAccessError",

@@ -37,13 +37,14 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, exports, leaf, threads, titling, turns, views
+from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
 from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import AsyncStore
 from sessiontree.summarizers.extractive import extractive
 from sessiontree.titles import Titler
@@ -412,6 +413,31 @@ class AsyncJournal:
         caller stops.
         """
         return follow_async(self.store, thread_id, after, timeout)
+
+    async def search(
+        self,
+        text: str,
+        *,
+        order: SearchOrder = "best",
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> SearchPage:
+        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+
+        Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
+        was committed before it began; ``progress`` hears how far the index has caught up.
+        """
+        operation = search.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return await self._run(operation)
+
+    async def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        return await self._run(search.thread_ids(part, limit))
+
+    async def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        return await self._run(search.entry_ids(thread_id, part, limit))
 
     async def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.

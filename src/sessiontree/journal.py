@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
@@ -36,13 +36,14 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, exports, leaf, threads, titling, turns, views
+from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
 from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
+from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.store import Store
 from sessiontree.summarizers.extractive import extractive
 from sessiontree.titles import Titler
@@ -383,7 +384,7 @@ class Journal:
     def call_model(
         self,
         thread_id: str,
-        model: Callable[[Context], T],
+        model: Callable[[Context], T | Awaitable[T]],
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,
@@ -410,6 +411,31 @@ class Journal:
         caller stops.
         """
         return follow(self.store, thread_id, after, timeout)
+
+    def search(
+        self,
+        text: str,
+        *,
+        order: SearchOrder = "best",
+        limit: int = 20,
+        cursor: str | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> SearchPage:
+        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+
+        Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
+        was committed before it began; ``progress`` hears how far the index has caught up.
+        """
+        operation = search.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return self._run(operation)
+
+    def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        return self._run(search.thread_ids(part, limit))
+
+    def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
+        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        return self._run(search.entry_ids(thread_id, part, limit))
 
     def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.

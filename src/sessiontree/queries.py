@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -11,9 +11,12 @@ from sessiontree.blobs import Blob, Blobs
 from sessiontree.codec import Ask
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.model.record import Record
+from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
 __all__ = [
+    "FindEntries",
     "FindMissingBlobs",
+    "FindThreads",
     "Finding",
     "Inspect",
     "ListThreads",
@@ -30,6 +33,7 @@ __all__ = [
     "ReadStats",
     "ReadThread",
     "Reads",
+    "Search",
     "StoreStats",
 ]
 
@@ -76,6 +80,9 @@ class Reads(Blobs, Protocol):
     def moves(self, thread_id: str) -> Sequence[Move]: ...
     def lease(self, thread_id: str) -> Lease | None: ...
     def news(self, thread_id: str, cursor: int | None) -> News: ...
+    def thread_ids(self, part: str, limit: int) -> list[str]: ...
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]: ...
+    def search(self, search: Search) -> SearchPage: ...
     def stats(self) -> StoreStats: ...
     def inspect(self) -> list[Finding]: ...
 
@@ -179,6 +186,43 @@ class ReadBlobs(Query[list[Blob]], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> list[Blob]:
         return reads.blobs(self.hashes)
+
+
+class FindThreads(Query[list[str]], frozen=True, kw_only=True):
+    """Ids that begin or end with ``part``, in order; only ``part`` itself where it is an id."""
+
+    part: str
+    limit: int
+
+    def run(self, reads: Reads) -> list[str]:
+        return reads.thread_ids(self.part, self.limit)
+
+
+class FindEntries(Query[list[str]], frozen=True, kw_only=True):
+    """The same among the entries that a thread sees."""
+
+    thread_id: str
+    part: str
+    limit: int
+
+    def run(self, reads: Reads) -> list[str]:
+        return reads.entry_ids(self.thread_id, self.part, self.limit)
+
+
+class Search(Query[SearchPage], frozen=True, kw_only=True):
+    """Entries that match, with everything that was committed before. Thread ids in the query are whole ones.
+
+    ``progress`` hears how far an index has caught up: entries done, and entries there are.
+    """
+
+    query: SearchQuery
+    order: SearchOrder = "best"
+    limit: int = 20
+    cursor: str | None = None
+    progress: Callable[[int, int], None] | None = None
+
+    def run(self, reads: Reads) -> SearchPage:
+        return reads.search(self)
 
 
 class ReadStats(Query[StoreStats], frozen=True, kw_only=True):

@@ -14,12 +14,14 @@ from sessiontree.codec import decode_payload
 from sessiontree.commands import Command, Draft
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
 from sessiontree.rules.state import DropBlobs, DropThread, Node, PutEntry, PutPack
+from sessiontree.search import SearchPage
 from sessiontree.store import Outcome
 from sessiontree.stores.memory_blobs import MemoryBlobs
+from sessiontree.stores.scanning import matching_ids, scan
 from sessiontree.stores.tree_state import TreeState
 
 __all__ = ["MemoryBackend"]
@@ -102,6 +104,19 @@ class MemoryBackend:
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
         with self._lock:
             return self._blobs.blobs(hashes)
+
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        with self._lock:
+            return matching_ids(self._state.states, part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        with self._lock:
+            nodes = self._state.visible_nodes(existing(self._state, thread_id))
+            return matching_ids([node.id for node in nodes], part)[:limit]
+
+    def search(self, search: Search) -> SearchPage:
+        with self._lock:
+            return scan(self._state, search)
 
     def stats(self) -> StoreStats:
         with self._lock:

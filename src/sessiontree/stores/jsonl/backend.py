@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UNSET, UnsetType
 
@@ -17,8 +17,9 @@ from sessiontree.commands import Command
 from sessiontree.errors import DamagedDataError, StoreClosedError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.jsonl.catalogue import Catalogue
 from sessiontree.stores.jsonl.doctor import findings_of
@@ -28,8 +29,12 @@ from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.shelf import Shelf
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.jsonl.writing import Writer, store_error
+from sessiontree.stores.scanning import matching_ids
 
 __all__ = ["JsonlBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.jsonl.searching import JsonlSearch
 
 T = TypeVar("T")
 
@@ -60,6 +65,7 @@ class JsonlBackend:
             durability=durability,
             lock=self._lock,
         )
+        self._search: JsonlSearch | None = None
         self._is_closed = False
 
     @property
@@ -69,7 +75,10 @@ class JsonlBackend:
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         self._check_open()
-        return self._writer.write(commands)
+        outcomes = self._writer.write(commands)
+        for deleted in self._writer.take_deleted():
+            self._searcher().forget(deleted)
+        return outcomes
 
     def repair(self) -> list[Finding]:
         """Mend what can be mended and say what it was; what is cut out of a file is kept in ``torn/``."""
@@ -87,6 +96,8 @@ class JsonlBackend:
             self._is_closed = True
             self._shelf.clear()
             self._catalogue.close()
+            if self._search is not None:
+                self._search.close()
             self._gate.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -148,6 +159,22 @@ class JsonlBackend:
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
         return self._of_packs(lambda: self._packs.blobs(hashes))
 
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return matching_ids([thread.id for thread in self._over_all(self._catalogue.threads)], part)[:limit]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        def answer(tree: Tree, state: ThreadState) -> list[str]:
+            return matching_ids([node.id for node in tree.state.visible_nodes(state)], part)[:limit]
+
+        return self._ask(thread_id, answer)
+
+    def search(self, search: Search) -> SearchPage:
+        self._check_open()
+        try:
+            return self._searcher().search(search)
+        except OSError as error:
+            raise store_error(self.place, error) from error
+
     def stats(self) -> StoreStats:
         summaries = self._over_all(self._catalogue.refresh).values()
         threads = [thread for summary in summaries for thread in summary.threads]
@@ -185,6 +212,14 @@ class JsonlBackend:
                 yield
             except OSError as error:
                 raise store_error(self.place, error) from error
+
+    def _searcher(self) -> JsonlSearch:
+        from sessiontree.stores.jsonl.searching import JsonlSearch  # noqa: PLC0415  most programs never search
+
+        with self._lock:
+            if self._search is None:
+                self._search = JsonlSearch(self._layout, self._shelf, self._catalogue, self._lock)
+            return self._search
 
     def _ask(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
         with self._reading():

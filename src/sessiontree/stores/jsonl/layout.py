@@ -50,6 +50,10 @@ class Layout(Record, frozen=True, kw_only=True):
         return self.folder / "index.db"
 
     @property
+    def search(self) -> Path:
+        return self.folder / "search.db"
+
+    @property
     def trees(self) -> Path:
         return self.folder / "trees"
 

@@ -130,6 +130,11 @@ class Tree:
             for node, line in zip(wanted, self._lines(wanted), strict=True)
         ]
 
+    def bodies(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, EntryLine, bytes]]:
+        """Entries as their lines and bodies, not taken apart."""
+        for node, line in zip(nodes, self._lines(nodes), strict=True):
+            yield node, line, bytes(line.payload)
+
     def path_to(self, leaf: Node | None, limit: int | None) -> list[Entry]:
         nodes = list(islice(self.state.upwards(leaf), limit))
         nodes.reverse()

@@ -77,6 +77,12 @@ class Writer:
         self._entering = threading.Lock()
         self._place = str(layout.folder)
         self._poison = ""
+        self._deleted: list[tuple[str, tuple[int, ...]]] = []
+
+    def take_deleted(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Trees that lost entries since the last call, and the numbers of these."""
+        deleted, self._deleted = self._deleted, []
+        return deleted
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         """Deletes and packs are files of their own that cannot be taken back: what stands between them is a group."""
@@ -175,6 +181,7 @@ class Writer:
             for fact in decision.facts[1:]:
                 assert isinstance(fact, DropBlobs)
                 self._packs.drop(fact.hashes)
+                self._deleted.append((tree.name, drop.entries))
             return decision.result
 
     @contextmanager

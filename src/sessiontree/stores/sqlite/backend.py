@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import UnsetType
 
@@ -17,7 +17,7 @@ from sessiontree._engine.filelock import Gate
 from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
 from sessiontree.blobs import Blob
-from sessiontree.commands import Append, Command
+from sessiontree.commands import Append, Command, Deleted
 from sessiontree.errors import (
     CommitUnknownError,
     DamagedDataError,
@@ -29,8 +29,9 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
+from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
@@ -40,6 +41,9 @@ from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
+
+if TYPE_CHECKING:
+    from sessiontree.stores.sqlite.searching import SqliteSearch
 
 T = TypeVar("T")
 
@@ -71,6 +75,8 @@ class SqliteBackend:
                 outcomes = self._transact(commands)
         except (sqlite3.Error, OSError) as error:
             raise self._in_our_words(error, commands) from error
+        if self._view.dropped:
+            self._forget(outcomes)
         if self._view.has_dropped:
             self._view.has_dropped = False
             self._has_bytes_to_erase = True
@@ -92,6 +98,8 @@ class SqliteBackend:
             if self._has_bytes_to_erase:
                 self._erase(1)
             self._is_closed = True
+            if self._search is not None:
+                self._search.close()
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
                 connection.close()
@@ -133,10 +141,21 @@ class SqliteBackend:
         with self._reader() as connection:
             return blobs(connection, hashes)
 
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.thread_ids(part, limit))
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        return self._read(lambda snapshot: snapshot.entry_ids(thread_id, part, limit))
+
+    def search(self, search: Search) -> SearchPage:
+        with self._translated():
+            return self._searcher().search(search)
+
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
+
         try:
             with self._reader() as connection:
                 return inspect(connection, self.place)
@@ -159,6 +178,8 @@ class SqliteBackend:
         self._view = SqliteView(self._writer)
         self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
+        self._search_lock = threading.Lock()
+        self._search: SqliteSearch | None = None
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
@@ -191,6 +212,20 @@ class SqliteBackend:
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
+
+    def _forget(self, outcomes: Sequence[Outcome]) -> None:
+        keys, self._view.dropped = self._view.dropped, []
+        deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
+        with self._translated():
+            self._searcher().forget(keys, deletes)
+
+    def _searcher(self) -> SqliteSearch:
+        from sessiontree.stores.sqlite.searching import SqliteSearch  # noqa: PLC0415  most programs never search
+
+        with self._search_lock:
+            if self._search is None:
+                self._search = SqliteSearch(self._path, self._reader)
+            return self._search
 
     def _erase(self, attempts: int) -> None:
         """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable
+from itertools import islice
 from operator import itemgetter
 
 from msgspec import UnsetType
@@ -19,6 +20,7 @@ from sessiontree.stores.sqlite.view import SqliteView
 __all__ = ["Snapshot"]
 
 _key = itemgetter(0)
+_LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
 
@@ -37,8 +39,10 @@ class Snapshot:
         return state
 
     def entry(self, thread_id: str, entry_id: str) -> Entry:
-        node = self._visible(thread_id, entry_id)
-        row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (node.key,)).fetchone()
+        return self.entry_at(self._visible(thread_id, entry_id).key)
+
+    def entry_at(self, key: int) -> Entry:
+        row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (key,)).fetchone()
         return self._entries([row])[0]
 
     def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
@@ -96,6 +100,49 @@ class Snapshot:
         ).fetchone()
         threads, archived, entries, moves, leases, size = counts
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
+
+    def path_keys(self, thread_id: str) -> tuple[int, ...]:
+        leaf = self.state(thread_id).leaf
+        return self._keys_up(leaf)
+
+    def inherited_keys(self, thread_id: str) -> tuple[int, ...]:
+        return self._keys_up(self.state(thread_id).base)
+
+    def sees(self, thread_id: str, entry_id: str) -> bool:
+        return visible(self._view, self.state(thread_id), entry_id) is not None
+
+    def thread_ids(self, part: str, limit: int) -> list[str]:
+        if self._view.thread(part) is not None:
+            return [part]
+        rows = self._run(
+            "SELECT id FROM thread WHERE id >= ?1 AND id < ?2"
+            " UNION SELECT id FROM thread WHERE substr(id, -length(?1)) = ?1 ORDER BY id LIMIT ?3",
+            (part, part + _LAST, limit),
+        )
+        return [name for (name,) in rows]
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
+        state = self.state(thread_id)
+        if visible(self._view, state, part) is not None:
+            return [part]
+        rows = self._run(
+            "SELECT id FROM entry WHERE tree = ?3 AND id >= ?1 AND id < ?2"
+            " UNION SELECT id FROM entry WHERE tree = ?3 AND substr(id, -length(?1)) = ?1 ORDER BY id",
+            (part, part + _LAST, state.tree),
+        )
+        seen = (name for (name,) in rows if visible(self._view, state, name) is not None)
+        return list(islice(seen, limit))
+
+    def _keys_up(self, tip: Node | None) -> tuple[int, ...]:
+        if tip is None:
+            return ()
+        rows = self._run(
+            "WITH RECURSIVE chain (key) AS ("
+            " SELECT ? UNION ALL SELECT e.parent FROM entry e JOIN chain c ON e.key = c.key WHERE e.parent IS NOT NULL"
+            ") SELECT key FROM chain",
+            (tip.key,),
+        )
+        return tuple(key for (key,) in rows)
 
     def _visible(self, thread_id: str, entry_id: str) -> Node:
         node = visible(self._view, self.state(thread_id), entry_id)

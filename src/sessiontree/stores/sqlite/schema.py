@@ -56,8 +56,8 @@ CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, id TEXT NOT NULL);
-CREATE TABLE floor (entry_key INTEGER NOT NULL);
-INSERT INTO floor VALUES (0);
+CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);
+INSERT INTO floor VALUES (0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,

@@ -55,6 +55,7 @@ class SqliteView:
         self._fresh_thread = 0
         self._empty_trees: set[int] = set()
         self.has_dropped = False
+        self.dropped: list[int] = []
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -73,6 +74,7 @@ class SqliteView:
         self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
+        self.dropped = []
 
     def flush(self) -> None:
         """Write each changed head once, however many commands of the group changed it."""
@@ -249,6 +251,7 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        self.dropped += entries
         self.has_dropped = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
@@ -265,4 +268,4 @@ class SqliteView:
             (state.tree,),
         )
         # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?", (self._last_entry_key,))
+        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))

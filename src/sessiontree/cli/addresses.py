@@ -1,0 +1,148 @@
+"""Addresses, as in git: THREAD, THREAD:ENTRY, @, ~3, @{-1}, labels, and any part of an id that is enough.
+
+3fa9c0de            the thread whose id begins or ends so; its leaf where an entry is wanted
+3fa9c0de:b21c       an entry of it            3fa9c0de:good       the entry with the label "good"
+3fa9c0de~3          three before the leaf     3fa9c0de:b21c~1     the parent of an entry
+3fa9c0de@{-1}       where the leaf was before its last move
+@                   the leaf of the thread that changed last
+
+Steps count entries as `log` shows them: turn markers and the like are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+
+from sessiontree.cli.exits import UsageError
+from sessiontree.cli.render.gist import is_bookkeeping
+from sessiontree.errors import EntryNotFoundError, NotFoundError, ThreadNotFoundError
+from sessiontree.journal import Journal
+from sessiontree.model import Thread
+from sessiontree.model.record import Record
+
+__all__ = ["AddressError", "Place", "place_of", "short", "thread_of"]
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_STEPS = re.compile(r"(?:~\d*|\^)+$")
+_STEP = re.compile(r"~(\d*)|\^")
+_REFLOG = re.compile(r"@\{-(\d+)\}$")
+_SHOWN = 8
+
+
+class AddressError(NotFoundError):
+    """An address leads nowhere."""
+
+
+class Place(Record, frozen=True, kw_only=True):
+    """A thread and one of its entries; ``entry_id`` None is before the first one."""
+
+    thread: Thread
+    entry_id: str | None
+
+
+def short(name: str) -> str:
+    """What people type: the random end of a time-ordered id, other ids as they are.
+
+    >>> short("018bcfe5-6800-7000-8000-00003fa9c0de")
+    '3fa9c0de'
+    >>> short("notes")
+    'notes'
+    """
+    return name[-_SHOWN:] if _UUID.fullmatch(name) else name
+
+
+def thread_of(journal: Journal, address: str) -> Thread:
+    """The thread that an address is about."""
+    return _split(journal, address)[0]
+
+
+def place_of(journal: Journal, address: str) -> Place:
+    thread, rest = _split(journal, address)
+    return Place(thread=thread, entry_id=_entry(journal, thread, rest))
+
+
+def _split(journal: Journal, address: str) -> tuple[Thread, str]:
+    """The thread, and what of the address is about an entry. An id may hold any character, so whole ids go first."""
+    if not address:
+        raise UsageError("the address is empty; `sessiontree ls` shows threads, @ is the one that changed last")
+    if address[0] in "@~:^" and not journal.thread_ids(address, limit=1):
+        return _latest(journal), address.removeprefix(":")
+    for end in _possible_ends(address):
+        found = journal.thread_ids(address[:end], limit=6)
+        if len(found) == 1:
+            return journal.thread(found[0]), address[end:].removeprefix(":")
+        if found and end == len(address):
+            raise UsageError(_ambiguous("thread", address, found))
+        if found:
+            raise UsageError(_ambiguous("thread", address[:end], found))
+    raise ThreadNotFoundError(address)
+
+
+def _possible_ends(address: str) -> list[int]:
+    """Where the thread's part may end: at the end, or before each sign that starts an entry's part."""
+    return [len(address), *(found.start() for found in reversed([*re.finditer(r"[:@~^]", address)]) if found.start())]
+
+
+def _latest(journal: Journal) -> Thread:
+    page = journal.list_threads(limit=1)
+    if not page.threads:
+        raise AddressError(
+            "@ is the thread that changed last, but there is no thread yet; start one with: sessiontree new"
+        )
+    return page.threads[0]
+
+
+def _entry(journal: Journal, thread: Thread, text: str) -> str | None:
+    steps = _STEPS.search(text)
+    base = text[: steps.start()] if steps else text
+    entry_id = _base(journal, thread, base)
+    if steps is None:
+        return entry_id
+    count = sum(int(step[1] or 1) if step[0] != "^" else 1 for step in _STEP.finditer(steps[0]))
+    return _upwards(journal, thread, entry_id, count)
+
+
+def _base(journal: Journal, thread: Thread, text: str) -> str | None:
+    reflog = _REFLOG.fullmatch(text)
+    if reflog:
+        return _moved_from(journal, thread, int(reflog[1]))
+    if text in {"", "@"}:
+        return thread.leaf
+    found = journal.entry_ids(thread.id, text, limit=6)
+    if found == [text]:
+        return text
+    labels = journal.labels(thread.id)
+    if text in labels:
+        return labels[text]
+    if not found:
+        raise EntryNotFoundError(thread.id, text)
+    if len(found) > 1:
+        raise UsageError(_ambiguous("entry", text, found))
+    return found[0]
+
+
+def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int) -> str | None:
+    if entry_id is None:
+        raise AddressError(f"thread {short(thread.id)} is empty here; there is nothing before its beginning")
+    shown = [entry for entry in journal.path(thread.id, entry_id) if not is_bookkeeping(entry)]
+    if len(shown) > count:
+        return shown[-1 - count].id
+    if len(shown) == count:
+        return None
+    raise AddressError(
+        f"~{count} goes beyond the beginning: there are only {len(shown)} entries up to {short(entry_id)}"
+    )
+
+
+def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:
+    moves = journal.reflog(thread.id)
+    if not 1 <= count <= len(moves):
+        raise AddressError(
+            f"@{{-{count}}} is not there: the leaf of {short(thread.id)} moved {len(moves)} times so far"
+        )
+    return moves[-count].from_entry
+
+
+def _ambiguous(what: str, part: str, found: list[str]) -> str:
+    shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
+    return f"{part!r} is the start or end of more than one {what} id; give more of it: {shown}"

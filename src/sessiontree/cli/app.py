@@ -1,0 +1,219 @@
+"""The command: verbs that are loaded when they are asked for, flags that all of them share, errors as exit codes."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Annotated, Any, get_type_hints
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from sessiontree.cli import exits
+from sessiontree.cli.world import World
+from sessiontree.errors import SessionTreeError
+from sessiontree.harmless import for_terminal
+
+__all__ = ["VERBS", "command", "run"]
+
+VERBS: dict[str, tuple[str, str]] = {
+    "new": ("writing", "Start a thread."),
+    "ls": ("listing", "List threads, the one that changed last first."),
+    "show": ("showing", "Read a conversation."),
+    "tree": ("trees", "Draw all branches of a thread."),
+    "log": ("trees", "List the entries of a thread, newest first; --graph draws branches."),
+    "search": ("finding", "Find entries by what they say."),
+    "append": ("writing", "Add a message to a thread."),
+    "fork": ("writing", "Make a new thread that shares everything up to an entry."),
+    "rewind": ("moving", "Go back to an entry; nothing is deleted."),
+    "undo": ("moving", "Take the last move of the leaf back."),
+    "redo": ("moving", "Take the last undo back."),
+    "label": ("writing", "Give an entry a name, or take it away."),
+    "diff": ("comparing", "Compare two branches."),
+    "compact": ("compacting", "Shorten what a model sees by a summary; nothing is deleted."),
+    "uncompact": ("compacting", "Take the last compaction back."),
+    "context": ("showing", "Print exactly what a model would get."),
+    "tail": ("following", "Follow a thread live."),
+    "stats": ("counting", "Count messages, tokens, cost and tools, with plots."),
+    "export": ("carrying", "Write a conversation as HTML, Markdown, JSON, JSONL or as another program keeps it."),
+    "import": ("carrying", "Bring sessions of other programs in."),
+    "copy": ("carrying", "Copy the whole store into another one of any kind."),
+    "lease": ("keeping", "Show, take or give back the right to run a turn."),
+    "archive": ("keeping", "Put a thread away, or bring it back."),
+    "rm": ("keeping", "Delete threads for good."),
+    "prune": ("keeping", "Delete archived threads that nobody touched for a while."),
+    "doctor": ("tending", "Check the store, and repair what can be repaired."),
+    "config": ("tending", "Show which store is used, and why."),
+    "completion": ("tending", "Print the completion script for your shell."),
+    "demo": ("tending", "See the main job done, in a temporary folder."),
+}
+
+_HELP = """Durable conversation trees for LLM agents: find, see, branch and carry away.
+
+Threads and entries are named as in git: any part of an id that is enough, @ for the leaf of the thread that changed
+last, THREAD~3, THREAD@{-1}, THREAD:LABEL, THREAD:ENTRY.
+"""
+
+_EPILOG = """Exit codes: 0 ok, 1 not found, 2 usage, 3 damaged data, 4 conflict, 5 the store cannot work.
+
+The store is the first of: --store, SESSIONTREE_STORE, the nearest .sessiontree.toml, the platform's data folder.
+"""
+
+
+_COMPLETION = "_SESSIONTREE_COMPLETE"
+_SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
+
+_SHARED: dict[str, tuple[Any, Any]] = {
+    "store_flag": (
+        Annotated[
+            str,
+            typer.Option("--store", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
+        ],
+        "",
+    ),
+    "is_json": (Annotated[bool, typer.Option("--json", help="Print JSON with a schema_version.")], False),
+    "is_quiet": (
+        Annotated[bool, typer.Option("--quiet", "-q", help="Print data only: no remarks, no progress.")],
+        False,
+    ),
+    "is_colourless": (
+        Annotated[bool, typer.Option("--no-color", help="Print without colours; NO_COLOR does the same.")],
+        False,
+    ),
+}
+
+
+class _Verbs(TyperGroup):
+    """Loads a verb's module when the verb is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in VERBS:
+            return None
+        module = import_module(f"sessiontree.cli.verbs.{VERBS[cmd_name][0]}")
+        verb = typer.Typer(add_completion=False, rich_markup_mode=None)
+        function = getattr(module, "import_" if cmd_name == "import" else cmd_name)
+        epilog = getattr(module, "EXAMPLES", {}).get(cmd_name)
+        verb.command(cmd_name, epilog=epilog, context_settings=_SETTINGS)(_with_shared_flags(function))
+        return get_command(verb)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Verbs"):
+            formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+def _with_shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb with the flags that every verb has; they go to the World, not to the verb."""
+    hints = get_type_hints(function, include_extras=True)
+    own = [
+        parameter.replace(annotation=hints[name]) for name, parameter in inspect.signature(function).parameters.items()
+    ]
+    shared = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hint)
+        for name, (hint, default) in _SHARED.items()
+    ]
+
+    def verb(*, ctx: typer.Context, **values: Any) -> Any:
+        world: World = ctx.obj
+        for name in _SHARED:
+            given = values.pop(name)
+            if given:
+                setattr(world, name, given)
+        return function(ctx, **values)
+
+    verb.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
+    verb.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
+    verb.__doc__ = function.__doc__
+    return verb
+
+
+def command() -> Any:
+    """The whole command, for the entry point, for tests and for the reference page."""
+    app = typer.Typer(
+        cls=_Verbs,
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        help=_HELP,
+        epilog=_EPILOG,
+        no_args_is_help=True,
+        context_settings=_SETTINGS,
+    )
+
+    @app.callback()
+    def shared(
+        ctx: typer.Context,
+        store: str = typer.Option("", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
+        version: bool = typer.Option(False, "--version", help="Print the version."),
+    ) -> None:
+        if version:
+            from sessiontree import __version__  # noqa: PLC0415
+
+            print(f"sessiontree {__version__}")  # noqa: T201
+            raise typer.Exit
+        ctx.obj.store_flag = store or None
+
+    return get_command(app)
+
+
+def run(arguments: list[str] | None = None) -> None:
+    """Run the command and end the process with its exit code."""
+    world = World()
+    code = exits.OK
+    try:
+        code = _invoke(world, arguments)
+        sys.stdout.flush()
+    except SessionTreeError as error:
+        sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
+        code = exits.code_for(error)
+    except BrokenPipeError:
+        code = exits.BROKEN_PIPE
+    except OSError as error:
+        sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
+        code = exits.STORE
+    except KeyboardInterrupt:
+        sys.stderr.write("sessiontree: interrupted\n")
+        code = exits.INTERRUPTED
+    finally:
+        world.close()
+    _leave(code)
+
+
+def _invoke(world: World, arguments: list[str] | None) -> int:
+    if _COMPLETION in os.environ:
+        from typer import completion  # noqa: PLC0415  only while a shell asks
+
+        completion.completion_init()  # type: ignore[attr-defined]
+    try:
+        result = command().main(args=arguments, prog_name="sessiontree", standalone_mode=False, obj=world)
+    except SystemExit:
+        # Typer ends a broken pipe by itself, with stdout wrapped; whoever reads the exit code should learn of it.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            return exits.BROKEN_PIPE
+        raise
+    except Exception as error:
+        shown = getattr(error, "show", None)
+        if type(error).__name__ == "Abort":
+            sys.stderr.write("sessiontree: interrupted\n")
+            return exits.INTERRUPTED
+        if shown is None or not hasattr(error, "exit_code"):
+            raise
+        shown()
+        return int(error.exit_code)
+    return result if isinstance(result, int) else exits.OK
+
+
+def _leave(code: int) -> None:
+    """The reader may be gone: then what is still buffered must not make a noise on the way out."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = exits.BROKEN_PIPE if isinstance(error, BrokenPipeError) else exits.STORE
+    sys.exit(code)

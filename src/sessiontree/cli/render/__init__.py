@@ -1,0 +1,1 @@
+"""How things look: pure drawing, and the few pieces of Rich that are used."""

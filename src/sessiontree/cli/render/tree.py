@@ -1,0 +1,181 @@
+"""Drawing a tree: pure, without recursion, so that a chain of 100,000 entries is as good as one of ten.
+
+The active path runs straight down at the left; other branches hang from where they left it. Long stretches where
+nothing branches are folded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+
+from sessiontree.cli.render.gist import is_bookkeeping
+from sessiontree.model import Checkpoint, Compaction, Entry, RunFailure, TurnMarker
+from sessiontree.model.record import Record
+
+__all__ = ["Glyphs", "Row", "rows_of"]
+
+_RUN_ENDS = 2
+"""How many entries stay at each end of a folded stretch."""
+
+_SHORTEST_FOLD = 3
+
+
+class Glyphs(Record, frozen=True, kw_only=True):
+    active: str = "●"
+    other: str = "○"
+    compaction: str = "◆"
+    failure: str = "✗"
+    checkpoint: str = "◼"
+    fold: str = "⋮"
+    start: str = "├─"
+    beside: str = "│ "
+
+
+ASCII = Glyphs(active="*", other="o", compaction="#", failure="x", checkpoint="+", fold=":", start="|-", beside="| ")
+
+
+class Row(Record, frozen=True, kw_only=True):
+    """One line of the drawing: an entry, or ``folded`` entries that are not shown one by one."""
+
+    prefix: str
+    glyph: str
+    entry: Entry | None = None
+    folded: int = 0
+    is_active: bool = False
+    is_leaf: bool = False
+    labels: tuple[str, ...] = ()
+
+
+def rows_of(
+    entries: Sequence[Entry],
+    *,
+    leaf: str | None,
+    labels: Mapping[str, str] | None = None,
+    notable: Collection[str] = (),
+    glyphs: Glyphs | None = None,
+    is_folded: bool = True,
+    shows_all: bool = False,
+) -> Iterator[Row]:
+    """The drawing of entries in the order of their commits; ``labels`` maps a name to an entry id, ``notable``
+    entries are never folded away."""
+    drawing = _Drawing(entries, leaf, labels or {}, notable, glyphs or Glyphs(), shows_all=shows_all)
+    for prefix, first, run in drawing.runs():
+        shown = [entry for entry in run if drawing.is_shown(entry)]
+        yield from drawing.rows(shown, prefix, first, is_folded=is_folded)
+
+
+class _Drawing:
+    def __init__(
+        self,
+        entries: Sequence[Entry],
+        leaf: str | None,
+        labels: Mapping[str, str],
+        notable: Collection[str],
+        glyphs: Glyphs,
+        *,
+        shows_all: bool,
+    ) -> None:
+        self._leaf = leaf
+        self._glyphs = glyphs
+        self._notable = notable
+        self._shows_all = shows_all
+        self._by_id = {entry.id: entry for entry in entries}
+        self._children: dict[str | None, list[Entry]] = {}
+        for entry in entries:
+            parent = entry.parent if entry.parent in self._by_id else None
+            self._children.setdefault(parent, []).append(entry)
+        self._names: dict[str, list[str]] = {}
+        for name, target in labels.items():
+            self._names.setdefault(target, []).append(name)
+        self._path = set(self._upwards(leaf))
+
+    def runs(self) -> Iterator[tuple[str, str, list[Entry]]]:
+        """Stretches without a branch: the prefix of their lines, that of the first line, and the entries."""
+        stack = self._branches(self._children.get(None, []), "")
+        while stack:
+            start, prefix, first = stack.pop()
+            run = [start]
+            below = self._children.get(start.id, [])
+            while len(below) == 1:
+                run.append(below[0])
+                below = self._children.get(below[0].id, [])
+            yield prefix, first, run
+            stack += self._branches(below, prefix)
+
+    def is_shown(self, entry: Entry) -> bool:
+        return self._shows_all or not is_bookkeeping(entry) or entry.id in self._names or entry.id == self._leaf
+
+    def rows(self, run: Sequence[Entry], prefix: str, first: str, *, is_folded: bool) -> Iterator[Row]:
+        for entry, hidden in self._folded(run) if is_folded else ((entry, 0) for entry in run):
+            lead, first = first, prefix
+            if entry is None:
+                yield Row(prefix=lead, glyph=self._glyphs.fold, folded=hidden)
+            else:
+                yield self._row(entry, lead)
+
+    def _branches(self, below: Sequence[Entry], prefix: str) -> list[tuple[Entry, str, str]]:
+        """What to draw next, last one first: side branches in the order of their birth, then the main line."""
+        if not below:
+            return []
+        main = next((entry for entry in below if entry.id in self._path), below[-1])
+        sides = [entry for entry in below if entry is not main]
+        stack = [(main, prefix, prefix)]
+        stack += [(side, prefix + self._glyphs.beside, prefix + self._glyphs.start) for side in reversed(sides)]
+        return stack
+
+    def _folded(self, run: Sequence[Entry]) -> Iterator[tuple[Entry | None, int]]:
+        """Entries that stay, and how many are left out in between."""
+        keep = {at for at, entry in enumerate(run) if self._must_stay(entry)}
+        last = len(run) - 1
+        stays = {near for at in {0, last, *keep} for near in range(at - _RUN_ENDS + 1, at + _RUN_ENDS)}
+        hidden: list[Entry] = []
+        for at, entry in enumerate(run):
+            if at not in stays:
+                hidden.append(entry)
+                continue
+            yield from _fold(hidden)
+            hidden = []
+            yield entry, 0
+        yield from _fold(hidden)
+
+    def _must_stay(self, entry: Entry) -> bool:
+        match entry.payload:
+            case Compaction() | RunFailure() | Checkpoint() | TurnMarker(status="failed" | "aborted"):
+                return True
+            case _:
+                return entry.id in self._names or entry.id == self._leaf or entry.id in self._notable
+
+    def _row(self, entry: Entry, prefix: str) -> Row:
+        is_active = entry.id in self._path
+        return Row(
+            prefix=prefix,
+            glyph=self._glyph(entry, is_active=is_active),
+            entry=entry,
+            is_active=is_active,
+            is_leaf=entry.id == self._leaf,
+            labels=tuple(self._names.get(entry.id, ())),
+        )
+
+    def _glyph(self, entry: Entry, *, is_active: bool) -> str:
+        match entry.payload:
+            case Compaction():
+                return self._glyphs.compaction
+            case RunFailure() | TurnMarker(status="failed" | "aborted"):
+                return self._glyphs.failure
+            case Checkpoint():
+                return self._glyphs.checkpoint
+            case _:
+                return self._glyphs.active if is_active else self._glyphs.other
+
+    def _upwards(self, entry_id: str | None) -> Iterator[str]:
+        entry = self._by_id.get(entry_id) if entry_id else None
+        while entry is not None:
+            yield entry.id
+            entry = self._by_id.get(entry.parent) if entry.parent else None
+
+
+def _fold(hidden: Sequence[Entry]) -> Iterator[tuple[Entry | None, int]]:
+    if len(hidden) >= _SHORTEST_FOLD:
+        yield None, len(hidden)
+    else:
+        yield from ((entry, 0) for entry in hidden)

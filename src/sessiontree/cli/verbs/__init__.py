@@ -1,0 +1,1 @@
+"""The verbs, a small family in each module."""

@@ -1,0 +1,179 @@
+"""export, import, copy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from sessiontree.cli.addresses import short
+from sessiontree.cli.exits import DAMAGED, UsageError
+from sessiontree.cli.picking import thread_for
+from sessiontree.cli.verbs.writing import DryRun
+from sessiontree.cli.world import World
+from sessiontree.model import Thread
+from sessiontree.operations.exports import ExportFormat
+
+__all__ = ["EXAMPLES", "copy", "export", "import_"]
+
+EXAMPLES = {
+    "export": """Examples:
+
+\b
+  sessiontree export @ -o talk.html
+  sessiontree export 3fa9c0de --to md
+  sessiontree export 3fa9c0de --to jsonl > talk.jsonl
+  sessiontree export 3fa9c0de --to pi -o sessions/    in another program's format, into a folder""",
+    "copy": """Examples:
+
+\b
+  sessiontree copy sqlite:///copy.db
+  sessiontree copy jsonl:///folder --store journal.db
+  sessiontree copy postgresql://host/database --dry-run""",
+    "import": """Examples:
+
+\b
+  sessiontree import talk.jsonl
+  sessiontree import ~/.floret/threads --dry-run
+  sessiontree import sessions.db --from zimaos --prefix old-""",
+}
+
+_TEXTS: dict[str, ExportFormat] = {"md": "markdown", "markdown": "markdown", "json": "json", "jsonl": "jsonl"}
+
+
+def export(
+    ctx: typer.Context,
+    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
+    to: Annotated[
+        str,
+        typer.Option("--to", "-t", help="html, md, json, jsonl, or another program's format; guessed from --output."),
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="A file, or a folder for other programs.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or as another program keeps it.
+
+    The HTML needs no script and asks nobody for anything: it can be opened, mailed and kept. JSON and JSONL are read
+    back by `import`. Other programs: floret, ggcode, zimaos, openrouter, pi, picoclaw.
+    """
+    world: World = ctx.obj
+    found = thread_for(world, thread)
+    kind = to or (output.suffix.lstrip(".").lower() if output else "md")
+    _check(kind, output, force=force)
+    if dry_run:
+        world.out.remark(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
+        return
+    if kind not in {"html", *_TEXTS}:
+        _for_another_program(world, found, kind, cast(Path, output))
+        return
+    content = _render(world, found, kind)
+    if output is None:
+        sys.stdout.write(content)
+        return
+    output.write_text(content, encoding="utf-8")
+    world.out.remark(f"{output}: {len(content.encode()):,} bytes")
+
+
+def import_(
+    ctx: typer.Context,
+    source: Annotated[Path, typer.Argument(help="The file or folder that the sessions are in.")],
+    format: Annotated[str, typer.Option("--from", help="The format; found out by itself when left out.")] = "",
+    prefix: Annotated[str, typer.Option(help="Put this in front of every thread id.")] = "",
+    dry_run: DryRun = False,
+) -> None:
+    """Bring sessions of another program in. Repeating it adds only what is new; the source is never touched.
+
+    Formats: native (our own JSON and JSONL), floret, ggcode, zimaos, openrouter, pi, picoclaw. What cannot be read is
+    named, the rest comes in; exit code 3 if anything was damaged.
+    """
+    from sessiontree.formats import detect, import_sessions  # noqa: PLC0415  only here
+    from sessiontree.opening import open as open_journal  # noqa: PLC0415
+
+    world: World = ctx.obj
+    if not source.exists():
+        raise UsageError(f"{source} does not exist; name the file or folder that the sessions are in")
+    if not format and detect(source) is None:
+        raise UsageError(f"{source} is in no format that is known here; if you know it, say --from")
+    journal = open_journal("memory:") if dry_run else world.journal
+    with world.progress("importing bytes") as progress:
+        report = import_sessions(journal, source, format=format or None, prefix=prefix, progress=progress)
+    if world.out.is_json:
+        world.out.json(report=report)
+    else:
+        for note in report.notes:
+            world.out.warn(f"{note.kind}: {note.place} at byte {note.offset}: {note.problem}")
+        would = "would be " if dry_run else ""
+        world.out.remark(
+            f"{report.format}: {len(report.threads)} threads, {report.created} new; "
+            f"{report.entries_added} entries {would}added, {report.entries_known} known, {len(report.damage)} damaged"
+        )
+    if report.damage:
+        raise typer.Exit(DAMAGED)
+
+
+def copy(
+    ctx: typer.Context,
+    target: Annotated[str, typer.Argument(help="The store to copy into: a path or an address of any kind.")],
+    dry_run: DryRun = False,
+) -> None:
+    """Copy the whole store into another one of any kind, and compare every content hash afterwards.
+
+    It can be repeated: what is there already is not written again. Exit code 4 if the target holds something else
+    under the same id.
+    """
+    from sessiontree.copying import CopyReport, copy_store  # noqa: PLC0415  only here
+
+    world: World = ctx.obj
+    total = world.journal.stats()
+    if dry_run:
+        world.out.remark(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        return
+    with world.progress("copying entries") as advance:
+
+        def tell(report: CopyReport) -> None:
+            advance(report.entries, total.entries)
+
+        report = copy_store(world.journal, target, progress=tell)
+    if world.out.is_json:
+        world.out.json(report=report)
+    else:
+        world.out.remark(f"{report.threads} threads, {report.entries} entries are there; {report.copied} were new")
+
+
+def _check(kind: str, output: Path | None, *, force: bool) -> None:
+    from sessiontree.formats import FORMATS  # noqa: PLC0415  only here
+
+    known = ("html", "md", "json", "jsonl", *FORMATS)
+    if kind not in {*known, "markdown"}:
+        raise UsageError(f"there is no format {kind!r}; use --to with one of {', '.join(known)}")
+    if kind in FORMATS and output is None:
+        raise UsageError(f"{kind} is written into a folder; name one with --output")
+    if kind not in FORMATS and output is not None and output.exists() and not force:
+        raise UsageError(f"{output} is there already; --force replaces it")
+
+
+def _render(world: World, thread: Thread, kind: str) -> str:
+    journal = world.journal
+    if kind != "html":
+        return journal.export(thread.id, format=_TEXTS[kind])
+    from sessiontree.html import Conversation, render_html  # noqa: PLC0415  only here
+
+    entries = tuple(journal.entries(thread.id))
+    return render_html(Conversation(thread=thread, entries=entries, labels=journal.labels(thread.id)))
+
+
+def _for_another_program(world: World, thread: Thread, kind: str, folder: Path) -> None:
+    from sessiontree.formats import export_sessions  # noqa: PLC0415  only here
+
+    report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
+    if world.out.is_json:
+        world.out.json(report=report)
+        return
+    for note in report.notes:
+        world.out.warn(f"{note.kind}: {note.place}: {note.problem}")
+    world.out.remark(f"{folder}: {len(report.files)} files, {report.entries} entries as {kind}")

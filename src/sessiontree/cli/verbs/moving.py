@@ -1,0 +1,119 @@
+"""rewind, undo, redo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from sessiontree.cli.addresses import place_of, short
+from sessiontree.cli.exits import UsageError
+from sessiontree.cli.picking import thread_for
+from sessiontree.cli.render.gist import gist, role_of
+from sessiontree.cli.verbs.writing import DryRun
+from sessiontree.cli.world import World
+from sessiontree.model import Thread
+from sessiontree.workspace.settings import Conflicts
+
+__all__ = ["EXAMPLES", "redo", "rewind", "undo"]
+
+EXAMPLES = {
+    "rewind": """Examples:
+
+\b
+  sessiontree rewind @~2            two entries back
+  sessiontree rewind 3fa9c0de:good
+  sessiontree rewind 3fa9c0de:good --files . --dry-run
+  sessiontree undo @                come back""",
+    "undo": """Examples:
+
+\b
+  sessiontree undo @
+  sessiontree undo 3fa9c0de --dry-run""",
+    "redo": """Examples:
+
+\b
+  sessiontree redo @""",
+}
+
+
+def rewind(
+    ctx: typer.Context,
+    address: Annotated[str, typer.Argument(help="The entry that becomes the leaf.")],
+    files: Annotated[
+        Path | None, typer.Option(help="A folder that goes back to the entry's checkpoint too; both move, or neither.")
+    ] = None,
+    conflicts: Annotated[str, typer.Option(help="With --files: stop, force or keep_mine.")] = "stop",
+    dry_run: DryRun = False,
+) -> None:
+    """Go back to an entry: the next message hangs from it. Nothing is deleted, and `undo` comes back."""
+    world: World = ctx.obj
+    place = place_of(world.journal, address)
+    if conflicts not in {"stop", "force", "keep_mine"}:
+        raise UsageError(f"--conflicts {conflicts} is none of stop, force and keep_mine")
+    if files is not None and place.entry_id is not None:
+        _rewind_files(world, place.thread, place.entry_id, files, cast(Conflicts, conflicts), is_dry=dry_run)
+        return
+    if dry_run:
+        world.out.remark(f"would move the leaf of {short(place.thread.id)} to {short(place.entry_id or 'the start')}")
+        return
+    if place.entry_id is None:
+        moved = world.journal.reset(place.thread.id)
+    else:
+        moved = world.journal.rewind(place.thread.id, place.entry_id)
+    _tell(world, moved, place.thread)
+
+
+def undo(
+    ctx: typer.Context,
+    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Take the last move of the leaf back: a rewind, a reset, a retry. Appended entries are never undone."""
+    world: World = ctx.obj
+    before = thread_for(world, thread)
+    if dry_run:
+        world.out.remark(f"would take the last move of {short(before.id)} back")
+        return
+    _tell(world, world.journal.undo(before.id), before)
+
+
+def redo(
+    ctx: typer.Context,
+    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Take the last undo back."""
+    world: World = ctx.obj
+    before = thread_for(world, thread)
+    if dry_run:
+        world.out.remark(f"would take the last undo of {short(before.id)} back")
+        return
+    _tell(world, world.journal.redo(before.id), before)
+
+
+def _rewind_files(
+    world: World, thread: Thread, entry_id: str, folder: Path, conflicts: Conflicts, *, is_dry: bool
+) -> None:
+    plan = world.journal.workspace.plan(thread.id, entry_id, folder, conflicts=conflicts)
+    if world.out.is_json and is_dry:
+        world.out.json(plan=plan)
+        return
+    for step in plan.steps:
+        world.out.remark(f"{step.kind} {step.path}")
+    if not is_dry:
+        _tell(world, world.journal.rewind(thread.id, entry_id, files=folder, conflicts=conflicts), thread)
+
+
+def _tell(world: World, after: Thread, before: Thread) -> None:
+    if world.out.is_json:
+        world.out.json(thread=after)
+        return
+    if after.leaf is None:
+        world.out.remark(f"{short(after.id)} is at its beginning")
+        return
+    entry = world.journal.entry(after.id, after.leaf)
+    world.out.remark(f"{short(after.id)} is at {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)})")
+    if before.leaf:
+        world.out.remark(f"the old place is still there: {short(after.id)}:{short(before.leaf)}, or undo")

@@ -1,0 +1,50 @@
+"""Foreign text made harmless: nothing in it may steer a terminal or turn a line around.
+
+Escape sequences (colours, cursor moves, OSC 8 links, OSC 52 clipboard writes) go; other control characters and
+direction overrides are shown as what they are:
+
+>>> for_terminal("red \\x1b[31malert\\x1b[0m \\x1b]52;c;cGFzcw==\\x07done")
+'red alert done'
+>>> for_terminal("a\\u202eb\\x07")
+'a<U+202E>b<U+0007>'
+"""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["for_terminal", "one_line", "without_controls"]
+
+_SEQUENCES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor moves, modes
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|\x9b[0-?]*[ -/]*[@-~]?"  # CSI as one character
+    r"|\x1b[ -/]*[0-~]?"
+)
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_BLANKS = re.compile(r"\s+")
+
+
+def for_terminal(text: str) -> str:
+    """Text that a terminal shows and does not obey; line breaks and tabs stay."""
+    return without_controls(_SEQUENCES.sub("", text.replace("\r\n", "\n")))
+
+
+def without_controls(text: str) -> str:
+    """Control characters, invisible ones and direction overrides by their names."""
+    return _CONTROLS.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
+def one_line(text: str, width: int) -> str:
+    """The beginning of a text as one line of at most ``width`` characters.
+
+    >>> one_line("a  long\\n story", 8)
+    'a long …'
+    """
+    if width <= 0:
+        return ""
+    line = _BLANKS.sub(" ", for_terminal(text[: 4 * width + 200])).strip()
+    return line if len(line) <= width and len(text) <= 4 * width + 200 else line[: max(0, width - 1)] + "…"

@@ -1,0 +1,136 @@
+"""Snippets: the piece of a text around the first match, with the matches marked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from sessiontree.search.query import SearchQuery, Term
+from sessiontree.search.results import Snippet
+from sessiontree.search.words import PIECE, fold, tokens_of
+
+__all__ = ["snippet_of"]
+
+_NEAR = 2_000
+"""How far around a first guess the text is taken apart: a line of a megabyte is not read word by word."""
+
+
+Token = tuple[str, int, int]
+_UNTIDY = re.compile(r"\s\s|[^\S ]")
+
+
+def snippet_of(text: str, query: SearchQuery, width: int = 160) -> Snippet:
+    start, end = _neighbourhood(text, query)
+    near = text[start:end]
+    marks = sorted(_marks(list(_located(near)), query))
+    first = marks[0][0] if marks else 0
+    left, right = _window(near, first, width)
+    shown = [(a - left, b - left) for a, b in marks if left <= a and b <= right]
+    return _tidy(near[left:right], shown, is_cut=(start + left > 0, start + right < len(text)))
+
+
+def _neighbourhood(text: str, query: SearchQuery) -> tuple[int, int]:
+    if len(text) <= 2 * _NEAR:
+        return 0, len(text)
+    lowered = text.lower()
+    guesses = [lowered.find(term.alternatives[0][0]) for term in query.wanted]
+    at = min((guess for guess in guesses if guess >= 0), default=0)
+    return max(0, at - _NEAR), min(len(text), at + _NEAR)
+
+
+def _located(text: str) -> Iterator[Token]:
+    """Tokens with the range of the original that each comes from."""
+    for piece in PIECE.finditer(text):
+        if piece[0].islower() and piece[0].isascii() and "_" not in piece[0]:
+            yield piece[0], piece.start(), piece.end()
+            continue
+        yield from _parts_of(piece[0], piece.start())
+
+
+def _parts_of(piece: str, offset: int) -> Iterator[Token]:
+    """A piece's tokens in order, each looked up in the folded piece, where it has the same length."""
+    letters = fold(piece).replace(" ", "").replace("_", "")
+    is_as_long = len(letters) == len(piece.replace("_", ""))
+    position = 0
+    for token in tokens_of(piece):
+        if not is_as_long:
+            yield token, offset, offset + len(piece)
+            continue
+        while position < len(piece) and piece[position] == "_":
+            position += 1
+        yield token, offset + position, offset + position + len(token)
+        position += len(token)
+
+
+def _marks(tokens: list[Token], query: SearchQuery) -> Iterator[tuple[int, int]]:
+    for term in query.wanted:
+        for phrase in term.alternatives:
+            yield from _phrase_marks(tokens, phrase, term)
+
+
+def _phrase_marks(tokens: list[Token], phrase: tuple[str, ...], term: Term) -> Iterator[tuple[int, int]]:
+    words = [token for token, _, _ in tokens]
+    for start in range(len(tokens)):
+        for width in _widths(words, start, phrase, term):
+            yield tokens[start][1], tokens[start + width - 1][2]
+
+
+def _widths(words: list[str], start: int, phrase: tuple[str, ...], term: Term) -> Iterator[int]:
+    """How many tokens from ``start`` spell the phrase: as they are, or run together as in an identifier."""
+    width = len(phrase)
+    here = words[start : start + width]
+    if len(here) == width and here[:-1] == list(phrase[:-1]) and _is_end(here[-1], phrase[-1], term):
+        yield width
+    elif width == 1 and phrase[0].startswith(words[start]) and words[start] != phrase[0]:
+        joined = ""
+        for count, word in enumerate(words[start : start + 8], start=1):
+            joined += word
+            if joined == phrase[0]:
+                yield count
+            if not phrase[0].startswith(joined):
+                return
+
+
+def _is_end(word: str, wanted: str, term: Term) -> bool:
+    return word.startswith(wanted) if term.is_prefix else word == wanted
+
+
+def _window(text: str, first: int, width: int) -> tuple[int, int]:
+    """A stretch of about ``width`` characters that holds the first match, cut between words where there is a blank."""
+    left = max(0, first - width // 3)
+    right = min(len(text), left + width)
+    left = max(0, min(left, right - width))
+    if left > 0:
+        blank = text.find(" ", left, min(first, left + 20))
+        left = blank + 1 if blank >= 0 else left
+    if right < len(text):
+        blank = text.rfind(" ", max(first, right - 20), right)
+        right = blank if blank > first else right
+    return left, right
+
+
+def _tidy(text: str, marks: list[tuple[int, int]], is_cut: tuple[bool, bool]) -> Snippet:
+    """One line: runs of blanks become one blank, and the marks move along."""
+    before = "…" if is_cut[0] else ""
+    line, shift = _one_line(text, len(before)) if _UNTIDY.search(text) else (text, range(len(before), len(text) + 2))
+    merged: list[tuple[int, int]] = []
+    for start, end in marks:
+        a, b = shift[start], shift[end]
+        if merged and a < merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(b, merged[-1][1]))
+        elif a < b:
+            merged.append((a, b))
+    return Snippet(text=before + line + ("…" if is_cut[1] else ""), marks=tuple(merged))
+
+
+def _one_line(text: str, start: int) -> tuple[str, Sequence[int]]:
+    """Runs of blanks as one blank, and where each character of the text is then."""
+    shift: list[int] = []
+    kept: list[str] = []
+    for char in text:
+        shift.append(start + len(kept))
+        if not char.isspace():
+            kept.append(char)
+        elif not kept or kept[-1] != " ":
+            kept.append(" ")
+    return "".join(kept), [*shift, start + len(kept)]

@@ -1,0 +1,297 @@
+"""The index: catches up with its store, forgets what was deleted, and finds."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple, Protocol, TypeVar
+
+from sessiontree.codec import decode_payload
+from sessiontree.model.entry import Label
+from sessiontree.model.record import Record
+from sessiontree.search.content import searchable
+from sessiontree.search.query import SearchQuery
+from sessiontree.search.results import SearchOrder
+from sessiontree.search.words import index_words
+from sessiontree.stores.fts import asking, schema
+from sessiontree.stores.fts.asking import Found, Scope
+
+__all__ = ["Found", "Item", "Progress", "Scope", "SearchIndex", "Source", "SourceState"]
+
+T = TypeVar("T")
+
+Progress = Callable[[int, int], None]
+"""Called with how many entries were looked at, and how many there are."""
+
+_BATCH = 4096
+_ERASE_ATTEMPTS = 50
+_ERASE_PAUSE_SECONDS = 0.02
+
+
+class Item(NamedTuple):
+    """An entry as the store has it. ``number`` grows with every commit to its source and is never used again."""
+
+    number: int
+    tree: int
+    owner: int
+    created_ns: int
+    body: bytes
+
+
+class SourceState(Record, frozen=True, kw_only=True):
+    """One file of a store. ``version`` differs after anything was added, ``identity`` after anything was deleted."""
+
+    name: str
+    identity: str
+    version: str
+    last_number: int
+
+
+class Source(Protocol):
+    """What the index asks of its store."""
+
+    def sources(self) -> Sequence[SourceState]: ...
+    def items_after(self, name: str, number: int, limit: int) -> Sequence[Item]: ...
+    def items(self, name: str, numbers: Sequence[int]) -> Sequence[Item]: ...
+    def numbers(self, name: str) -> Iterable[int]: ...
+
+
+class SearchIndex:
+    """One file, used by any number of processes; whoever searches first does the work that is due."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._lock = threading.RLock()
+
+    @property
+    def exists(self) -> bool:
+        return self._connection is not None or self._path.exists()
+
+    def catch_up(self, source: Source, progress: Progress | None = None) -> None:
+        """Everything that is in the store now can be found afterwards."""
+        self._healing(lambda: self._catch_up(source, progress))
+
+    def find(
+        self, query: SearchQuery, scopes: Sequence[Sequence[Scope]], *, order: SearchOrder, upto: int | None, most: int
+    ) -> list[Found]:
+        """Matches in the wanted order; ``best`` ranks the newest few thousand of them."""
+        return self._healing(lambda: asking.find(self._open(), query, scopes, order=order, upto=upto, most=most))
+
+    def newest(self) -> int:
+        return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
+
+    def labelled(self, names: Iterable[str]) -> list[tuple[str, int, str]]:
+        """Source, tree and entry id of what carries one of the labels; the newest word about an entry counts."""
+        wanted = set(names)
+        rows = self._run(
+            "SELECT s.name, l.tree, l.target, l.name, max(l.number) FROM label l JOIN source s ON s.key = l.source"
+            " GROUP BY l.source, l.tree, l.target"
+        )
+        return [(source, tree, target) for source, tree, target, name, _ in rows if name in wanted]
+
+    def forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None = None) -> None:
+        """Take deleted entries out, bytes and all; ``identity`` is what the source was called before and after."""
+        if not self.exists:
+            return
+        with self._lock:
+            self._healing(lambda: self._forget(name, numbers, identity))
+            self._healing(self._erase)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _catch_up(self, source: Source, progress: Progress | None) -> None:
+        states = source.sources()
+        known = {row[0]: row[1:] for row in self._run("SELECT name, identity, version, number FROM source")}
+        for name in known.keys() - {state.name for state in states}:
+            self._reconcile(source, SourceState(name=name, identity="", version="", last_number=0))
+        changed = [state for state in states if known.get(state.name, ("", ""))[:2] != (state.identity, state.version)]
+        meter = _Meter(progress, sum(state.last_number - known.get(state.name, ("", "", 0))[2] for state in changed))
+        for state in changed:
+            if state.name not in known:
+                self._add(state)
+            elif known[state.name][0] != state.identity:
+                self._reconcile(source, state)
+            while self._pull(source, state, meter):
+                pass
+        self._refill(source)
+
+    def _add(self, state: SourceState) -> None:
+        self._run(
+            "INSERT OR IGNORE INTO source (name, identity, version, number) VALUES (?, ?, '', 0)",
+            (state.name, state.identity),
+        )
+
+    def _pull(self, source: Source, state: SourceState, meter: _Meter) -> bool:
+        """Index one batch; whether there may be more. The store is read with the index locked, so that a delete
+        which comes meanwhile finds in the index whatever was read here."""
+        with self._writing() as run:
+            row = run("SELECT key, number FROM source WHERE name = ?", (state.name,)).fetchone()
+            if row is None:
+                return False
+            key, number = row
+            items = source.items_after(state.name, number, _BATCH)
+            self._put(key, items)
+            last = items[-1].number if items else number
+            is_done = len(items) < _BATCH
+            version = state.version if is_done else ""
+            run("UPDATE source SET number = ?, version = ? WHERE key = ?", (last, version, key))
+        meter.add(last - number)
+        return not is_done
+
+    def _put(self, source: int, items: Sequence[Item]) -> None:
+        seq = self.newest()
+        documents: list[tuple[object, ...]] = []
+        words: dict[int, list[tuple[int, str, str]]] = {}
+        for item in items:
+            payload = decode_payload(item.body)
+            if isinstance(payload, Label):
+                self._run(
+                    "INSERT OR REPLACE INTO label VALUES (?, ?, ?, ?, ?)",
+                    (source, item.number, item.tree, payload.target, payload.label),
+                )
+            content = searchable(payload)
+            if content is None:
+                continue
+            seq += 1
+            documents.append(
+                (seq, source, item.number, item.tree, item.owner, item.created_ns,
+                 content.role, content.tools, content.model, content.files)
+            )  # fmt: skip
+            words.setdefault(schema.shard_of(seq), []).append((seq, *index_words(content.text)))
+        self._open().executemany("INSERT INTO doc VALUES (?,?,?,?,?,?,?,?,?,?)", documents)
+        for shard, rows in words.items():
+            self._fill(shard, rows)
+
+    def _fill(self, shard: int, rows: Sequence[tuple[int, str, str]]) -> None:
+        schema.create_shard(self._open(), shard)
+        table = schema.table_of(shard)
+        self._open().executemany(f"INSERT INTO {table} (rowid, body, whole) VALUES (?, ?, ?)", rows)
+
+    def _refill(self, source: Source) -> None:
+        """Shards that a delete emptied get back the words of the entries that stayed."""
+        for (shard,) in self._run("SELECT shard FROM stale").fetchall():
+            with self._writing() as run:
+                if run("DELETE FROM stale WHERE shard = ?", (shard,)).rowcount == 0:
+                    continue
+                rows = run(
+                    "SELECT s.name, d.number, d.seq FROM doc d JOIN source s ON s.key = d.source"
+                    " WHERE d.seq >= ? AND d.seq < ? ORDER BY s.name",
+                    (shard * schema.SHARD, (shard + 1) * schema.SHARD),
+                ).fetchall()
+                self._fill(shard, [*self._words_again(source, rows)])
+
+    def _words_again(self, source: Source, rows: Sequence[tuple[str, int, int]]) -> Iterator[tuple[int, str, str]]:
+        by_source: dict[str, dict[int, int]] = {}
+        for name, number, seq in rows:
+            by_source.setdefault(name, {})[number] = seq
+        for name, seqs in by_source.items():
+            for item in source.items(name, list(seqs)):
+                content = searchable(decode_payload(item.body))
+                if content is not None:
+                    yield seqs[item.number], *index_words(content.text)
+
+    def _reconcile(self, source: Source, state: SourceState) -> None:
+        """A delete happened that nobody told the index of: compare, and forget what is gone."""
+        with self._writing() as run:
+            row = run("SELECT key FROM source WHERE name = ?", (state.name,)).fetchone()
+            if row is None:
+                return
+            live = set(source.numbers(state.name)) if state.identity else set()
+            held = {number for (number,) in run("SELECT number FROM doc WHERE source = ?", row)}
+            held |= {number for (number,) in run("SELECT number FROM label WHERE source = ?", row)}
+            self._drop(row[0], sorted(held - live))
+            if state.identity:
+                run("UPDATE source SET identity = ? WHERE key = ?", (state.identity, row[0]))
+            else:
+                run("DELETE FROM source WHERE key = ?", row)
+        self._erase()
+
+    def _forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None) -> None:
+        with self._writing() as run:
+            row = run("SELECT key FROM source WHERE name = ?", (name,)).fetchone()
+            if row is None:
+                return
+            self._drop(row[0], numbers)
+            if identity is not None:
+                before, after = identity
+                run("UPDATE source SET identity = ? WHERE key = ? AND identity = ?", (after, row[0], before))
+
+    def _drop(self, source: int, numbers: Sequence[int]) -> None:
+        shards: set[int] = set()
+        for number in numbers:
+            row = self._run(
+                "DELETE FROM doc WHERE source = ? AND number = ? RETURNING seq", (source, number)
+            ).fetchone()
+            if row is not None:
+                shards.add(schema.shard_of(row[0]))
+            self._run("DELETE FROM label WHERE source = ? AND number = ?", (source, number))
+        for shard in shards:
+            self._run(f"DROP TABLE IF EXISTS {schema.table_of(shard)}")
+            self._run("INSERT OR IGNORE INTO stale VALUES (?)", (shard,))
+
+    def _erase(self) -> None:
+        """Dropped pages are zeroed; emptying the log takes away the older copies of them."""
+        for _ in range(_ERASE_ATTEMPTS):
+            if not self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                return
+            time.sleep(_ERASE_PAUSE_SECONDS)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:
+        connection = self._open()
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection.execute
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _run(self, statement: str, values: tuple[object, ...] = ()) -> sqlite3.Cursor:
+        return self._open().execute(statement, values)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = schema.open_index(self._path)
+            asking.prepare(self._connection)
+        return self._connection
+
+    def _healing(self, work: Callable[[], T]) -> T:
+        """A broken index is thrown away and made anew, once; the store itself is never touched."""
+        with self._lock:
+            try:
+                return work()
+            except sqlite3.OperationalError:
+                raise
+            except sqlite3.DatabaseError:
+                self._throw_away()
+                return work()
+
+    def _throw_away(self) -> None:
+        self.close()
+        for suffix in ("", "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                self._path.with_name(self._path.name + suffix).unlink()
+
+
+class _Meter:
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def add(self, count: int) -> None:
+        self._done += count
+        if self._progress is not None:
+            self._progress(self._done, max(self._total, self._done))

@@ -1,0 +1,201 @@
+"""On a real terminal: colours, widths, resizing, interrupts, pagers, and content that would like to take over."""
+
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pexpect
+import pytest
+
+import sessiontree as st
+from cli_world import COMMAND, Shell, screen, without_colour
+
+HOSTILE = (
+    "red \x1b[31malert\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \x1b]52;c;cGFzcw==\x07 "
+    "\x9b2J \x1b[2J\x1b[H \x1bP1$r\x1b\\ \u202egnp.exe\u2066 bell\x07 <script>alert(1)</script>"
+)
+
+
+@pytest.fixture
+def shell(tmp_path):
+    shell = Shell(tmp_path)
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("talk", title="A title that is long enough to be cut on a narrow screen, surely")
+        journal.append("talk", st.user("hello **world**, this is a message of some length for the tree"))
+        journal.append("talk", st.assistant("- one\n- two\n\n```python\nprint(1)\n```"))
+    return shell
+
+
+def test_a_table_has_a_heading_and_colour_on_a_terminal(shell):
+    shown = screen(shell.terminal("ls"))
+    assert "TITLE" in shown
+    assert "\x1b[33mtalk" in shown
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+@pytest.mark.parametrize("verb", ["ls", "tree", "show", "log"])
+def test_no_color_and_dumb_terminals_get_no_escape_at_all(shell, environment, verb):
+    arguments = [verb] if verb == "ls" else [verb, "talk"]
+    shown = screen(shell.terminal(*arguments, **environment))
+    assert "\x1b" not in shown
+    assert shown.strip()
+
+
+def test_a_dumb_terminal_gets_a_tree_of_plain_characters(shell):
+    shown = screen(shell.terminal("tree", "talk", TERM="dumb"))
+    assert "* talk" not in shown
+    assert re.search(r"^\* \w+ user", shown, re.MULTILINE)
+    assert "<- leaf" in shown
+
+
+@pytest.mark.parametrize("arguments", [("ls",), ("tree", "talk"), ("log", "talk"), ("show", "talk"), ("stats",)])
+def test_nothing_is_wider_than_a_screen_of_forty_columns(shell, arguments):
+    shown = without_colour(screen(shell.terminal(*arguments, columns=40)))
+    assert max(len(line) for line in shown.splitlines()) <= 40
+
+
+def test_the_width_follows_the_window(shell):
+    """A follower that is resized cuts its next line to the new width."""
+    child = shell.terminal("tail", "talk", columns=100)
+    child.expect("hello")
+    child.setwinsize(24, 40)
+    with st.open(shell.folder / "j.db") as journal:
+        journal.append("talk", st.user("x" * 300))
+    child.expect("x…")
+    assert child.before.count("x") < 40
+    child.sendintr()
+    child.expect(pexpect.EOF)
+
+
+def test_ctrl_c_ends_a_follower_with_130_and_without_a_trace(shell):
+    child = shell.terminal("tail", "talk")
+    child.expect("hello")
+    child.sendintr()
+    assert "Traceback" not in screen(child)
+    assert child.exitstatus == 130
+
+
+def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell):
+    """A loop of appends is interrupted again and again; the store stays sound, and what was acknowledged is there."""
+    acknowledged = []
+    for _ in range(4):
+        child = subprocess.Popen(
+            [*COMMAND, "append", "talk", "an interrupted message"],
+            env=shell.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        try:
+            child.wait(0.15 + 0.1 * len(acknowledged))
+        except subprocess.TimeoutExpired:
+            child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=30)
+        acknowledged += out.split()
+    with st.open(shell.folder / "j.db") as journal:
+        assert journal.check() == []
+        stored = {entry.id for entry in journal.path("talk")}
+        assert set(acknowledged) <= stored
+
+
+def test_a_reader_that_leaves_early_makes_no_noise(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.append_many("talk", [st.user(f"line {number} " + "x" * 200) for number in range(3000)])
+    command = " ".join([*COMMAND, "log", "talk", "-n", "3000"])
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} | head -n 2"],
+        env=shell.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert len(done.stdout.splitlines()) == 2
+    assert done.stderr == ""
+    assert done.returncode in {0, 141}
+
+
+def test_a_pager_is_used_when_a_person_reads(shell):
+    shown = screen(shell.terminal("show", "talk", SESSIONTREE_PAGER="sed s/hello/PAGED/"))
+    assert "PAGED" in shown
+    assert "PAGED" not in screen(shell.terminal("show", "talk", "--no-pager", SESSIONTREE_PAGER="sed s/hello/PAGED/"))
+
+
+def test_a_person_without_an_id_picks_by_letters_or_number(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("other", title="Budget of March")
+    child = shell.terminal("log")
+    child.expect("letters of the title")
+    child.sendline("attlelong")
+    assert "hello" in screen(child)
+    child = shell.terminal("log")
+    child.expect("letters of the title")
+    child.sendline("2")
+    assert "hello" in screen(child)
+
+
+def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell):
+    child = shell.terminal("rm", "talk")
+    child.expect(r"\[y/N\]")
+    child.sendline("n")
+    assert "nothing was deleted" in screen(child)
+    assert shell("ls")
+    child = shell.terminal("rm", "talk")
+    child.expect(r"\[y/N\]")
+    child.sendline("y")
+    screen(child)
+    assert shell("ls") == ""
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+@pytest.mark.parametrize("verb", ["ls", "show", "tree", "log", "search", "tail", "diff", "context", "label", "stats"])
+def test_hostile_content_is_shown_and_not_obeyed(tmp_path, verb, is_terminal):
+    shell = Shell(tmp_path)
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("evil", title=HOSTILE)
+        entry = journal.append("evil", st.user(HOSTILE + "\n\n[click](javascript:alert(1)) ![x](http://evil/x.png)"))
+        call = st.assistant(HOSTILE, calls=[st.call("c", HOSTILE, HOSTILE)], reasoning=HOSTILE, model=HOSTILE)
+        journal.append("evil", call)
+        journal.append("evil", st.tool_result("c", HOSTILE, name=HOSTILE))
+        journal.label("evil", entry.id, HOSTILE)
+    arguments = {
+        "ls": ["ls"], "search": ["search", "alert"], "diff": ["diff", "evil", "evil~2", "--full"], "stats": ["stats"],
+        "tail": ["tail", "evil", "--for", "0.1"], "show": ["show", "evil", "--full"], "tree": ["tree", "evil", "-a"],
+    }.get(verb, [verb, "evil"])  # fmt: skip
+    shown = screen(shell.terminal(*arguments)) if is_terminal else shell.run(*arguments).stdout
+    left = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert not re.search("[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", left)
+    if verb != "search":  # a snippet may begin inside a sequence: then its rest is plain text
+        assert "evil.example" not in left
+        assert "cGFzcw" not in left
+
+
+def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path):
+    shell = Shell(tmp_path)
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("long", title="y" * 1_000_000)
+        journal.append("long", st.user("x" * 1_000_000 + " needle"))
+    for arguments in (("ls",), ("tree", "long"), ("show", "long"), ("search", "needle")):
+        started = time.monotonic()
+        shown = screen(shell.terminal(*arguments))
+        assert len(shown) < 60_000
+        assert time.monotonic() - started < 20
+
+
+def test_an_interrupted_prompt_is_no_answer(shell):
+    child = shell.terminal("rm", "talk")
+    child.expect(r"\[y/N\]")
+    child.sendintr()
+    screen(child)
+    assert child.exitstatus == 130
+    assert shell("ls")
+
+
+def test_output_to_a_full_device_is_an_error_not_a_trace(shell):
+    device = Path("/dev/full")
+    if not device.exists():
+        pytest.skip("no /dev/full here")
+    with device.open("w") as full:
+        done = subprocess.run(
+            [*COMMAND, "ls"], env=shell.environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 5
+    assert "Traceback" not in done.stderr

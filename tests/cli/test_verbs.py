@@ -1,0 +1,332 @@
+"""What each verb promises, run as a process in a pipe."""
+
+import json
+
+import pytest
+
+import sessiontree as st
+from cli_world import Shell
+
+
+@pytest.fixture
+def shell(tmp_path):
+    return Shell(tmp_path)
+
+
+@pytest.fixture
+def talk(shell):
+    """A thread with a conversation of four messages."""
+    thread = shell("new", "Fix the parser", "--id", "talk")
+    assert thread == "talk"
+    shell("append", "talk", "please fix parse_config")
+    shell("append", "talk", "Looking.", "--role", "assistant")
+    shell("append", "talk", given="a second question")
+    shell("append", "talk", "Done.", "--role", "assistant")
+    return shell
+
+
+def test_a_thread_is_started_listed_and_read(talk):
+    line = talk("ls").split("\t")
+    assert (line[0], line[2], line[4]) == ("talk", "4", "Fix the parser")
+    shown = talk("show", "talk")
+    assert "please fix parse_config" in shown
+    assert "a second question" in shown
+    assert [line.split("\t")[2] for line in talk("log", "talk").splitlines()] == ["assistant", "user"] * 2
+
+
+def test_lists_are_filtered_and_paged(shell):
+    for number in range(5):
+        shell("new", f"talk {number}", "--tag", "even" if number % 2 == 0 else "odd")
+    assert len(shell("ls", "--tag", "even").splitlines()) == 3
+    page = shell.json("ls", "--limit", "3")
+    assert (page["schema_version"], len(page["threads"])) == (1, 3)
+    rest = shell.json("ls", "--limit", "3", "--cursor", page["cursor"])
+    assert [thread["title"] for thread in page["threads"] + rest["threads"]] == [f"talk {n}" for n in (4, 3, 2, 1, 0)]
+    assert rest["cursor"] is None
+    assert shell("ls", "--title", "TALK 3").endswith("talk 3")
+    assert shell("ls", "--since", "1d") == shell("ls")
+
+
+def test_json_holds_every_field_also_the_empty_ones(talk):
+    thread = talk.json("ls")["threads"][0]
+    assert thread["workspace"] == ""
+    assert thread["tags"] == []
+    entries = talk.json("show", "talk")["entries"]
+    assert entries[0]["payload"]["type"] == "user_message"
+    assert entries[0]["parent"] is None
+
+
+def test_rewind_branches_undo_and_redo(talk):
+    talk("rewind", "talk~2")
+    talk("append", "talk", "another way")
+    tree = talk("tree", "talk").splitlines()
+    assert [line.split()[-1] for line in tree if "another way" in line] == ["leaf"]
+    assert any(line.startswith("├─") for line in tree)
+    talk("undo", "talk")
+    assert talk.json("ls")["threads"][0]["messages"] == 4
+    talk("redo", "talk")
+    assert talk.json("ls")["threads"][0]["messages"] == 3
+    assert "nothing to redo" in talk.run("redo", "talk", code=1).stderr
+
+
+def test_a_fork_shares_what_is_before_it(talk):
+    fork = talk("fork", "talk~2", "--id", "other")
+    assert fork == "other"
+    talk("append", "other", "from the fork")
+    assert talk.json("ls")["threads"][0]["messages"] == 3
+    assert "fork other" in talk("tree", "talk")
+    compared = talk.json("diff", "talk", "other")
+    assert (len(compared["common"]), len(compared["left"]), len(compared["right"])) == (2, 2, 1)
+    assert talk("fork", "talk:@", "--before", "--id", "earlier") == "earlier"
+    assert len(talk.json("log", "earlier")["entries"]) == 3
+
+
+def test_labels_are_addresses(talk):
+    talk("label", "talk~1", "question")
+    assert "a second question" in talk("log", "talk:question", "-n", "1")
+    assert talk("label", "talk").startswith("question\t")
+    talk("rewind", "talk:question")
+    talk("label", "talk:question", "--remove")
+    assert talk.run("log", "talk:question", code=1)
+
+
+def test_a_label_goes_to_the_last_message_not_to_the_marks_behind_it(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        with journal.turn("t", owner="me") as turn:
+            turn.append(st.user("hello"))
+    shell("label", "t", "here")
+    assert "hello" in shell("log", "t:here", "-n", "1")
+    shell("label", "t", "there")
+    assert shell("label", "t").startswith("there\t")
+
+
+def test_search_finds_ranks_filters_and_says_when_there_is_nothing(talk):
+    thread, _, _, role, snippet = talk("search", "parseConfig").split("\t")
+    assert (thread, role) == ("talk", "user")
+    assert "parse_config" in snippet
+    assert talk("search", "role:assistant", "done").split("\t")[3] == "assistant"
+    assert talk.run("search", "nowhere", code=1).stdout == ""
+    assert talk.run("search", "after:nonsense", code=2).stderr
+    hits = talk.json("search", "question")["hits"]
+    assert hits[0]["snippet"]["marks"] == [[9, 17]]
+
+
+def test_the_context_is_what_a_model_gets(talk):
+    request = json.loads(talk("context", "talk", "--dialect", "openai-chat"))
+    assert [message["role"] for message in request["messages"]] == ["user", "assistant"] * 2
+    assert json.loads(talk("context", "talk~2", "--dialect", "anthropic"))["messages"][0]["role"] == "user"
+    assert "there is no dialect" in talk.run("context", "talk", "--dialect", "klingon", code=2).stderr
+
+
+def test_addresses_lead_to_the_right_exit_codes(talk):
+    assert "no thread 'nobody'" in talk.run("show", "nobody", code=1).stderr
+    assert talk.run("show", "talk:nothing", code=1).stderr
+    assert talk.run("show", "talk~99", code=1).stderr
+    assert talk.run("show", "talk@{-5}", code=1).stderr
+    assert talk.run("show", code=2).stderr
+    talk("new", "--id", "talks")
+    assert "more than one" in talk.run("show", "tal", code=2).stderr
+    assert talk("log", "@", "-n", "1") == ""
+    assert talk("log", "talk", "-n", "1").endswith("Done.")
+
+
+def test_a_part_of_an_id_is_enough(shell):
+    thread = shell("new", "one")
+    shell("new", "two")
+    entry = shell("append", thread[-8:], "hello")
+    assert shell("log", f"{thread[-8:]}:{entry[-6:]}").split("\t")[0] == entry
+    assert shell("log", f"{thread}:{entry[:-1]}").split("\t")[0] == entry
+
+
+def test_an_append_under_an_expectation_conflicts_when_somebody_was_faster(talk):
+    first = talk.json("log", "talk")["entries"][0]["id"]
+    talk("append", "talk", "first", "--expect-leaf", first)
+    assert "the leaf of thread" in talk.run("append", "talk", "second", "--expect-leaf", first, code=4).stderr
+
+
+def test_nothing_is_written_in_a_dry_run(talk):
+    before = talk("ls", "-a")
+    for arguments in (
+        ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("undo", "talk"),
+        ("redo", "talk"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
+        ("rm", "talk"), ("prune", "--older-than", "0d", "--all"), ("export", "talk", "-o", "x.html"),
+    ):  # fmt: skip
+        talk(*arguments, "--dry-run")
+    assert talk("ls", "-a") == before
+    assert not (talk.folder / "x.html").exists()
+
+
+def test_deleting_needs_a_yes_and_names_what_goes(talk):
+    refused = talk.run("rm", "talk", code=2)
+    assert "Fix the parser" in refused.stdout
+    assert "--yes" in refused.stderr
+    talk("rm", "talk", "--yes")
+    assert talk("ls") == ""
+
+
+def test_archived_threads_come_back_and_are_pruned_by_age(talk):
+    talk("archive", "talk")
+    assert talk("ls") == ""
+    assert "[archived]" in talk("ls", "-a")
+    talk("archive", "talk", "--undo")
+    assert talk("ls")
+    talk("archive", "talk")
+    talk("prune", "--older-than", "1d", "--yes")
+    assert talk("ls", "-a")
+    talk("prune", "--older-than", "0d", "--yes")
+    assert talk("ls", "-a") == ""
+
+
+def test_leases_are_taken_shown_and_given_back(talk):
+    talk("lease", "talk", "--acquire", "one")
+    assert talk("lease", "talk").startswith("one\t")
+    assert "'one'" in talk.run("lease", "talk", "--acquire", "two", code=4).stderr
+    talk("lease", "talk", "--release")
+    assert talk("lease", "talk") == ""
+
+
+def test_stats_count_tokens_cost_and_tools(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        usage = st.Usage(input_tokens=100, output_tokens=7, cost=0.25, currency="EUR")
+        ask = st.assistant("", calls=[st.call("c", "bash", "{}")], model="m-1", usage=usage)
+        journal.append_many("t", [st.user("go"), ask, st.tool_result("c", "ok")])
+        journal.fork("t")
+    totals = shell.json("stats")["stats"]
+    assert (totals["threads"], totals["messages"], totals["input_tokens"]) == (2, 3, 100)
+    assert (totals["cost"], totals["tools"], totals["models"]) == ({"EUR": 0.25}, {"bash": 1}, {"m-1": 1})
+    assert "█" in shell("stats", "t")
+
+
+def test_tail_shows_the_end_and_follows(talk):
+    followed = talk.run("tail", "talk", "-n", "2", "--for", "0.2").stdout.splitlines()
+    assert [line.split(maxsplit=2)[2] for line in followed] == ["a second question", "Done."]
+    objects = [json.loads(line) for line in talk("tail", "talk", "-n", "3", "--for", "0.2", "--json").splitlines()]
+    assert [item["schema_version"] for item in objects] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("store", ["j.db", "folder/"])
+def test_the_doctor_is_content_with_a_sound_store(tmp_path, store):
+    shell = Shell(tmp_path, store)
+    shell("append", shell("new"), "hello")
+    assert "as it should be" in shell.run("doctor").stderr
+    assert shell.json("doctor")["findings"] == []
+
+
+def test_the_doctor_finds_and_repairs_a_torn_line(tmp_path):
+    shell = Shell(tmp_path)
+    shell.environment["SESSIONTREE_STORE"] = f"jsonl:///{tmp_path / 'folder'}"
+    thread = shell("new")
+    shell("append", thread, "hello")
+    (file,) = (tmp_path / "folder" / "trees").iterdir()
+    file.write_bytes(file.read_bytes() + b'{"torn": ')
+    assert shell.run("doctor", code=3).stdout
+    assert "mended" in shell.run("doctor", "--repair").stderr
+    assert "hello" in shell("log", thread)
+
+
+def test_a_file_of_somebody_else_is_refused_untouched(tmp_path):
+    shell = Shell(tmp_path)
+    (tmp_path / "j.db").write_bytes(b"not a store, but dear to somebody" * 10)
+    before = (tmp_path / "j.db").read_bytes()
+    assert "not a sessiontree store" in shell.run("ls", code=3).stderr
+    assert (tmp_path / "j.db").read_bytes() == before
+
+
+def test_the_store_is_found_by_flag_then_variable_then_project_then_data_folder(tmp_path):
+    shell = Shell(tmp_path)
+    deep = tmp_path / "project" / "src"
+    deep.mkdir(parents=True)
+    (tmp_path / "project" / ".sessiontree.toml").write_text('store = "talks.db"\n')
+    assert shell.json("config", "show", "--store", "flag.db")["store"] == "flag.db"
+    assert "SESSIONTREE_STORE" in shell.json("config")["reason"]
+    del shell.environment["SESSIONTREE_STORE"]
+    shell.environment["XDG_DATA_HOME"] = str(tmp_path / "data")
+    assert shell.json("config")["store"] == str(tmp_path / "data" / "sessiontree" / "journal.db")
+    shell.folder = deep
+    found = shell.json("config")
+    assert found["store"] == str(tmp_path / "project" / "talks.db")
+    assert ".sessiontree.toml" in found["reason"]
+    (tmp_path / "project" / ".sessiontree.toml").write_text("nonsense = [")
+    assert "cannot be read" in shell.run("ls", code=2).stderr
+
+
+@pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish", "powershell"])
+def test_completion_scripts_are_printed(shell, shell_name):
+    assert "SESSIONTREE_COMPLETE" in shell("completion", shell_name)
+
+
+def test_completion_offers_the_verbs(shell):
+    shell.environment |= {
+        "_SESSIONTREE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "sessiontree re",
+        "COMP_CWORD": "1",
+    }
+    assert {"redo", "rewind"} <= set(shell.run().stdout.split())
+
+
+def test_usage_errors_are_two(shell):
+    assert shell.run("frobnicate", code=2).stderr
+    assert shell.run("ls", "--nonsense", code=2).stderr
+    assert shell.run("ls", "--limit", "0", code=2).stderr
+    assert shell.run("completion", "csh", code=2).stderr
+
+
+def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
+    for number in range(3):
+        talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 300, "--role", "assistant")
+    whole = talk("context", "talk", "--dialect", "openai-chat")
+    result = talk.json("compact", "talk", "--keep-recent", "50", "--force")["compaction"]
+    assert result["tokens_after"] < result["tokens_before"]
+    assert len(talk("context", "talk", "--dialect", "openai-chat")) < len(whole)
+    assert "◆" in talk("tree", "talk")
+    talk("uncompact", "talk")
+    assert talk("context", "talk", "--dialect", "openai-chat") == whole
+    assert talk.run("uncompact", "talk", code=1).stderr
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk, kind):
+    talk("rewind", "talk~1")
+    talk("append", "talk", "another branch")
+    talk("export", "talk", "-o", f"talk.{kind}")
+    assert "is there already" in talk.run("export", "talk", "-o", f"talk.{kind}", code=2).stderr
+    first = talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]
+    assert (first["created"], first["entries_added"]) == (1, 5)
+    assert talk.json("import", f"talk.{kind}", "--store", "copy.db")["report"]["entries_added"] == 0
+    assert talk("log", "talk", "--store", "copy.db") == talk("log", "talk")
+
+
+def test_a_store_is_copied_into_another_kind_and_a_second_time_writes_nothing(talk):
+    first = talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]
+    assert (first["threads"], first["copied"]) == (1, 4)
+    assert talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]["copied"] == 0
+    assert talk("log", "talk", "--store", f"jsonl:///{talk.folder / 'copied'}") == talk("log", "talk")
+
+
+def test_files_are_compared_and_go_back_with_the_conversation(talk):
+    folder = talk.folder / "work"
+    folder.mkdir()
+    (folder / "a.txt").write_text("old\n")
+    with st.open(talk.folder / "j.db") as journal:
+        first, *_, last = (entry.id for entry in journal.path("talk"))
+        journal.workspace.snapshot("talk", first, folder)
+        (folder / "a.txt").write_text("new\n")
+        journal.workspace.snapshot("talk", last, folder)
+    assert "+new" in talk("diff", f"talk:{first}", f"talk:{last}", "--files", "work")
+    assert "a.txt" in talk.run("rewind", f"talk:{first}", "--files", "work", "--dry-run").stderr
+    assert (folder / "a.txt").read_text() == "new\n"
+    talk("rewind", f"talk:{first}", "--files", "work")
+    assert (folder / "a.txt").read_text() == "old\n"
+    talk("undo", "talk")
+    assert (folder / "a.txt").read_text() == "new\n"
+
+
+def test_conversations_go_to_other_programs_and_come_from_them(talk):
+    talk("export", "talk", "--to", "pi", "-o", "sessions")
+    assert talk.json("import", "sessions", "--dry-run")["report"]["format"] == "pi"
+    assert talk.run("import", "nowhere", code=2).stderr
+    assert talk.run("export", "talk", "--to", "klingon", code=2).stderr
+    assert talk("export", "talk", "--to", "md").startswith("# Fix the parser")
+    assert talk("export", "talk", "--to", "html").startswith("<!doctype html>")

@@ -1,0 +1,42 @@
+"""The reference of the command line is what --help says. ``UPDATE_DOCS=1 pytest tests/docs`` writes it anew."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from cli_world import Shell
+from sessiontree.cli.app import VERBS
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+
+INTRODUCTION = """# The command line
+
+What `sessiontree --help` and `sessiontree VERB --help` say; the tests compare. The [tour](../tutorial/tour.md) shows the
+verbs at work.
+
+"""
+
+
+def reference(shell: Shell) -> str:
+    sections = [("sessiontree", shell("--help"))]
+    sections += [(f"sessiontree {verb}", shell(verb, "--help")) for verb in VERBS]
+    return INTRODUCTION + "\n".join(f"## {name}\n\n```text\n{text}\n```\n" for name, text in sections)
+
+
+def test_the_reference_is_what_help_says(tmp_path):
+    shell = Shell(tmp_path)
+    page = reference(shell)
+    if os.environ.get("UPDATE_DOCS"):
+        PAGE.write_text(page, encoding="utf-8")
+    assert PAGE.read_text(encoding="utf-8") == page
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_examples_that_name_it(verb):
+    text = PAGE.read_text(encoding="utf-8")
+    section = re.search(rf"^## sessiontree {verb}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
+    assert section is not None
+    assert "Examples:" in section[1]
+    assert re.search(rf"sessiontree {verb}\b", section[1].split("Examples:")[1])

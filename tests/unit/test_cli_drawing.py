@@ -1,0 +1,101 @@
+"""Drawing trees, names and harmless text: pure."""
+
+import re
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import sessiontree as st
+from sessiontree.cli.picking import is_fuzzy_match
+from sessiontree.cli.render.tree import ASCII, rows_of
+from sessiontree.harmless import for_terminal, one_line
+
+
+def entry(name: str, parent: str | None, payload=None) -> st.Entry:
+    return st.Entry(id=name, thread_id="t", parent=parent, created_ns=0, payload=payload or st.user(name))
+
+
+def picture(rows) -> list[str]:
+    return [f"{row.prefix}{row.glyph} {row.entry.id if row.entry else row.folded}" for row in rows]
+
+
+def test_the_active_path_runs_straight_down_and_branches_hang_from_it():
+    entries = [entry("a", None), entry("b", "a"), entry("c", "b"), entry("x", "a"), entry("y", "x"), entry("z", "x")]
+    assert picture(rows_of(entries, leaf="c")) == ["● a", "├─○ x", "│ ├─○ y", "│ ○ z", "● b", "● c"]
+    assert picture(rows_of(entries, leaf="z", glyphs=ASCII)) == ["* a", "|-o b", "| o c", "* x", "|-o y", "* z"]
+
+
+def test_several_roots_are_drawn_too():
+    assert picture(rows_of([entry("a", None), entry("b", None)], leaf="a")) == ["├─○ b", "● a"]
+
+
+def test_long_stretches_are_folded_around_what_matters():
+    chain = [entry("0", None)] + [entry(str(number), str(number - 1)) for number in range(1, 100)]
+    shown = picture(rows_of(chain, leaf="99", labels={"good": "50"}))
+    assert shown == ["● 0", "● 1", "⋮ 47", "● 49", "● 50", "● 51", "⋮ 46", "● 98", "● 99"]
+    assert len(list(rows_of(chain, leaf="99", is_folded=False))) == 100
+
+
+def test_failures_compactions_and_checkpoints_are_marked_and_never_folded():
+    chain = [entry("0", None)] + [entry(str(number), str(number - 1)) for number in range(1, 40)]
+    chain[10] = entry("10", "9", st.RunFailure(error="boom"))
+    chain[20] = entry("20", "19", st.Compaction(summary="short"))
+    chain[30] = entry("30", "29", st.Checkpoint(files=1))
+    shown = picture(rows_of(chain, leaf="39"))
+    assert {"✗ 10", "◆ 20", "◼ 30"} <= set(shown)
+
+
+def test_bookkeeping_is_left_out_unless_asked_for():
+    chain = [entry("0", None), entry("1", "0", st.TurnMarker(status="started")), entry("2", "1")]
+    assert picture(rows_of(chain, leaf="2")) == ["● 0", "● 2"]
+    assert picture(rows_of(chain, leaf="2", shows_all=True)) == ["● 0", "● 1", "● 2"]
+
+
+def test_a_hundred_thousand_entries_in_a_chain_and_in_a_comb_are_drawn():
+    chain = [entry("0", None)] + [entry(str(number), str(number - 1)) for number in range(1, 100_000)]
+    started = time.monotonic()
+    assert len(list(rows_of(chain, leaf="99999"))) == 5
+    comb = [entry("0", None)]
+    for number in range(1, 50_000):
+        comb += [entry(str(number), str(number - 1)), entry(f"s{number}", str(number - 1))]
+    assert len(list(rows_of(comb, leaf="49999"))) == len(comb)
+    assert time.monotonic() - started < 60
+
+
+@given(some.lists(some.integers(0, 30), min_size=1, max_size=30), some.integers(0, 29))
+def test_every_entry_is_drawn_once_when_nothing_is_folded(parents, leaf):
+    entries = [entry("0", None)]
+    entries += [entry(str(at), str(min(parent, at - 1))) for at, parent in enumerate(parents[1:], start=1)]
+    rows = list(rows_of(entries, leaf=str(min(leaf, len(entries) - 1)), is_folded=False))
+    assert sorted(int(row.entry.id) for row in rows) == list(range(len(entries)))
+
+
+@given(some.text())
+def test_no_control_character_survives(text):
+    clean = for_terminal(text)
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", clean)
+    assert "\n" not in one_line(text, 40)
+    assert len(one_line(text, 40)) <= 40
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]8;;http://evil\x1b\\text\x1b]8;;\x1b\\", "text"),
+        ("\x1b]52;c;QUJD\x07", ""),
+        ("\x1b[", ""),
+        ("a\x1b", "a"),
+        ("tab\tstays\nso do lines", "tab\tstays\nso do lines"),
+        ("back\rward", "back<U+000D>ward"),
+    ],
+)
+def test_escape_sequences_go_and_controls_get_names(raw, clean):
+    assert for_terminal(raw) == clean
+
+
+def test_letters_in_order_match():
+    assert is_fuzzy_match("bdgt", "Budget of March")
+    assert not is_fuzzy_match("xyz", "Budget of March")

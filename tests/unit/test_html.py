@@ -1,0 +1,141 @@
+"""The HTML of a conversation: self-contained, and safe to open whatever is in it."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import sessiontree as st
+from sessiontree.html import Conversation, render_html
+
+SAFE_TAGS = {
+    "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",
+    "p", "div", "pre", "code", "details", "summary", "span", "time", "em", "strong", "ul", "ol", "li", "a", "br", "hr",
+    "blockquote", "img",
+}  # fmt: skip
+SAFE_ATTRIBUTES = {
+    "lang", "charset", "http-equiv", "content", "name", "dir", "class", "id", "href", "title", "start", "src", "alt",
+}  # fmt: skip
+
+
+class Page(HTMLParser):
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def page_of(*payloads, title: str = "talk", labels=None) -> str:
+    with st.open("memory:") as journal:
+        thread = journal.create_thread("t", title=title)
+        for payload in payloads:
+            journal.append("t", payload)
+        entries = tuple(journal.entries("t"))
+        names = dict.fromkeys(labels or (), entries[0].id)
+        return render_html(Conversation(thread=journal.thread(thread.id), entries=entries, labels=names))
+
+
+def assert_harmless(page: str) -> None:
+    for tag, attributes in Page(page).tags:
+        assert tag in SAFE_TAGS
+        assert set(attributes) <= SAFE_ATTRIBUTES, attributes
+        assert not (attributes.get("href") or "").lower().strip().startswith(("javascript", "data", "vbscript"))
+        assert (attributes.get("src") or "data:image/").startswith("data:image/")
+    assert not re.search("[\u202a-\u202e\u2066-\u2069\x00\x1b]", page)
+
+
+EVIL = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[click](javascript:alert(1)) [data](data:text/html;base64,xx) <javascript:alert(1)>",
+    "![tracker](http://evil.example/x.png)",
+    '"><svg onload=alert(1)>',
+    "</style></pre></details></body><script>1</script>",
+    "\u202eevil\u2066 \x1b[31m \x00",
+    "```html\n</code></pre><script>alert(1)</script>\n```",
+    "[a]: javascript:alert(1)\n[a]",
+    "&lt;script&gt; &#60;script&#62;",
+]
+
+
+@pytest.mark.parametrize("evil", EVIL)
+def test_hostile_content_stays_text_wherever_it_stands(evil):
+    page = page_of(
+        st.user(evil),
+        st.assistant(evil, calls=[st.call("c", evil, evil)], reasoning=evil),
+        st.tool_result("c", evil, name=evil, is_error=True),
+        st.Compaction(summary=evil),
+        st.RunFailure(error=evil),
+        st.Memory(text=evil),
+        st.Custom(name=evil),
+        title=evil,
+        labels=[evil],
+    )
+    assert_harmless(page)
+
+
+@given(some.text(max_size=200))
+def test_any_text_gives_a_harmless_page(text):
+    assert_harmless(page_of(st.user(text), title=text))
+
+
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
+    page = page_of(st.user("hello"))
+    policy = next(tag["content"] for name, tag in Page(page).tags if tag.get("http-equiv"))
+    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    assert f"style-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'")
+    assert "script-src" not in policy
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_markdown_is_rendered_and_tools_are_folded():
+    page = page_of(
+        st.user("*hi* `code`"),
+        st.assistant(calls=[st.call("c", "bash", '{"cmd": "ls"}')]),
+        st.tool_result("c", "@@ -1 +1 @@\n-old\n+new", name="bash"),
+    )
+    assert "<em>hi</em>" in page
+    assert "<details><summary>→ bash" in page
+    assert '<span class="add">+new</span>' in page
+
+
+def test_other_branches_are_folded_in_where_they_left():
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        first = journal.append("t", st.user("first"))
+        journal.append("t", st.user("left alone"))
+        journal.rewind("t", first.id)
+        journal.append("t", st.user("taken"))
+        page = render_html(Conversation(thread=journal.thread("t"), entries=tuple(journal.entries("t"))))
+    assert (
+        page.index("first") < page.index("another branch, 1 entries") < page.index("left alone") < page.index("taken")
+    )
+
+
+def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written():
+    page = page_of(st.user("x" * 1_000_000), *[st.user(f"message {number}") for number in range(1000)])
+    assert "message 999" in page
+    assert_harmless(page)
+
+
+def test_images_are_inline_or_named_never_fetched():
+    inside = st.ImagePart(data="iVBORw0KGgo=", mime="image/png")
+    outside = st.ImagePart(url="http://evil.example/x.png")
+    svg = st.ImagePart(data="PHN2Zz4=", mime="image/svg+xml")
+    page = page_of(st.user([inside, outside, svg]))
+    sources = [tag["src"] for name, tag in Page(page).tags if name == "img"]
+    assert sources == ["data:image/png;base64,iVBORw0KGgo="]

@@ -1,0 +1,316 @@
+"""Search: one meaning on every store."""
+
+import subprocess
+import sys
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as some
+
+import sessiontree as st
+from sessiontree.search.parsing import parse_query
+from sessiontree.search.snippets import snippet_of
+from sessiontree.search.words import fold, tokens_of
+
+NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
+STORES = ("memory", "sqlite", "jsonl")
+
+
+@pytest.fixture(params=STORES)
+def journal(request, tmp_path):
+    with st.open(address(request.param, tmp_path)) as opened:
+        yield opened
+
+
+def address(kind: str, folder: Path) -> str:
+    return {"memory": "memory:", "sqlite": str(folder / "j.db"), "jsonl": f"jsonl:///{folder / 'j'}"}[kind]
+
+
+def texts(page) -> list[str]:
+    return [hit.entry.message.text for hit in page]
+
+
+def say(journal, *lines: str, thread: str | None = None) -> str:
+    thread_id = thread or journal.create_thread(title="talk").id
+    for line in lines:
+        journal.append(thread_id, st.user(line))
+    return thread_id
+
+
+def test_every_word_must_be_found_in_any_order_and_case(journal):
+    say(journal, "The disk is FULL again", "the disk is fine", "full stop")
+    assert texts(journal.search("full Disk")) == ["The disk is FULL again"]
+
+
+def test_a_phrase_is_found_as_it_stands(journal):
+    say(journal, "out of disk space", "space out of disk", "disk space is out")
+    assert texts(journal.search('"disk space"', order="newest")) == ["disk space is out", "out of disk space"]
+
+
+def test_a_prefix_is_found_and_a_part_without_a_star_is_not(journal):
+    say(journal, "retrying now", "retro games", "try")
+    assert set(texts(journal.search("retr*"))) == {"retrying now", "retro games"}
+    assert texts(journal.search("retr")) == []
+
+
+def test_words_with_a_minus_are_left_out(journal):
+    say(journal, "red apple", "green apple")
+    assert texts(journal.search("apple -red")) == ["green apple"]
+    assert texts(journal.search("role:user -red")) == ["green apple"]
+
+
+@pytest.mark.parametrize("query", ["parse_config_file", "parseConfigFile", "config", "ParseConfig*", "parseconfigfile"])
+def test_identifiers_are_found_by_their_parts_and_in_every_spelling(journal, query):
+    say(journal, "see parse_config_file()", "nothing here", "or parseConfigFile, it says")
+    assert len(journal.search(query)) == 2
+
+
+def test_a_word_written_apart_is_found_by_its_name_written_together(journal):
+    say(journal, "on GitHub", "on github")
+    assert len(journal.search("GitHub")) == 2
+    assert len(journal.search("github")) == 2
+
+
+def test_chinese_japanese_and_thai_are_found_inside_longer_runs(journal):
+    say(journal, "我在東京タワーの下にいます", "京東は会社です", "ผมชอบกินข้าวผัดมาก")
+    assert texts(journal.search("東京")) == ["我在東京タワーの下にいます"]
+    assert texts(journal.search("ข้าวผัด")) == ["ผมชอบกินข้าวผัดมาก"]
+
+
+def test_accents_and_width_do_not_count(journal):
+    say(journal, "le café français", "\uff26\uff35\uff2c\uff2c \uff57ide")
+    assert len(journal.search("cafe")) == len(journal.search("full")) == 1
+
+
+def test_filters_narrow_by_role_tool_model_and_file(journal):
+    thread = say(journal, "read the config")
+    ask = st.assistant("config?", calls=[st.call("c", "read_file", '{"path": "src/Config.py"}')], model="gpt-5-mini")
+    journal.append(thread, ask)
+    journal.append(thread, st.tool_result("c", "config = 1", name="read_file"))
+    assert [hit.entry.type for hit in journal.search("config role:tool")] == ["tool_result"]
+    assert len(journal.search("config tool:read_file")) == 2
+    assert len(journal.search("tool:read* role:assistant")) == 1
+    assert [hit.entry.type for hit in journal.search("model:gpt-5")] == ["tool_call"]
+    assert [hit.entry.type for hit in journal.search("file:src/config.py")] == ["tool_call"]
+    assert len(journal.search("file:other.py")) == 0
+
+
+def test_filters_narrow_by_time(journal):
+    thread = journal.create_thread().id
+    for day in (1, 2, 3):
+        at = int(datetime(2026, 1, day, 12, tzinfo=UTC).timestamp()) * 10**9
+        journal.append(thread, st.user(f"day {day}"), created_ns=at)
+    assert texts(journal.search("day after:2026-01-02T00:00+00:00 before:2026-01-03T00:00+00:00")) == ["day 2"]
+
+
+def test_thread_means_all_its_branches_and_branch_means_the_active_path(journal):
+    thread = say(journal, "apple one")
+    first = journal.path(thread)[-1].id
+    journal.append(thread, st.user("apple left"))
+    journal.rewind(thread, first)
+    journal.append(thread, st.user("apple right"))
+    fork = journal.fork(thread, at=first).id
+    journal.append(fork, st.user("apple fork"))
+    say(journal, "apple elsewhere")
+    found = lambda query: sorted(texts(journal.search(query)))  # noqa: E731
+    assert found(f"apple thread:{thread}") == ["apple left", "apple one", "apple right"]
+    assert found(f"apple branch:{thread}") == ["apple one", "apple right"]
+    assert found(f"apple thread:{fork[-10:]}") == ["apple fork", "apple one"]
+    assert found(f"thread:{fork} branch:{thread}") == ["apple one"]
+
+
+def test_label_finds_the_entry_that_carries_it_now(journal):
+    thread = say(journal, "alpha", "beta")
+    alpha, beta = (entry.id for entry in journal.path(thread))
+    journal.label(thread, alpha, "good")
+    journal.label(thread, beta, "bad")
+    assert texts(journal.search("label:good")) == ["alpha"]
+    journal.label(thread, alpha, "")
+    assert len(journal.search("label:good")) == 0
+
+
+def test_better_matches_come_first_and_newest_orders_by_commit(journal):
+    say(journal, "apple apple apple", "apple " + "and much other talk " * 20, *["filler"] * 5, "an apple here")
+    assert texts(journal.search("apple"))[0] == "apple apple apple"
+    assert texts(journal.search("apple", order="newest"))[0] == "an apple here"
+
+
+def test_pages_go_on_without_repeating_although_more_is_written(journal):
+    thread = say(journal, *(f"apple {number}" for number in range(25)))
+    seen, cursor = [], None
+    for _ in range(3):
+        page = journal.search("apple", order="newest", limit=10, cursor=cursor)
+        seen += texts(page)
+        cursor = page.cursor
+        journal.append(thread, st.user("apple late"))
+    assert seen == [f"apple {number}" for number in range(24, -1, -1)]
+    assert cursor is None
+
+
+def test_a_hit_names_a_thread_that_shows_the_entry_after_its_own_was_deleted(journal):
+    thread = say(journal, "apple kept")
+    fork = journal.fork(thread).id
+    journal.append(thread, st.user("apple gone"))
+    journal.search("apple")
+    journal.delete_thread(thread)
+    page = journal.search("apple")
+    assert [(hit.thread_id, hit.entry.message.text) for hit in page] == [(fork, "apple kept")]
+
+
+@pytest.mark.parametrize("query", ["", "   ", "-only", "role:nobody", "after:soon", "role:", "-role:user x", "cursor"])
+def test_a_query_that_means_nothing_is_refused_with_a_hint(journal, query):
+    with pytest.raises(st.InvalidInputError):
+        journal.search(query, cursor="zz" if query == "cursor" else None)
+
+
+def test_punctuation_and_quotes_never_break_a_query(journal):
+    say(journal, 'a "quoted" (word) AND NOT OR NEAR * ^ : { }')
+    for query in ('"quoted', "(word)", "AND", "NOT", "near*", "x:y a", '""" quoted', "word^2"):
+        journal.search(query)
+    assert len(journal.search("NOT near")) == 1
+
+
+def test_hits_are_shown_with_the_words_marked(journal):
+    say(journal, "long ago " * 100 + "the Needle_in the\n\n haystack " + "and after " * 100)
+    (hit,) = journal.search("needle haystack")
+    assert [hit.snippet.text[a:b] for a, b in hit.snippet.marks] == ["Needle", "haystack"]
+    assert hit.snippet.text.startswith("…")
+    assert hit.snippet.text.endswith("…")
+    assert "\n" not in hit.snippet.text
+    assert len(hit.snippet.text) < 200
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_search_sees_what_another_process_committed_before_it(kind, tmp_path):
+    place = address(kind, tmp_path)
+    with st.open(place) as journal:
+        thread = say(journal, "apple mine")
+        assert len(journal.search("apple")) == 1
+        code = f"import sessiontree as st\nwith st.open({place!r}) as j: j.append({thread!r}, st.user('apple theirs'))"
+        subprocess.run([sys.executable, "-c", code], check=True)
+        assert len(journal.search("apple")) == 2
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_deleted_words_are_gone_from_every_file(kind, tmp_path):
+    with st.open(address(kind, tmp_path)) as journal:
+        secret = say(journal, "xylophonesecret", "mySecretTokenName")
+        say(journal, "xylophone public")
+        assert len(journal.search("xylophonesecret")) == 1
+        journal.delete_thread(secret)
+        everything = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+        for word in (b"phonesecret", b"ySecretT", b"mysecrettokenname", b"secret"):
+            assert word not in everything
+        assert len(journal.search("xylophonesecret")) == 0
+        assert len(journal.search("xylophone")) == 1
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_delete_that_the_index_was_not_told_of_is_noticed(kind, tmp_path):
+    """As after a crash between the commit and the clean-up of the index."""
+    with st.open(address(kind, tmp_path)) as journal:
+        gone = say(journal, "apple gone")
+        say(journal, "apple stays")
+        journal.search("apple")
+        journal.store.backend._searcher().forget = lambda *_: None
+        journal.delete_thread(gone)
+    with st.open(address(kind, tmp_path)) as journal:
+        assert texts(journal.search("apple")) == ["apple stays"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+@pytest.mark.parametrize("damage", [b"", b"garbage " * 1000])
+def test_a_broken_or_missing_index_is_made_anew(kind, damage, tmp_path):
+    with st.open(address(kind, tmp_path)) as journal:
+        say(journal, "apple")
+        journal.search("apple")
+    for path in index_files(tmp_path):
+        path.unlink() if not damage else path.write_bytes(damage)
+    with st.open(address(kind, tmp_path)) as journal:
+        assert len(journal.search("apple")) == 1
+
+
+def index_files(folder: Path) -> list[Path]:
+    found = [path for path in folder.rglob("*search*") if path.is_file()]
+    assert found
+    return found
+
+
+def test_many_threads_search_while_others_write_and_each_sees_its_own_words(tmp_path):
+    with st.open(tmp_path / "j.db") as journal:
+        missing: list[str] = []
+
+        def work(name: str) -> None:
+            thread = journal.create_thread().id
+            for number in range(15):
+                word = f"{name}w{number}"
+                journal.append(thread, st.user(f"{word} said"))
+                if texts(journal.search(word)) != [f"{word} said"]:
+                    missing.append(word)
+
+        workers = [threading.Thread(target=work, args=(name,)) for name in "abcd"]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert missing == []
+
+
+def test_deletes_across_shards_keep_the_rest_findable(tmp_path, monkeypatch):
+    monkeypatch.setattr("sessiontree.stores.fts.schema.SHARD", 8)
+    monkeypatch.setattr("sessiontree.stores.fts.asking.SHARD", 8)
+    with st.open(tmp_path / "j.db") as journal:
+        threads = [say(journal, *(f"apple t{number} n{line}" for line in range(5))) for number in range(8)]
+        assert len(journal.search("apple", limit=100)) == 40
+        for number in (1, 4, 7):
+            journal.delete_thread(threads[number])
+        found = texts(journal.search("apple", limit=100))
+        assert sorted(found) == sorted(f"apple t{n} n{line}" for n in (0, 2, 3, 5, 6) for line in range(5))
+
+
+def test_a_store_that_cannot_be_written_beside_is_searched_all_the_same(tmp_path):
+    with st.open(tmp_path / "j.db") as journal:
+        say(journal, "apple")
+        journal.store.backend._searcher()._index._path = Path("/proc/1/nowhere/index")
+        assert len(journal.search("apple")) == 1
+
+
+words = some.sampled_from(["apple", "Pear", "readFile", "read_file", "東京", "x", "42", "HTTPServer", "café"])
+lines = some.lists(words, min_size=1, max_size=6).map(" ".join)
+queries = some.lists(
+    some.one_of(words, words.map(lambda w: f"{w[:3]}*"), words.map(lambda w: f"-{w}"), lines.map('"{}"'.format)),
+    min_size=1,
+    max_size=3,
+).map(" ".join)
+
+
+@settings(max_examples=60, deadline=None)
+@given(some.lists(lines, min_size=1, max_size=8), some.lists(queries, min_size=1, max_size=5))
+def test_the_index_finds_what_a_plain_scan_finds(contents, asked):
+    with TemporaryDirectory() as folder, st.open("memory:") as plain, st.open(f"{folder}/j.db") as indexed:
+        for journal in (plain, indexed):
+            journal.create_thread("t")
+            journal.append_many("t", [st.user(line) for line in contents])
+        for text in asked:
+            try:
+                expected = plain.search(text, order="newest", limit=100)
+            except st.InvalidInputError:
+                continue
+            assert texts(indexed.search(text, order="newest", limit=100)) == texts(expected), text
+            assert sorted(texts(indexed.search(text, limit=100))) == sorted(texts(expected)), text
+
+
+@settings(max_examples=300, deadline=None)
+@given(some.text(max_size=60), some.text(min_size=1, max_size=8))
+def test_any_text_is_folded_parsed_and_shown_without_a_fault(text, wanted):
+    assert tokens_of(fold(text)) == tokens_of(text) or not text.isascii()
+    try:
+        query = parse_query(wanted, now=NOW)
+    except st.InvalidInputError:
+        return
+    snippet = snippet_of(text, query)
+    assert all(0 <= a < b <= len(snippet.text) for a, b in snippet.marks)
