@@ -1,8 +1,8 @@
 """Copy a whole store into another one, of whatever kind.
 
 What is carried: every thread with all its metadata and its version, every entry with its id, parent, time, turn and
-content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread. Leases are not: they belong
-to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
+content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of every
+checkpoint. Leases are not: they belong to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from itertools import zip_longest
 from os import PathLike
 
 from sessiontree.codec import content_hash, seal
-from sessiontree.commands import DeleteThread, Draft, ImportHistory, ImportThread, Placed
+from sessiontree.commands import DeleteThread, Draft, ImportThread, Placed
+from sessiontree.copying_blobs import import_steps
 from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Move, Thread
@@ -39,6 +40,8 @@ class CopyReport(Record, frozen=True, kw_only=True):
     moves: int = 0
     copied: int = 0
     """Entries that this run had to write."""
+    blobs: int = 0
+    """Files and file lists that this run had to write."""
 
 
 def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport], None] | None = None) -> CopyReport:
@@ -102,11 +105,11 @@ def _copy_tree(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterato
     late = _late(living, {family.thread.id for family in gone})
     early = [family for family in living if family.thread.id not in late]
     for family in _parents_first([*gone, *early]):
-        yield _copy_thread(new, family)
+        yield _copy_thread(old, new, family)
     for family in gone:
         new.store.commit(DeleteThread(thread_id=family.thread.id))
     for family in _parents_first([family for family in living if family.thread.id in late]):
-        yield _copy_thread(new, family)
+        yield _copy_thread(old, new, family)
     for family in living:
         _compare(old, new, family.thread.id)
 
@@ -189,7 +192,7 @@ def _parents_first(families: Sequence[_Family]) -> Iterator[_Family]:
             yield family
 
 
-def _copy_thread(new: Journal, family: _Family) -> CopyReport:
+def _copy_thread(old: Journal, new: Journal, family: _Family) -> CopyReport:
     thread = family.thread
     new.store.commit(ImportThread(thread=thread, base=family.base))
     known = {entry.id for entry in new.entries(thread.id)}
@@ -199,10 +202,17 @@ def _copy_thread(new: Journal, family: _Family) -> CopyReport:
         for step in _history(family)
         if (step.draft.id not in known if isinstance(step, Placed) else step.number > moved)
     ]
-    for start in range(0, len(missing), _CHUNK):
-        new.store.commit(ImportHistory(thread_id=thread.id, steps=tuple(missing[start : start + _CHUNK])))
+    blobs = sum(
+        import_steps(old, new, thread.id, missing[start : start + _CHUNK]) for start in range(0, len(missing), _CHUNK)
+    )
     copied = sum(isinstance(step, Placed) for step in missing)
-    return CopyReport(threads=int(not family.is_gone), entries=len(family.own), moves=len(family.moves), copied=copied)
+    return CopyReport(
+        threads=int(not family.is_gone),
+        entries=len(family.own),
+        moves=len(family.moves),
+        copied=copied,
+        blobs=blobs,
+    )
 
 
 def _history(family: _Family) -> Iterator[Placed | Move]:
@@ -257,4 +267,5 @@ def _added(one: CopyReport, other: CopyReport) -> CopyReport:
         entries=one.entries + other.entries,
         moves=one.moves + other.moves,
         copied=one.copied + other.copied,
+        blobs=one.blobs + other.blobs,
     )

@@ -8,6 +8,7 @@ from sessiontree.commands import ImportHistory, ImportThread, Placed
 from sessiontree.errors import DuplicateEntryError, EntryNotFoundError, InvalidParentError, ThreadExistsError
 from sessiontree.model import Move, Thread
 from sessiontree.rules.appending import child, existing, visible
+from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, PutThread, ThreadState, View
 
 __all__ = ["import_history", "import_thread", "plain"]
@@ -51,6 +52,7 @@ def import_history(command: ImportHistory, view: View) -> Decision:
             state = _after(fact, state)
     if not facts:
         return Decision(state.public())
+    check_blobs(view, command.thread_id, [fact.draft for fact in facts if isinstance(fact, PutEntry)])
     return Decision(state.public(), (*facts, PutHead(state)))
 
 

@@ -28,8 +28,9 @@ def replay(moves: Iterable[Move]) -> History:
     redo: list[Move] = []
     last = None
     for move in moves:
-        if last is not None and move.from_entry != last.to_entry:
-            # Something was appended in between: what had been undone is not the next step any more.
+        if last is not None and move.from_entry != last.to_entry and move.reason != "redo":
+            # Something was appended in between: what had been undone is not the next step any more. A redo that took
+            # files along did append something, the checkpoint of what was there.
             redo.clear()
         last = move
         match move.reason:
