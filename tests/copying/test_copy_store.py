@@ -1,6 +1,8 @@
 """Copying a store into another kind of store: everything that a reader can see comes along."""
 
 import random
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -92,6 +94,53 @@ def test_a_copy_goes_on_living(open_store, target):
         assert content(new)["keeper"] == content(old)["keeper"]
         assert new.stats().entries == old.stats().entries
         assert new.check() == []
+
+
+def take_checkpoints(journal, root):
+    """Files in three checkpoints: one seen by a fork alone, one with a file of several pieces, one that lists changes."""
+    journal.create_thread("files")
+    (root / "a").write_text("first")
+    (root / "empty").touch()
+    first = journal.append("files", st.user("first"))
+    checkpoint = journal.workspace.snapshot("files", first.id, root)
+    journal.fork("files", at=checkpoint.id, new_id="sees the first")
+    (root / "a").write_text("second")
+    (root / "large").write_bytes(random.Random(1).randbytes(2_500_000))
+    journal.workspace.snapshot("files", journal.append("files", st.user("second")).id, root)
+    journal.fork("files", new_id="sees all")
+    journal.delete_thread("files")
+    return checkpoint.id
+
+
+@pytest.mark.parametrize("source", KINDS)
+@pytest.mark.parametrize("target", KINDS)
+def test_files_of_checkpoints_come_along(open_store, tmp_path, source, target):
+    root = tmp_path / "root"
+    root.mkdir()
+    with open_store(source, "source") as old, open_store(target, "target") as new:
+        checkpoint = take_checkpoints(old, root)
+        report = st.copy_store(old, new)
+        assert report.blobs == 6, "four files and two manifests"
+        assert st.copy_store(old, new).blobs == 0
+        assert new.check() == []
+        new.rewind("sees all", checkpoint, files=root, conflicts="force")
+        assert (root / "a").read_text() == "first"
+        assert not (root / "large").exists()
+        new.undo("sees all")
+        assert (root / "large").read_bytes() == random.Random(1).randbytes(2_500_000)
+
+
+def test_a_blob_that_is_damaged_is_not_copied(open_store, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    with open_store("sqlite", "source") as old, open_store("memory", "target") as new:
+        old.create_thread("t")
+        (root / "a").write_bytes(random.Random(2).randbytes(5000))
+        old.workspace.snapshot("t", old.append("t", st.user("x")).id, root)
+        with closing(sqlite3.connect(tmp_path / "source.db")) as connection, connection:
+            connection.execute("UPDATE chunk SET body = zeroblob(length(body))")
+        with pytest.raises(st.DamagedDataError):
+            st.copy_store(old, new)
 
 
 class Interrupted(Exception):  # noqa: N818
