@@ -84,9 +84,18 @@ class Caller:
         }
 
 
+def opened(url):
+    """A journal, as soon as the server is there."""
+    while True:
+        try:
+            return st.open(url)
+        except st.StoreUnavailableError:
+            time.sleep(0.1)
+
+
 def crowd(url, seconds, callers, threads=THREADS):
     """Several callers in this process; their reports."""
-    with st.open(url) as journal:
+    with opened(url) as journal:
         crew = [Caller(journal, f"{time.time_ns()}-{number}", threads) for number in range(callers)]
         workers = [threading.Thread(target=caller.run, args=(seconds,)) for caller in crew]
         for worker in workers:

@@ -1,7 +1,8 @@
 """Copy a whole store into another one, of whatever kind.
 
 What is carried: every thread with all its metadata and its version, every entry with its id, parent, time, turn and
-content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread. Leases are not: they belong
+content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of
+checkpoints. Leases are not: they belong
 to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
 """
 
@@ -13,14 +14,17 @@ from contextlib import ExitStack
 from itertools import zip_longest
 from os import PathLike
 
+from sessiontree.blobs import data_of
 from sessiontree.codec import content_hash, seal
-from sessiontree.commands import DeleteThread, Draft, ImportHistory, ImportThread, Placed
+from sessiontree.commands import DeleteThread, Draft, ImportHistory, ImportThread, Placed, PutBlobs
 from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Move, Thread
+from sessiontree.manifest import reachable
+from sessiontree.model import Checkpoint, Entry, Move, Thread
 from sessiontree.model.record import Record
 from sessiontree.opening import open as open_journal
 from sessiontree.operations.entries import weight_of
+from sessiontree.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.rules.importing import plain
 
 __all__ = ["CopyReport", "copy_store"]
@@ -102,11 +106,11 @@ def _copy_tree(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterato
     late = _late(living, {family.thread.id for family in gone})
     early = [family for family in living if family.thread.id not in late]
     for family in _parents_first([*gone, *early]):
-        yield _copy_thread(new, family)
+        yield _copy_thread(old, new, family)
     for family in gone:
         new.store.commit(DeleteThread(thread_id=family.thread.id))
     for family in _parents_first([family for family in living if family.thread.id in late]):
-        yield _copy_thread(new, family)
+        yield _copy_thread(old, new, family)
     for family in living:
         _compare(old, new, family.thread.id)
 
@@ -189,8 +193,20 @@ def _parents_first(families: Sequence[_Family]) -> Iterator[_Family]:
             yield family
 
 
-def _copy_thread(new: Journal, family: _Family) -> CopyReport:
+def _carry_blobs(old: Journal, new: Journal, entries: Sequence[Entry]) -> None:
+    """The files that checkpoints need; those that are there already stay."""
+    payloads = (entry.payload for entry in entries)
+    manifests = {payload.manifest for payload in payloads if isinstance(payload, Checkpoint) and payload.manifest}
+    if not manifests:
+        return
+    needed = reachable(manifests, lambda name: data_of(old.store.read(ReadBlobs(hashes=(name,)))[0]))
+    for name in sorted(new.store.read(FindMissingBlobs(hashes=tuple(needed)))):
+        new.store.commit(PutBlobs(blobs=tuple(old.store.read(ReadBlobs(hashes=(name,))))))
+
+
+def _copy_thread(old: Journal, new: Journal, family: _Family) -> CopyReport:
     thread = family.thread
+    _carry_blobs(old, new, family.own)
     new.store.commit(ImportThread(thread=thread, base=family.base))
     known = {entry.id for entry in new.entries(thread.id)}
     moved = len(new.reflog(thread.id))

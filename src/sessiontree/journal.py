@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar, Unpack
@@ -384,7 +384,7 @@ class Journal:
     def call_model(
         self,
         thread_id: str,
-        model: Callable[[Context], T],
+        model: Callable[[Context], T | Awaitable[T]],
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,

@@ -11,6 +11,7 @@ Children are forked from this process, which has one thread, so that each costs 
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import sys
@@ -105,11 +106,16 @@ def rewind(work: Path, disk: Disk) -> None:
 
 
 def states(work: Path) -> tuple[dict, dict]:
-    """The folder as it is before a rewind and as it is after one."""
+    """The folder as it is before a rewind and as it is after one; found out once."""
+    kept = work / "states"
+    if kept.exists():
+        return pickle.loads(kept.read_bytes())
     fresh(work)
     old = contents(work / "now" / "root")
     rewind(work, Disk())
-    return old, contents(work / "now" / "root")
+    new = contents(work / "now" / "root")
+    kept.write_bytes(pickle.dumps((old, new)))
+    return old, new
 
 
 def settle(work: Path, old: dict, new: dict, settling: Disk | None = None) -> str:
@@ -162,21 +168,15 @@ def main() -> None:
         prepare(work)
     match mode:
         case "count":
+            states(work)
             fresh(work)
             disk = KillingDisk(0)
             rewind(work, disk)
             print(disk.count)
         case "rewind":
             rewind(work, Disk())
-        case "fresh":
-            fresh(work)
         case "settle":
-            now = work / "now"
-            kept = now.rename(work / "kept")
-            old, new = states(work)
-            shutil.rmtree(now)
-            kept.rename(now)
-            print(settle(work, old, new))
+            print(settle(work, *states(work)))
         case "disk":
             old, new = states(work)
             found = [kill_at(work, int(number), old, new) for number in sys.argv[3].split(",")]

@@ -34,7 +34,7 @@ def through(journal: st.Journal, source: Path, target: Path) -> tuple[ImportRepo
 def test_golden_sound_files_come_out_byte_for_byte(
     name: str,
     url: str,
-    seed_fixtures: Path,
+    seed_fixtures: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     compared = 0
@@ -140,7 +140,7 @@ def _words(journal: st.Journal, thread_id: str) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("native", "pi")])
 def test_golden_importing_twice_adds_nothing_and_touches_nothing(
     name: str,
-    seed_fixtures: Path,
+    seed_fixtures: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
     for folder in sets(seed_fixtures, name):

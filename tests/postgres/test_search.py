@@ -112,3 +112,53 @@ def test_another_namespace_is_not_searched(journal, search):
     with st.open(with_options(process_database(), namespace="elsewhere")) as other:
         other.append(other.create_thread().id, st.user("haystack"))
     assert search(word("haystack")) == []
+
+
+QUERIES = (
+    "disk", '"disk is"', "retr*", "disk -full", "readfile", "readFile", "read_file", "role:assistant disk",
+    "role:user", "tool:ba*", "tool:bash disk", "model:gpt", "file:main.py", "label:good", "thread:t", "branch:t",
+    "branch:f disk", "caf\u00e9", "\u6771\u4eac", "before:2000-01-01", "after:2000-01-01 disk", "nowhere",
+)  # fmt: skip
+
+
+def fill_both(*journals):
+    call = st.call("c", "bash", '{"path": "src/main.py", "command": "df disk"}')
+    for journal in journals:
+        if "t" not in [thread.id for thread in journal.list_threads()]:
+            journal.create_thread("t")
+        fill(
+            journal, a="the disk is full", b="retrying readFile", c="read_file or readfile", d="Caf\u00e9 \u6771\u4eac"
+        )
+        journal.append("t", st.assistant("no disk", model="GPT-9"), id="e")
+        journal.append("t", st.assistant("see", calls=[call]), id="f")
+        journal.rewind("t", "b")
+        journal.append("t", st.user("another disk"), id="g")
+        journal.append("t", st.Label(target="a", label="good"), id="l")
+        journal.fork("t", at="b", new_id="f")
+        journal.append("f", st.user("a fork of the disk"), id="h")
+
+
+def test_the_journal_finds_what_the_memory_store_finds(journal):
+    with st.open("memory:") as model:
+        fill_both(model, journal)
+        for query in QUERIES:
+            expected = [hit.entry.id for hit in model.search(query, order="newest")]
+            assert sorted(hit.entry.id for hit in journal.search(query, order="newest")) == sorted(expected), query
+        pages, cursor = [], None
+        while True:
+            page = journal.search("disk", limit=2, cursor=cursor)
+            pages += [hit.entry.id for hit in page]
+            cursor = page.cursor
+            if cursor is None:
+                break
+        assert sorted(pages) == sorted(hit.entry.id for hit in model.search("disk"))
+
+
+def test_a_part_of_an_id_is_enough(journal):
+    journal.create_thread("abc-1")
+    journal.create_thread("abc-2")
+    with st.open("memory:") as model:
+        for name in ("t", "abc-1", "abc-2"):
+            model.create_thread(name)
+        for part in ("abc", "1", "t", "abc-1", "x", "c-2"):
+            assert journal.thread_ids(part) == model.thread_ids(part)

@@ -20,7 +20,7 @@ from sessiontree.compaction.cut import cut_points, last_cut
 from sessiontree.context import MISSING_RESULT_KIND
 from sessiontree.dialects import DIALECTS
 from sessiontree.messages import assistant, call, system, tool_result, user
-from sessiontree.model import ImagePart, Payload, TextPart, Usage, UsageReport
+from sessiontree.model import Entry, ImagePart, Payload, TextPart, Usage, UsageReport
 from sessiontree.summarizers import extractive
 from sessiontree.testing.clock import ManualClock, seeded_random
 
@@ -144,20 +144,23 @@ def compact_and_check(journal: Journal, thread_id: str, policy: CompactionPolicy
     assert journal.path(thread_id)[:-1] == raw
     assert after.system == before.system
     assert made_up(after) <= made_up(before), "a compaction tore a call from its result"
+    assert kept_in_sight(result, raw, before) <= seen(after), "a compaction tore a result from its call"
     assert after.tokens == result.tokens_after < result.tokens_before
     check_budget(journal, thread_id, result, policy)
     check_uncompact(journal, thread_id, before)
 
 
 def check_budget(journal: Journal, thread_id: str, result: CompactionResult, policy: CompactionPolicy) -> None:
-    """Below the threshold, unless what is left is one piece that must not be cut."""
-    if result.tokens_after < policy.threshold:
-        assert not result.is_over_budget
+    """Below the threshold, unless the last piece alone, which must not be cut, is too big for it."""
+    assert result.is_over_budget == (result.tokens_after >= policy.threshold)
+    if not result.is_over_budget:
         return
     kept = items_of(journal.path(thread_id))
-    movable = [point for point in cut_points(kept) if 0 < point <= last_cut(kept)]
-    assert movable == []
-    assert result.is_over_budget
+    last = max(point for point in cut_points(kept) if point <= last_cut(kept))
+    unavoidable = sum(item.tokens for item in kept[last:])
+    quoted = max(policy.user_share, policy.target // 2)
+    frame = 400
+    assert unavoidable + quoted + policy.summary_room + frame >= policy.threshold
 
 
 def check_uncompact(journal: Journal, thread_id: str, before: Context) -> None:
@@ -179,6 +182,18 @@ def summarizer(policy: CompactionPolicy):
         raise RuntimeError("no model today")
 
     return failing if policy.strategy == "hybrid" else extractive
+
+
+def kept_in_sight(result: CompactionResult, raw: list[Entry], before: Context) -> set[str]:
+    ids = [entry.id for entry in raw]
+    first = result.entry.payload.first_kept_entry_id
+    kept = ids[ids.index(first) :] if first else []
+    return seen(before) & set(kept)
+
+
+def seen(context: Context) -> set[str]:
+    said = (segment for segment in context.segments if segment.entry_type != "compaction")
+    return {segment.entry_id for segment in said if segment.entry_id}
 
 
 def made_up(context: Context) -> set[str]:

@@ -140,6 +140,17 @@ def test_truncate_asks_nobody_and_keeps_the_earlier_summary(journal):
     assert "left out of the context without a summary" in result.summary
 
 
+def test_notices_do_not_pile_up(journal):
+    policy = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=600, strategy="truncate")
+    removed = 0
+    for generation in range(4):
+        talk(journal, "t", 10, start=generation * 10)
+        result = journal.compact("t", policy=policy)
+        removed += result.removed_messages
+    assert result.summary.count("left out of the context") == 1
+    assert f"[{removed} earlier messages" in result.summary
+
+
 def test_uncompact_gives_back_one_compaction_after_the_other(journal):
     contexts = []
     for generation in range(3):

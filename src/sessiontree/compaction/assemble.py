@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sessiontree.compaction.files import with_files, without_files
@@ -14,6 +15,7 @@ from sessiontree.tokens import TokenCounter
 
 __all__ = ["added", "compaction_of", "joined", "notice", "tokens_with"]
 
+_NOTICE = r"\[(\d+) earlier messages were left out of the context without a summary\. They are still in the journal\.\]"
 _SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
 
@@ -28,14 +30,26 @@ def joined(history: str, turn_prefix: str) -> str:
     return (history.strip() or "No prior history.") + _SPLIT + turn_prefix.strip()
 
 
-def notice(plan: Plan) -> str:
-    """What stands in the place of a head that nobody summarised: the earlier summary, and that something is missing."""
+def notice(plan: Plan, room: int, count: TokenCounter) -> str:
+    """What stands in the place of a head that nobody summarised: the earlier summary, and that something is missing.
+
+    An earlier notice is counted into the new one, so that they do not pile up.
+    """
+    earlier = without_files(plan.previous_summary)
+    missing = plan.removed_messages + sum(int(number) for number in re.findall(_NOTICE, earlier))
     text = (
-        f"[{plan.removed_messages} earlier messages were left out of the context without a summary. "
-        "They are still in the journal.]"
+        f"[{missing} earlier messages were left out of the context without a summary. They are still in the journal.]"
     )
-    earlier = without_files(plan.previous_summary).strip()
-    return f"{earlier}\n\n{text}" if earlier else text
+    told = _within(re.sub(_NOTICE, "", earlier).strip(), room, count)
+    return f"{told}\n\n{text}" if told else text
+
+
+def _within(text: str, room: int, count: TokenCounter) -> str:
+    """The beginning of a text that was written for a larger window."""
+    short = text
+    while (size := count(short)) > room:
+        short = short[: len(short) * room // size - 1].rstrip()
+    return short if short == text else f"{short}… (shortened)"
 
 
 def compaction_of(

@@ -25,6 +25,7 @@ __all__ = ["load"]
 OURS = "native"
 """The format in which a thread keeps the origin that it has."""
 
+_TIMES = 1 << 63
 _BATCH_ITEMS = 2000
 _BATCH_BYTES = 8 * 1024 * 1024
 _MOST_WAITING = 10_000
@@ -35,7 +36,11 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     thread_id = prefix + session.id
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
-    thread, is_new = _open(journal, session, thread_id, format_name)
+    try:
+        thread, is_new = _open(journal, session, thread_id, format_name)
+    except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
+        tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
+        return
     if format_name != OURS and thread.origin.get("format") != format_name:
         problem = f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
         tally.note("conflict", session.place, problem, thread_id=thread_id)
@@ -44,7 +49,7 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     tally.created += is_new
     stream = _Stream(journal, thread_id, session.place, tally, is_new=is_new)
     if session.fork is not None:
-        stream.inherit(entry.id for entry in journal.path(thread_id, session.fork[1]))
+        stream.inherit(entry.id for entry in journal.path(thread_id, thread.forked_from_entry or None))
     last_size = tally.bytes_read
     for item in session.items:
         stream.read(item, tally.bytes_read - last_size)
@@ -64,11 +69,15 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
             fields["origin"] = {"format": format_name, **fields.get("origin", {})}
         if session.fork is not None:
             source, at = session.fork
-            return journal.fork(source, at=at, new_id=thread_id, created_ns=session.created_ns, **fields), True
-        thread = journal.create_thread(
-            thread_id, created_ns=session.created_ns, updated_ns=session.updated_ns, **fields
-        )
+            return journal.fork(source, at=at, new_id=thread_id, created_ns=_time(session.created_ns), **fields), True
+        times = {"created_ns": _time(session.created_ns), "updated_ns": _time(session.updated_ns)}
+        thread = journal.create_thread(thread_id, **times, **fields)
         return thread, True
+
+
+def _time(time_ns: int) -> int:
+    """A time that a store can hold; one that is none of this world counts as none."""
+    return time_ns if -_TIMES <= time_ns < _TIMES else 0
 
 
 def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
@@ -79,7 +88,7 @@ def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Ses
         target = before.leaf
         stream.explain_branch()
     if journal.thread(before.id).leaf != target:
-        journal.move_leaf(before.id, target, at_ns=session.updated_ns)
+        journal.move_leaf(before.id, target, at_ns=_time(session.updated_ns))
 
 
 def _settle_fields(journal: Journal, thread_id: str, session: Session, format_name: str) -> None:
@@ -198,7 +207,9 @@ class _Stream:
             self._flush()
         if not self._batch:
             self._batch_parent = parent
-        self._batch.append(NewEntry(content=item.payload, id=item.id, created_ns=item.created_ns, turn_id=item.turn_id))
+        self._batch.append(
+            NewEntry(content=item.payload, id=item.id, created_ns=_time(item.created_ns), turn_id=item.turn_id)
+        )
         self._seen.add(item.id)
         self.tip = item.id
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sessiontree.errors import ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import InvalidInputError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.flows import Flow, run_flow, run_flow_async
 from sessiontree.memory.hygiene import fingerprint, memory_lines
 from sessiontree.memory.refresh import ExtractedMemory
@@ -48,6 +48,8 @@ _COMMON = frozenset(
     ]
 )
 _TAG = "memory"
+_MOST_TERMS = 16
+_HITS_A_TERM = 50
 
 
 class Recollection(Record, frozen=True, kw_only=True):
@@ -59,7 +61,7 @@ class Recollection(Record, frozen=True, kw_only=True):
 
 
 class JournalMemory:
-    """Keeps memories in the journal, one thread a scope, each fact once.
+    """Keeps memories in the journal, one thread a scope, each fact once; finds them again through ``search``.
 
     >>> import sessiontree
     >>> from sessiontree.model import NO_KEY
@@ -73,7 +75,7 @@ class JournalMemory:
 
     def __init__(self, journal: Journal, scope: str = "default") -> None:
         self.journal = journal
-        self.thread_id = f"memory:{scope}"
+        self.thread_id = _thread_id(scope)
 
     def refresh(self, memory: ExtractedMemory) -> Entry | None:
         """Store what is new; ``None`` if everything was known."""
@@ -89,7 +91,7 @@ class AsyncJournalMemory:
 
     def __init__(self, journal: AsyncJournal, scope: str = "default") -> None:
         self.journal = journal
-        self.thread_id = f"memory:{scope}"
+        self.thread_id = _thread_id(scope)
 
     async def refresh(self, memory: ExtractedMemory) -> Entry | None:
         """Store what is new; ``None`` if everything was known."""
@@ -98,6 +100,12 @@ class AsyncJournalMemory:
     async def recall(self, query: str, limit: int = 10) -> list[Recollection]:
         """The facts that share most with the query, best first; the newest ones for an empty query."""
         return await run_flow_async(_recall(self.thread_id, query, limit), self.journal)
+
+
+def _thread_id(scope: str) -> str:
+    if '"' in scope:
+        raise InvalidInputError(f"a scope of memories must not hold a quotation mark: {scope!r}")
+    return f"memory:{scope}"
 
 
 def _store(thread_id: str, memory: ExtractedMemory) -> Flow[Entry | None]:
@@ -119,15 +127,27 @@ def _store(thread_id: str, memory: ExtractedMemory) -> Flow[Entry | None]:
 
 
 def _recall(thread_id: str, query: str, limit: int) -> Flow[list[Recollection]]:
-    entries = yield from _entries(thread_id)
     wanted = _terms(query)
+    entries = (yield from _found(thread_id, wanted)) if wanted else (yield from _entries(thread_id))
     facts: dict[str, Recollection] = {}
-    for entry in reversed(entries):
+    for entry in sorted(entries, key=lambda entry: entry.created_ns, reverse=True):
         for line in memory_lines(_payload(entry).text):
             score = len(wanted & _terms(line)) / len(wanted) if wanted else 1.0
             facts.setdefault(fingerprint(line), Recollection(text=line, entry_id=entry.id, score=score))
     ranked = sorted(facts.values(), key=lambda fact: -fact.score)
     return [fact for fact in ranked if fact.score][:limit]
+
+
+def _found(thread_id: str, wanted: set[str]) -> Flow[list[Entry]]:
+    """Memories that hold at least one of the words: a search asks for all of its words, so each one is searched."""
+    found: dict[str, Entry] = {}
+    for term in sorted(wanted, key=len, reverse=True)[:_MOST_TERMS]:
+        try:
+            page = yield lambda journal: journal.search(f'thread:"{thread_id}" "{term}"', limit=_HITS_A_TERM)
+        except ThreadNotFoundError:
+            return []
+        found.update({hit.entry.id: hit.entry for hit in page if isinstance(hit.entry.payload, Memory)})
+    return list(found.values())
 
 
 def _entries(thread_id: str) -> Flow[Sequence[Entry]]:

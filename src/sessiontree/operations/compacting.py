@@ -168,13 +168,17 @@ def _claim(
 
 def _tell(sources: Sources, thread_id: str, claim_id: str, planned: Plan, how: Compacting) -> Operation[_Told]:
     if how.policy.strategy == "truncate":
-        return _Told(text=notice(planned), strategy="truncate")
+        return _Told(text=_noticed(planned, how), strategy="truncate")
     try:
         return (yield from _summarise(sources, thread_id, claim_id, planned, how))
     except SummaryError as failure:
         if how.policy.strategy == "summarize":
             raise
-        return _Told(text=notice(planned), strategy="truncate", failure=str(failure))
+        return _Told(text=_noticed(planned, how), strategy="truncate", failure=str(failure))
+
+
+def _noticed(planned: Plan, how: Compacting) -> str:
+    return notice(planned, how.policy.summary_share, how.count)
 
 
 def _summarise(sources: Sources, thread_id: str, claim_id: str, planned: Plan, how: Compacting) -> Operation[_Told]:
@@ -184,6 +188,7 @@ def _summarise(sources: Sources, thread_id: str, claim_id: str, planned: Plan, h
     answers: list[Summary] = []
     portions: list[tuple[RequestKind, tuple[Message, ...]]] = [
         *(("history", portion) for portion in chunks(planned.history, how.policy.chunk_tokens, how.count)),
+        *((("history", ()),) if _needs_shortening(planned, history, how) else ()),
         *(("turn_prefix", portion) for portion in chunks(planned.turn_prefix, how.policy.chunk_tokens, how.count)),
     ]
     for kind, portion in portions:
@@ -195,6 +200,11 @@ def _summarise(sources: Sources, thread_id: str, claim_id: str, planned: Plan, h
         else:
             prefix = answer.text
     return _Told(text=joined(history, prefix), strategy="summarize", answers=tuple(answers))
+
+
+def _needs_shortening(planned: Plan, history: str, how: Compacting) -> bool:
+    """Notes that were written for a larger window, where no new history would make them be written anew."""
+    return not planned.history and how.count(history) > how.policy.summary_share
 
 
 def _ask(kind: RequestKind, messages: tuple[Message, ...], previous: str, how: Compacting) -> Operation[Summary]:

@@ -60,7 +60,7 @@ class PackFolder:
 
     def put(self, pack: Pack) -> None:
         """Write a pack, durably; the caller holds the gate."""
-        index = msgspec.msgpack.encode(pack.places)
+        index = msgspec.msgpack.encode([(bytes.fromhex(at.hash), at.size, at.start, at.length) for at in pack.places])
         head = _MAGIC + len(index).to_bytes(_LENGTH_BYTES) + index
         name = hashlib.sha256(head + pack.body).hexdigest()[:40] + _SUFFIX
         self._files.put(self._folder / name, head + pack.body)
@@ -94,11 +94,12 @@ class PackFolder:
             length = int.from_bytes(pack.read(_LENGTH_BYTES))
             index = pack.read(length)
         try:
-            places = msgspec.msgpack.decode(index, type=tuple[Place, ...])
+            rows = msgspec.msgpack.decode(index, type=list[tuple[bytes, int, int, int]])
         except msgspec.DecodeError as error:
             raise DamagedDataError(str(path), len(_MAGIC), f"the index of the pack cannot be read: {error}") from error
         if magic != _MAGIC:
             raise DamagedDataError(str(path), 0, "this is no pack")
+        places = [Place(hash=name.hex(), size=size, start=start, length=kept) for name, size, start, kept in rows]
         self._learn(file, places, len(_MAGIC) + _LENGTH_BYTES + length)
 
     def _learn(self, file: str, places: Sequence[Place], body_start: int) -> None:

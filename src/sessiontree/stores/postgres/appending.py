@@ -16,7 +16,7 @@ from msgspec import UNSET
 from psycopg.types.numeric import Int8
 
 from sessiontree.commands import Append, Draft
-from sessiontree.model import Entry
+from sessiontree.model import Checkpoint, Entry
 from sessiontree.stores.postgres.listening import CHANNEL
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
 
@@ -51,8 +51,10 @@ _MANY_ROWS = """
 
 
 def is_plain(command: Append) -> bool:
-    """Whether the statement can serve it: entries under the leaf."""
-    return bool(command.drafts) and command.parent is UNSET
+    """Whether the statement can serve it: entries under the leaf, without files."""
+    if not command.drafts or command.parent is not UNSET:
+        return False
+    return not any(draft.blobs or isinstance(draft.payload, Checkpoint) for draft in command.drafts)
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:

@@ -129,15 +129,15 @@ def _has_rows(result: PGresult | None) -> bool:
 
 
 @functools.lru_cache(maxsize=1000)
-def _numbered(sql: str) -> tuple[str, tuple[str, ...]]:
+def _numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
     """Named values as the numbered ones that PostgreSQL itself knows.
 
     >>> _numbered("a = %(x)s AND b = %(y)s OR c = %(x)s")
-    ('a = $1 AND b = $2 OR c = $1', ('x', 'y'))
+    (b'a = $1 AND b = $2 OR c = $1', ('x', 'y'))
     """
     names: dict[str, int] = {}
     numbered = _NAME.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1)}", sql)
-    return numbered, tuple(names)
+    return numbered.encode(), tuple(names)
 
 
 def _give_back(connection: PlainConnection | None, pool: ConnectionPool[Any]) -> None:

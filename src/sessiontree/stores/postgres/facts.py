@@ -10,14 +10,17 @@ from sessiontree.codec import encode_record
 from sessiontree.model import Lease
 from sessiontree.rules.state import (
     Decision,
+    DropBlobs,
     DropThread,
     PutEntry,
     PutHead,
     PutLease,
     PutMove,
+    PutPack,
     PutThread,
     ThreadState,
 )
+from sessiontree.stores.postgres import blob_rows
 from sessiontree.stores.postgres.listening import CHANNEL
 from sessiontree.stores.postgres.steps import Statement, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
@@ -84,6 +87,10 @@ WITH gone AS (
     DELETE FROM sessiontree.document d
     USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
     WHERE d.tree = %(tree)s AND d.owner = x.owner AND d.seq = x.seq
+), checkpoints AS (
+    DELETE FROM sessiontree.checkpoint c
+    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+    WHERE c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
 ) DELETE FROM sessiontree.entry e
 USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 WHERE e.tree = %(tree)s AND e.owner = x.owner AND e.seq = x.seq"""
@@ -109,6 +116,7 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
         yield _put_entries(entries, view, namespace)
+        yield from blob_rows.put_checkpoints(entries, view.uuid_of(entries[0].state.tree), namespace)
     for fact in decision.facts:
         match fact:
             case PutThread(state=state) if view.head(state.meta.id) is None:
@@ -134,6 +142,10 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                 )
             case PutLease(state=state, lease=lease):
                 yield Statement(_LEASE, _lease_values(state, lease, view, stamp))
+            case PutPack(pack=pack):
+                yield from blob_rows.put(pack, namespace)
+            case DropBlobs(hashes=hashes):
+                yield blob_rows.drop(hashes, namespace)
             case DropThread(state=state):
                 yield from _drop(state, view, namespace)
 

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
+from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.queries import Finding, News, StoreStats
+from sessiontree.queries import Finding, News, Search, StoreStats
+from sessiontree.search import SearchPage
+from sessiontree.stores.postgres import blob_rows, finding
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.inspection import inspect
 from sessiontree.stores.postgres.listing import list_threads
 from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, HEAD_FROM, STATE_COLUMNS, Head, entries_of, head_of, move_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES
+from sessiontree.stores.scanning import matching_ids
 
 __all__ = ["StepReads"]
 
@@ -144,6 +148,22 @@ class StepReads:
         key, _, rows = yield from self._own(thread_id, cursor)
         entries = entries_of(rows, {key: thread_id})
         return News(entries=tuple(entries), cursor=rows[-1][6] if rows else cursor)
+
+    def thread_ids(self, part: str, limit: int) -> Steps[list[str]]:
+        return finding.thread_ids(self._homes.namespace, part, limit)
+
+    def entry_ids(self, thread_id: str, part: str, limit: int) -> Steps[list[str]]:
+        entries = yield from self.entries(thread_id, None, None)
+        return matching_ids((entry.id for entry in entries), part)[:limit]
+
+    def search(self, search: Search) -> Steps[SearchPage]:
+        return finding.search(self, self._homes.namespace, search)
+
+    def missing_blobs(self, hashes: Collection[str]) -> Steps[frozenset[str]]:
+        return blob_rows.missing_of(hashes, (yield blob_rows.held(self._homes.namespace, hashes)))
+
+    def blobs(self, hashes: Sequence[str]) -> Steps[list[Blob]]:
+        return blob_rows.blobs_of(hashes, (yield blob_rows.read(self._homes.namespace, hashes)))
 
     def stats(self) -> Steps[StoreStats]:
         ((threads, archived, entries, moves, leases, size),) = yield Statement(

@@ -14,7 +14,7 @@ from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Ste
 
 __all__ = ["MIGRATIONS", "TABLES", "Migration", "migrate"]
 
-TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
+TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon", "blob", "checkpoint")
 
 # "SESSIONT" as a number: one lock for everybody who migrates.
 _LOCK = 0x53455353494F4E54
@@ -157,6 +157,23 @@ _FIRST = (
         lexemes tsvector NOT NULL,
         PRIMARY KEY (tree, owner, seq, piece)
     )""",
+    """CREATE TABLE sessiontree.blob (
+        hash bytea NOT NULL,
+        namespace text NOT NULL,
+        size bigint NOT NULL,
+        body bytea NOT NULL,
+        PRIMARY KEY (hash, namespace)
+    )""",
+    "ALTER TABLE sessiontree.blob ALTER COLUMN body SET STORAGE EXTERNAL",
+    """CREATE TABLE sessiontree.checkpoint (
+        tree uuid NOT NULL,
+        owner bigint NOT NULL,
+        seq bigint NOT NULL,
+        namespace text NOT NULL,
+        manifest text NOT NULL,
+        PRIMARY KEY (tree, owner, seq)
+    )""",
+    "CREATE INDEX checkpoint_namespace ON sessiontree.checkpoint (namespace)",
     """CREATE TABLE sessiontree.horizon (
         namespace text PRIMARY KEY,
         minute bigint NOT NULL

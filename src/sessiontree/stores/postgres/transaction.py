@@ -23,10 +23,11 @@ from sessiontree.commands import (
     PutBlobs,
     Result,
 )
-from sessiontree.errors import CommitUnknownError, SessionTreeError, StoreError, ThreadNotFoundError
+from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
 from sessiontree.ids import IdSource
 from sessiontree.model.record import Record
 from sessiontree.rules.state import Decision, DropThread, PutThread
+from sessiontree.stores.postgres import blob_rows
 from sessiontree.stores.postgres.facts import statements_of
 from sessiontree.stores.postgres.faults import has_lost_server
 from sessiontree.stores.postgres.homes import Homes
@@ -112,7 +113,8 @@ class _Attempt:
         return decision.result
 
     def _commit(self, decision: Decision, view: SnapshotView) -> Steps[None]:
-        head = view.head(_subject(self._command))
+        subject = _subject(self._command)
+        head = view.head(subject) if subject else None
         try:
             yield COMMIT
         except psycopg.Error as error:
@@ -130,7 +132,10 @@ class _Attempt:
                     self._homes.forget(state.meta.id)
 
     def _went_through(self, view: SnapshotView, doubt: _Doubt, unknown: CommitUnknownError) -> bool:
-        head = view.head(_subject(self._command))
+        subject = _subject(self._command)
+        if not subject:
+            return False
+        head = view.head(subject)
         if isinstance(self._command, DeleteThread):
             return head is None
         if head is not None and head.stamp == self._stamp:
@@ -141,7 +146,8 @@ class _Attempt:
 
     def _look(self) -> Steps[SnapshotView]:
         """Lock what the command is about, in one order for everybody: names, then threads."""
-        view = SnapshotView(self._ids)
+        view = SnapshotView(self._ids, self._homes.namespace)
+        yield from self._lock_blobs()
         match self._command:
             case CreateThread(thread=thread):
                 birth, taken = yield from self._take_name(thread.id)
@@ -165,13 +171,25 @@ class _Attempt:
                 yield from self._lock_family(thread_id)
                 view.know_thread(thread_id, (yield from self._read(thread_id, _FOR_CHANGE)))
             case PutBlobs():
-                raise StoreError("postgresql://", "does not keep workspace checkpoints; use SQLite or JSONL for them")
+                pass
             case command:
                 head = yield from self._read(command.thread_id, _FOR_CHANGE)
                 view.know_thread(command.thread_id, head)
                 if head is not None and (ids := _asked_for(command)):
                     yield from view.know_nodes(head.tree, ids)
         return view
+
+    def _lock_blobs(self) -> Steps[None]:
+        """Blobs stay while somebody relies on them: who puts or needs some shares a lock, a delete has it alone."""
+        match self._command:
+            case PutBlobs():
+                yield blob_rows.lock(self._homes.namespace, is_alone=False)
+            case Append(drafts=drafts) if any(draft.blobs for draft in drafts):
+                yield blob_rows.lock(self._homes.namespace, is_alone=False)
+            case DeleteThread():
+                yield blob_rows.lock(self._homes.namespace, is_alone=True)
+            case _:
+                return
 
     def _take_name(self, thread_id: str) -> Steps[tuple[Birth, Head | None]]:
         values = {"id": to_bytes(thread_id), "namespace": self._homes.namespace}

@@ -16,6 +16,7 @@ from sessiontree.ids import IdSource
 from sessiontree.model import Lease, Move
 from sessiontree.rules import decide
 from sessiontree.rules.state import Decision, Manifests, Node, ThreadState
+from sessiontree.stores.postgres import blob_rows
 from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, Head, draft_of, move_of, node_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 
@@ -78,8 +79,9 @@ def decided(command: Command, view: SnapshotView) -> Steps[Decision]:
 class SnapshotView:
     """Threads are given before the rules are asked, because they must be locked; the rest is read on demand."""
 
-    def __init__(self, ids: IdSource) -> None:
+    def __init__(self, ids: IdSource, namespace: str) -> None:
         self._ids = ids
+        self._namespace = namespace
         self._known: dict[tuple[str, Any], Any] = {}
         self._heads: dict[str, Head | None] = {}
         self._trees: dict[int, UUID] = {}
@@ -166,16 +168,25 @@ class SnapshotView:
         return None if self._birth.named_tree is None else self._birth.named_tree.int
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        return frozenset(hashes)
+        names = frozenset(hashes)
+        rows = self._ask(("held", names), blob_rows.held(self._namespace, names), list)
+        return blob_rows.missing_of(names, rows)
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        return []
+        rows = self._ask(("blobs", tuple(hashes)), blob_rows.read(self._namespace, hashes), list)
+        return blob_rows.blobs_of(hashes, rows)
 
     def blob_hashes(self) -> Collection[str]:
-        return ()
+        statement = Statement(blob_rows.ALL_HASHES, {"namespace": self._namespace})
+        return {digest.hex() for (digest,) in self._ask(("hashes", ""), statement, list)}
 
     def manifests(self, entries: Collection[int]) -> Manifests:
-        return Manifests(frozenset(), frozenset())
+        tree = self._tree()
+        chosen = {(tree, *self.doomed[number]) for number in entries}
+        rows = self._ask(("manifests", ""), blob_rows.manifests_in(self._namespace), list)
+        theirs = {manifest for *place, manifest in rows if tuple(place) in chosen}
+        others = {manifest for *place, manifest in rows if tuple(place) not in chosen}
+        return Manifests(frozenset(theirs), frozenset(others))
 
     def next_entry_key(self) -> int:
         self._seq += 1

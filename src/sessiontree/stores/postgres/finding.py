@@ -1,0 +1,166 @@
+"""Finding threads by a part of their id, and entries by what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import translate
+from typing import Any, Protocol
+
+from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
+from sessiontree.model import Entry, Label, Payload, Thread
+from sessiontree.queries import Search
+from sessiontree.search import Hit, SearchPage, SearchQuery, Term
+from sessiontree.search.content import searchable
+from sessiontree.search.results import Cursor, cursor_of, encode_cursor
+from sessiontree.search.snippets import snippet_of
+from sessiontree.search.words import compounds_of, tokens_of
+from sessiontree.stores.postgres.search import Document, Found, catch_up, find
+from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
+from sessiontree.tree import labels_of
+
+__all__ = ["search", "thread_ids"]
+
+_MOST_LABELS = 1_000
+
+_IDS = """
+SELECT id FROM sessiontree.thread WHERE namespace = %(namespace)s AND (id = %(part)s
+    OR substring(id FROM 1 FOR %(length)s) = %(part)s
+    OR substring(id FROM greatest(length(id) - %(length)s + 1, 1)) = %(part)s)
+ORDER BY id <> %(part)s, id LIMIT %(limit)s"""
+_PLACE = """
+SELECT e.id, array(SELECT t.id FROM sessiontree.thread t WHERE t.tree = %(tree)s ORDER BY t.key = e.owner DESC, t.key)
+FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = %(owner)s AND e.seq = %(seq)s"""
+_WITHIN = """EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = d.tree AND e.owner = d.owner AND e.seq = d.seq
+    AND e.id = ANY(%({name})s))"""
+
+
+class Reader(Protocol):
+    """What of the store's reads a search needs."""
+
+    def thread(self, thread_id: str) -> Steps[Thread]: ...
+    def entry(self, thread_id: str, entry_id: str) -> Steps[Entry]: ...
+    def entries(self, thread_id: str, after: str | None, limit: int | None) -> Steps[list[Entry]]: ...
+    def path(self, thread_id: str, leaf: Any, limit: int | None) -> Steps[list[Entry]]: ...
+
+
+def thread_ids(namespace: str, part: str, limit: int) -> Steps[list[str]]:
+    """Ids that begin or end with a part, in order; the part alone where it is an id."""
+    word = to_bytes(part)
+    rows = yield Statement(_IDS, {"namespace": namespace, "part": word, "length": len(word), "limit": limit})
+    names = [to_text(name) for (name,) in rows]
+    return [part] if part in names else names
+
+
+def search(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
+    query = request.query
+    done = yield from catch_up(namespace, _document_of)
+    if request.progress is not None:
+        request.progress(done, done)
+    start = cursor_of(request.cursor) or Cursor(0, 0)
+    conditions, values = yield from _scope(reads, namespace, query)
+    found = yield from find(
+        namespace,
+        query.terms,
+        conditions=[*_filters(query, values), *conditions],
+        values=values,
+        order=request.order,
+        limit=request.limit + 1,
+        offset=start.offset,
+    )
+    hits: list[Hit] = []
+    for place in found[: request.limit]:
+        hit = yield from _hit(reads, query, place)
+        if hit is not None:
+            hits.append(hit)
+    has_more = len(found) > request.limit
+    cursor = encode_cursor(Cursor(0, start.offset + request.limit)) if has_more else None
+    return SearchPage(hits=tuple(hits), cursor=cursor)
+
+
+def _document_of(payload: Payload) -> Document | None:
+    content = searchable(payload)
+    if content is None:
+        return None
+    return Document(
+        tokens=tokens_of(content.text),
+        compounds=compounds_of(content.text).split(),
+        role=content.role,
+        tools=content.tools,
+        model=content.model,
+        files=content.files,
+    )
+
+
+def _filters(query: SearchQuery, values: dict[str, Any]) -> list[str]:
+    """The filters that a document answers by itself; their values are added."""
+    values |= {"roles": list(query.roles), "models": list(query.models), "files": list(query.files)}
+    values |= {"tools": [_line_pattern(tool) for tool in query.tools]}
+    values |= {"before": query.before_ns, "after": query.after_ns}
+    terms = (
+        ("d.role = ANY(%(roles)s)", query.roles),
+        ("EXISTS (SELECT 1 FROM unnest(%(tools)s::text[]) p WHERE d.tools ~ p)", query.tools),
+        ("EXISTS (SELECT 1 FROM unnest(%(models)s::text[]) p WHERE strpos(d.model, p) > 0)", query.models),
+        ("EXISTS (SELECT 1 FROM unnest(%(files)s::text[]) p WHERE strpos(d.files, p) > 0)", query.files),
+        ("d.created_ns < %(before)s", query.before_ns is not None),
+        ("d.created_ns >= %(after)s", query.after_ns is not None),
+    )
+    return [term for term, is_asked in terms if is_asked]
+
+
+def _line_pattern(glob: str) -> str:
+    """A shell pattern for one line of several, as PostgreSQL's regular expressions say it."""
+    body = translate(glob).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^\\n]*")
+    return f"(?n)^{body}$"
+
+
+def _scope(reads: Reader, namespace: str, query: SearchQuery) -> Steps[tuple[list[str], dict[str, Any]]]:
+    """What the filters about threads, branches and labels leave, as lists of entry ids."""
+    scopes: dict[str, list[bytes]] = {}
+    for name in query.threads:
+        scopes.setdefault("threads", []).extend(_ids((yield from reads.entries(name, None, None))))
+    for name in query.branches:
+        tip = (yield from reads.thread(name)).leaf
+        scopes.setdefault("branches", []).extend(_ids((yield from reads.path(name, tip, None))))
+    for label in query.labels:
+        scopes.setdefault("labels", []).extend((yield from _labelled(reads, namespace, query, label)))
+    return [_WITHIN.format(name=name) for name in scopes], dict(scopes)
+
+
+def _labelled(reads: Reader, namespace: str, query: SearchQuery, label: str) -> Steps[list[bytes]]:
+    """Entries that carry a label now, in any of the threads where somebody gave it."""
+    words = tuple(tokens_of(label))
+    terms = [Term(alternatives=(words,))] if words else []
+    found = yield from find(namespace, terms, order="newest", limit=_MOST_LABELS)
+    threads: set[str] = set()
+    for place in found:
+        hit = yield from _hit(reads, query, place)
+        if hit is not None and isinstance(hit.entry.payload, Label):
+            threads.add(hit.thread_id)
+    targets: list[bytes] = []
+    for thread_id in sorted(threads):
+        target = labels_of((yield from reads.entries(thread_id, None, None))).get(label)
+        targets += [] if target is None else [to_bytes(target)]
+    return targets
+
+
+def _ids(entries: Sequence[Entry]) -> list[bytes]:
+    return [to_bytes(entry.id) for entry in entries]
+
+
+def _hit(reads: Reader, query: SearchQuery, place: Found) -> Steps[Hit | None]:
+    """The entry, and the thread that it was appended through or a fork that still shows it."""
+    rows = yield Statement(_PLACE, {"tree": place.tree, "owner": place.owner, "seq": place.seq})
+    if not rows:
+        return None
+    entry_id, names = rows[0]
+    for name in names:
+        thread_id = to_text(name)
+        try:
+            entry = yield from reads.entry(thread_id, to_text(entry_id))
+            thread = yield from reads.thread(thread_id)
+        except (EntryNotFoundError, ThreadNotFoundError):
+            continue
+        content = searchable(entry.payload)
+        snippet = snippet_of(content.text if content else "", query)
+        return Hit(thread_id=thread_id, title=thread.title, entry=entry, score=place.score, snippet=snippet)
+    return None
