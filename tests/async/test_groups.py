@@ -26,7 +26,6 @@ def _step(dice, number):
             ("update_thread", (thread,), {"title": f"title {number}"}),
             ("move_leaf", (thread, entry), {}),
             ("reset", (thread,), {}),
-            ("undo", (thread,), {}),
             ("fork", (dice.choice("ab"),), {"new_id": "f"}),
             ("acquire_lease", (thread,), {"owner": dice.choice("xy"), "turn_id": "t"}),
             ("delete_thread", (thread,), {}),

@@ -122,15 +122,15 @@ QUERIES = (
 
 
 def fill_both(*journals):
-    call = st.call("bash", '{"path": "src/main.py", "command": "df disk"}', id="c")
+    call = st.call("c", "bash", '{"path": "src/main.py", "command": "df disk"}')
     for journal in journals:
         if "t" not in [thread.id for thread in journal.list_threads()]:
             journal.create_thread("t")
         fill(
             journal, a="the disk is full", b="retrying readFile", c="read_file or readfile", d="Caf\u00e9 \u6771\u4eac"
         )
-        journal.append("t", st.AssistantMessage(message=st.assistant("no disk").message, model="GPT-9"), id="e")
-        journal.append("t", st.assistant("see", call), id="f")
+        journal.append("t", st.assistant("no disk", model="GPT-9"), id="e")
+        journal.append("t", st.assistant("see", calls=[call]), id="f")
         journal.rewind("t", "b")
         journal.append("t", st.user("another disk"), id="g")
         journal.append("t", st.Label(target="a", label="good"), id="l")

@@ -105,7 +105,7 @@ def undo(sources: Sources, desk: Desk, thread_id: str, *, conflicts: Conflicts) 
     history = replay(moves)
     if not history.undo:
         raise NothingToUndoError(thread_id)
-    found = yield from _files_of(thread_id, history.undo[-1])
+    found = yield from _files_of(thread_id, history.undo_moves[-1])
     if found is None:
         moved: Thread = yield Undo(thread_id=thread_id, at_ns=sources.clock())
         return moved
@@ -120,7 +120,7 @@ def redo(sources: Sources, desk: Desk, thread_id: str, *, conflicts: Conflicts) 
     thread: Thread = yield ReadThread(thread_id=thread_id)
     if not history.redo or history.last is None or history.last.to_entry != thread.leaf:
         raise NothingToRedoError(thread_id)
-    found = yield from _files_of(thread_id, history.redo[-1])
+    found = yield from _files_of(thread_id, history.redo_moves[-1])
     if found is None:
         moved: Thread = yield Redo(thread_id=thread_id, at_ns=sources.clock())
         return moved

@@ -29,7 +29,7 @@ def undo(command: Undo, view: View) -> Decision:
     history = replay(view.moves(state))
     if not history.undo:
         raise NothingToUndoError(command.thread_id)
-    return _move(state, _target(view, state, history.undo[-1].from_entry), "undo", command.at_ns)
+    return _move(state, _target(view, state, history.undo[-1]), "undo", command.at_ns)
 
 
 def redo(command: Redo, view: View) -> Decision:
@@ -38,7 +38,7 @@ def redo(command: Redo, view: View) -> Decision:
     leaf = state.leaf.id if state.leaf else None
     if not history.redo or history.last is None or history.last.to_entry != leaf:
         raise NothingToRedoError(command.thread_id)
-    return _move(state, _target(view, state, history.redo[-1].from_entry), "redo", command.at_ns)
+    return _move(state, _target(view, state, history.redo[-1]), "redo", command.at_ns)
 
 
 def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None:

@@ -13,9 +13,19 @@ __all__ = ["History", "replay"]
 class History(Record, frozen=True, kw_only=True):
     """The moves that can be taken back, newest last, and the undos above them: each goes to its ``from_entry``."""
 
-    undo: tuple[Move, ...] = ()
-    redo: tuple[Move, ...] = ()
+    undo_moves: tuple[Move, ...] = ()
+    redo_moves: tuple[Move, ...] = ()
     last: Move | None = None
+
+    @property
+    def undo(self) -> tuple[str | None, ...]:
+        """Where undos would go, the next one last."""
+        return tuple(move.from_entry for move in self.undo_moves)
+
+    @property
+    def redo(self) -> tuple[str | None, ...]:
+        """Where redos would go, the next one last."""
+        return tuple(move.from_entry for move in self.redo_moves)
 
 
 def replay(moves: Iterable[Move]) -> History:
@@ -29,8 +39,8 @@ def replay(moves: Iterable[Move]) -> History:
     last = None
     for move in moves:
         if last is not None and move.from_entry != last.to_entry and move.reason != "redo":
-            # Something was appended in between: what had been undone is not the next step any more. A redo that took
-            # files along did append something, the checkpoint of what was there.
+            # Something was appended in between: what had been undone is not the next step any more. A redo was checked
+            # when it was made; one that moves files leaves a checkpoint behind it.
             redo.clear()
         last = move
         match move.reason:
@@ -43,4 +53,4 @@ def replay(moves: Iterable[Move]) -> History:
             case _:
                 undo.append(move)
                 redo.clear()
-    return History(undo=tuple(undo), redo=tuple(redo), last=last)
+    return History(undo_moves=tuple(undo), redo_moves=tuple(redo), last=last)

@@ -178,10 +178,10 @@ class Writer:
                 remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
             finally:
                 self._shelf.forget(tree.name)
+            self._deleted.append((tree.name, drop.entries))
             for fact in decision.facts[1:]:
                 assert isinstance(fact, DropBlobs)
                 self._packs.drop(fact.hashes)
-                self._deleted.append((tree.name, drop.entries))
             return decision.result
 
     @contextmanager

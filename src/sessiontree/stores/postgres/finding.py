@@ -16,7 +16,6 @@ from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import compounds_of, tokens_of
 from sessiontree.stores.postgres.search import Document, Found, catch_up, find
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
-from sessiontree.tree import labels_of
 
 __all__ = ["search", "thread_ids"]
 
@@ -138,8 +137,11 @@ def _labelled(reads: Reader, namespace: str, query: SearchQuery, label: str) -> 
             threads.add(hit.thread_id)
     targets: list[bytes] = []
     for thread_id in sorted(threads):
-        target = labels_of((yield from reads.entries(thread_id, None, None))).get(label)
-        targets += [] if target is None else [to_bytes(target)]
+        names: dict[str, str] = {}
+        for entry in (yield from reads.entries(thread_id, None, None)):
+            if isinstance(entry.payload, Label):
+                names[entry.payload.target] = entry.payload.label
+        targets += [to_bytes(target) for target, name in names.items() if name == label]
     return targets
 
 
