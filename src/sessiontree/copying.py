@@ -1,14 +1,9 @@
 """Copy a whole store into another one, of whatever kind.
 
 What is carried: every thread with all its metadata and its version, every entry with its id, parent, time, turn and
-<<<<<<< HEAD
 content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of every
-checkpoint. Leases are not: they belong to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
-=======
-content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of
-checkpoints. Leases are not: they belong
-to processes that run on the source. A copy can be interrupted and repeated; what is there already is not written again.
->>>>>>> main
+checkpoint. Leases are not: they belong to processes that run on the source. A copy can be interrupted and repeated;
+what is there already is not written again.
 """
 
 from __future__ import annotations
@@ -19,22 +14,15 @@ from contextlib import ExitStack
 from itertools import zip_longest
 from os import PathLike
 
-from sessiontree.blobs import data_of
 from sessiontree.codec import content_hash, seal
-<<<<<<< HEAD
 from sessiontree.commands import DeleteThread, Draft, ImportThread, Placed
 from sessiontree.copying_blobs import import_steps
-=======
-from sessiontree.commands import DeleteThread, Draft, ImportHistory, ImportThread, Placed, PutBlobs
->>>>>>> main
 from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
 from sessiontree.journal import Journal
-from sessiontree.manifest import reachable
-from sessiontree.model import Checkpoint, Entry, Move, Thread
+from sessiontree.model import Entry, Move, Thread
 from sessiontree.model.record import Record
 from sessiontree.opening import open as open_journal
 from sessiontree.operations.entries import weight_of
-from sessiontree.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.rules.importing import plain
 
 __all__ = ["CopyReport", "copy_store"]
@@ -205,23 +193,8 @@ def _parents_first(families: Sequence[_Family]) -> Iterator[_Family]:
             yield family
 
 
-<<<<<<< HEAD
-=======
-def _carry_blobs(old: Journal, new: Journal, entries: Sequence[Entry]) -> None:
-    """The files that checkpoints need; those that are there already stay."""
-    payloads = (entry.payload for entry in entries)
-    manifests = {payload.manifest for payload in payloads if isinstance(payload, Checkpoint) and payload.manifest}
-    if not manifests:
-        return
-    needed = reachable(manifests, lambda name: data_of(old.store.read(ReadBlobs(hashes=(name,)))[0]))
-    for name in sorted(new.store.read(FindMissingBlobs(hashes=tuple(needed)))):
-        new.store.commit(PutBlobs(blobs=tuple(old.store.read(ReadBlobs(hashes=(name,))))))
-
-
->>>>>>> main
 def _copy_thread(old: Journal, new: Journal, family: _Family) -> CopyReport:
     thread = family.thread
-    _carry_blobs(old, new, family.own)
     new.store.commit(ImportThread(thread=thread, base=family.base))
     known = {entry.id for entry in new.entries(thread.id)}
     moved = len(new.reflog(thread.id))

@@ -184,6 +184,21 @@ def test_a_collection_waits_for_an_append_that_relies_on_blobs(plain, url, root)
     assert plain.stats().bytes == 0
 
 
+def test_an_append_that_relies_on_blobs_waits_for_a_collection(plain, root):
+    """Blobs that the collection takes are missing then, however early the append came."""
+    (name,) = put(plain, b"about to go")
+    with psycopg.connect(process_database()) as collecting:
+        namespace = str(root.parent)
+        collecting.execute("SELECT 1 FROM sessiontree.stock WHERE namespace = %s FOR UPDATE", (namespace,))
+        with ThreadPoolExecutor(1) as pool:
+            appending = pool.submit(plain.append_many, "t", [relying_on(name)])
+            _wait_for_a_waiter(collecting)
+            collecting.execute("DELETE FROM sessiontree.blob WHERE namespace = %s", (namespace,))
+            collecting.commit()
+            with pytest.raises(st.MissingBlobsError):
+                appending.result(30)
+
+
 def _wait_for_a_waiter(connection):
     """Until some other session waits for a lock that this one holds."""
     question = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"

@@ -98,6 +98,14 @@ class TestACutConnection:
         assert proxy.was_cut.is_set()
         assert far.thread("t").version == 2
 
+    def test_a_snapshot_is_there_with_its_files(self, far, proxy, after, tmp_path):
+        (tmp_path / "a").write_text("content")
+        proxy.cut_at(COMMIT, after=after)
+        far.workspace.snapshot("t", "c", tmp_path)
+        assert proxy.was_cut.is_set()
+        assert len(far.path("t")) == 4
+        assert far.check() == []
+
     def test_a_delete_says_what_it_took(self, far, proxy, after):
         proxy.cut_at(COMMIT, after=after)
         assert far.delete_thread("t").entries_removed == 3
