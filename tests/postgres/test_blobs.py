@@ -91,19 +91,45 @@ def test_the_last_thread_that_sees_a_checkpoint_takes_its_files_along(journal, r
     journal.fork("t", new_id="fork")
     (root / "own").write_bytes(random.Random(1).randbytes(CHUNK_BYTES + 1))
     snapshot(journal, root)
-    assert (rows(tmp_path, "blob"), rows(tmp_path, "chunk"), rows(tmp_path, "checkpoint")) == (4, 1, 2)
+    assert (rows(tmp_path, "blob"), rows(tmp_path, "chunk"), rows(tmp_path, "checkpoint")) == (4, 5, 2)
     journal.delete_thread("t")
-    assert (rows(tmp_path, "blob"), rows(tmp_path, "chunk"), rows(tmp_path, "checkpoint")) == (2, 0, 1)
+    assert (rows(tmp_path, "blob"), rows(tmp_path, "chunk"), rows(tmp_path, "checkpoint")) == (2, 2, 1)
     assert journal.check() == []
     journal.delete_thread("fork")
     assert [rows(tmp_path, table) for table in BLOB_TABLES] == [0, 0, 0]
+
+
+def test_a_pack_that_loses_a_blob_keeps_the_others_and_not_a_byte_of_it(plain, root, tmp_path):
+    source = random.Random(2)
+    for name in ("before", "secret", "empty", "after"):
+        (root / name).write_bytes(source.randbytes(3000) if name != "empty" else b"")
+    secret = (root / "secret").read_bytes()
+    snapshot(plain, root)
+    (root / "secret").unlink()
+    plain.create_thread("u")
+    said = snapshot(plain, root, "u")
+    assert is_kept(tmp_path, secret)
+    plain.delete_thread("t")
+    assert not is_kept(tmp_path, secret)
+    assert plain.check() == []
+    kept = {name: (root / name).read_bytes() for name in ("before", "empty", "after")}
+    for name in kept:
+        (root / name).write_text("changed")
+    plain.rewind("u", said, files=root)
+    assert {name: (root / name).read_bytes() for name in kept} == kept
+
+
+def is_kept(namespace, data):
+    with psycopg.connect(process_database()) as connection:
+        question = "SELECT count(*) FROM sessiontree.chunk WHERE namespace = %s AND position(%s::bytea in body) > 0"
+        return connection.execute(question, (str(namespace), data)).fetchone()[0] > 0
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 7])
 def test_a_blob_of_any_size_comes_back(plain, tmp_path, size):
     data = random.Random(size).randbytes(size)
     (name,) = put(plain, data)
-    assert rows(tmp_path, "chunk") == max(0, (size - 1) // CHUNK_BYTES)
+    assert rows(tmp_path, "chunk") == -(-size // CHUNK_BYTES)
     (blob,) = plain.store.read(ReadBlobs(hashes=(name,)))
     assert data_of(blob) == data
     assert plain.stats().bytes == size
@@ -267,12 +293,19 @@ def test_doctor_finds_blobs_that_are_damaged_cut_short_or_gone(plain, tmp_path, 
     snapshot(plain, root)
     names = {name: blob_of((root / name).read_bytes()).hash for name in ("damaged", "cut", "gone")}
     with psycopg.connect(process_database()) as connection:
+        inside = "FROM sessiontree.blob b WHERE b.namespace = c.namespace AND b.pack = c.pack"
         for sql, name in (
-            ("UPDATE sessiontree.blob SET body = overlay(body PLACING '\\x00ff00' FROM 9) WHERE hash = %s", "damaged"),
-            ("DELETE FROM sessiontree.chunk WHERE hash = %s", "cut"),
-            ("DELETE FROM sessiontree.blob WHERE hash = %s", "gone"),
+            (
+                (
+                    "UPDATE sessiontree.chunk c SET body = overlay(c.body PLACING '\\x00ff00' FROM (b.start + 9)::integer)"
+                    f" {inside} AND b.hash = %s"
+                ),
+                "damaged",
+            ),
+            (f"DELETE FROM sessiontree.chunk c USING {inside[5:]} AND c.number = 1 AND b.hash = %s", "cut"),
+            ("DELETE FROM sessiontree.blob b WHERE b.hash = %s", "gone"),
         ):
-            connection.execute(f"{sql} AND namespace = %s", (bytes.fromhex(names[name]), str(tmp_path)))
+            connection.execute(f"{sql} AND b.namespace = %s", (bytes.fromhex(names[name]), str(tmp_path)))
     problems = [finding.problem for finding in plain.check() if finding.kind == "blob"]
     assert len(problems) == 3
     assert all(any(name in problem for problem in problems) for name in names.values())

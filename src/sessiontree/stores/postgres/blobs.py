@@ -1,4 +1,7 @@
-"""Blobs in PostgreSQL: a row for each, and further rows for what goes beyond the first megabyte.
+"""Blobs in PostgreSQL: small ones share a row of at most a megabyte, a large one has rows of its own.
+
+Rows of their own for small ones would waste a sixth of the room. A pack is written once and never changed; where one of
+its blobs goes, the others move into a new one.
 
 Whoever is about to refer to blobs holds the namespace's ``stock`` row shared with others of that kind; whoever collects
 garbage holds it alone. So nothing is collected between the look at a blob and the commit of the entry that needs it.
@@ -10,11 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from sessiontree.blobs import CHUNK_BYTES, Blob, Pack, unpacked
+from sessiontree.blobs import CHUNK_BYTES, Blob, chunks_of, pack_of
 from sessiontree.errors import BlobNotFoundError
+from sessiontree.ids import IdSource
 from sessiontree.model import Checkpoint
 from sessiontree.rules.state import PutEntry
-from sessiontree.stores.postgres.steps import Row, Statement, to_bytes, to_text
+from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 
 __all__ = [
     "blob_names",
@@ -27,8 +31,8 @@ __all__ = [
     "manifests_besides",
     "manifests_of",
     "names_of",
+    "put_blobs",
     "put_checkpoints",
-    "put_pack",
     "read_blobs",
     "texts_of",
 ]
@@ -39,25 +43,32 @@ _OPEN_STOCK = "INSERT INTO sessiontree.stock (namespace) VALUES (%(namespace)s) 
 _FIND = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)"
 _NAMES = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s"
 # One statement, so that both tables are seen at the same moment.
-_READ = """
-SELECT hash, 0 AS number, size, body FROM sessiontree.blob
-WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)
-UNION ALL
-SELECT hash, number, 0, body FROM sessiontree.chunk WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)
-ORDER BY hash, number"""
-_PUT = """
-INSERT INTO sessiontree.blob (namespace, hash, size, length, body)
-SELECT %(namespace)s, d.hash, d.size, d.length, d.body
-FROM unnest(%(hashes)s::bytea[], %(sizes)s::bigint[], %(lengths)s::bigint[], %(bodies)s::bytea[])
-    AS d (hash, size, length, body)
-ON CONFLICT DO NOTHING"""
-_PUT_CHUNK = """
-INSERT INTO sessiontree.chunk (namespace, hash, number, body)
-VALUES (%(namespace)s, %(hash)s, %(number)s, %(body)s) ON CONFLICT DO NOTHING"""
-_DROP = (
-    "DELETE FROM sessiontree.chunk WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)",
-    "DELETE FROM sessiontree.blob WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)",
+_READ = f"""
+WITH place AS MATERIALIZED (
+    SELECT hash, size, pack, start, length FROM sessiontree.blob
+    WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)
 )
+SELECT hash, -1, size, NULL::bytea FROM place
+UNION ALL
+SELECT p.hash, c.number, 0, substring(c.body FROM (p.start + 1)::integer FOR least(p.length, {CHUNK_BYTES})::integer)
+FROM place p JOIN sessiontree.chunk c ON c.namespace = %(namespace)s AND c.pack = p.pack
+ORDER BY 1, 2"""
+_PUT = """
+INSERT INTO sessiontree.blob (namespace, hash, size, pack, start, length)
+SELECT %(namespace)s, d.hash, d.size, d.pack, d.start, d.length
+FROM unnest(%(hashes)s::bytea[], %(sizes)s::bigint[], %(packs)s::uuid[], %(starts)s::bigint[], %(lengths)s::bigint[])
+    AS d (hash, size, pack, start, length)"""
+_PUT_CHUNK = """
+INSERT INTO sessiontree.chunk (namespace, pack, number, body)
+VALUES (%(namespace)s, %(pack)s, %(number)s, %(body)s)"""
+_DROP = """
+DELETE FROM sessiontree.blob WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s) RETURNING pack"""
+_IN_PACKS = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s AND pack = ANY(%(packs)s)"
+_DROP_PACKS = (
+    "DELETE FROM sessiontree.blob WHERE namespace = %(namespace)s AND pack = ANY(%(packs)s)",
+    "DELETE FROM sessiontree.chunk WHERE namespace = %(namespace)s AND pack = ANY(%(packs)s)",
+)
+_PACKS_AT_ONCE = 16
 _PUT_CHECKPOINTS = """
 INSERT INTO sessiontree.checkpoint (tree, owner, seq, namespace, manifest)
 SELECT %(tree)s, %(owner)s, d.seq, %(namespace)s, d.manifest
@@ -106,11 +117,11 @@ def blobs_of(rows: Iterable[Row]) -> dict[str, Blob]:
     sizes: dict[str, int] = {}
     pieces: dict[str, list[bytes]] = {}
     for digest, number, size, body in rows:
-        name = digest.hex()
-        pieces.setdefault(name, []).append(body)
-        if number == 0:
-            sizes[name] = size
-    return {name: Blob(hash=name, size=size, body=b"".join(pieces[name])) for name, size in sizes.items()}
+        if number < 0:
+            sizes[digest.hex()] = size
+        else:
+            pieces.setdefault(digest.hex(), []).append(body)
+    return {name: Blob(hash=name, size=size, body=b"".join(pieces.get(name, ()))) for name, size in sizes.items()}
 
 
 def in_order(found: dict[str, Blob], hashes: Sequence[str]) -> list[Blob]:
@@ -120,29 +131,37 @@ def in_order(found: dict[str, Blob], hashes: Sequence[str]) -> list[Blob]:
     return [found[name] for name in hashes]
 
 
-def put_pack(pack: Pack, namespace: str) -> Iterator[Statement]:
+def put_blobs(blobs: Iterable[Blob], namespace: str, ids: IdSource) -> Iterator[Statement]:
     """In the order of names, so that two who put the same blobs wait for each other in one direction only."""
-    blobs = sorted(unpacked(pack), key=lambda blob: blob.hash)
+    packs = [(UUID(ids.new()), pack_of(group)) for group in _groups(sorted(blobs, key=lambda blob: blob.hash))]
+    places = [(number, place) for number, pack in packs for place in pack.places]
     yield Statement(_OPEN_STOCK, {"namespace": namespace})
     yield Statement(
         _PUT,
         {
-            **_named(namespace, [blob.hash for blob in blobs]),
-            "sizes": [blob.size for blob in blobs],
-            "lengths": [len(blob.body) for blob in blobs],
-            "bodies": [blob.body[:CHUNK_BYTES] for blob in blobs],
+            **_named(namespace, [place.hash for _, place in places]),
+            "sizes": [place.size for _, place in places],
+            "packs": [number for number, _ in places],
+            "starts": [place.start for _, place in places],
+            "lengths": [place.length for _, place in places],
         },
     )
-    for blob in blobs:
-        for number, start in enumerate(range(CHUNK_BYTES, len(blob.body), CHUNK_BYTES), start=1):
-            body = blob.body[start : start + CHUNK_BYTES]
-            values = {"namespace": namespace, "hash": bytes.fromhex(blob.hash), "number": number, "body": body}
-            yield Statement(_PUT_CHUNK, values)
+    for pack_id, pack in packs:
+        for number, body in enumerate(chunks_of(pack)):
+            yield Statement(_PUT_CHUNK, {"namespace": namespace, "pack": pack_id, "number": number, "body": body})
 
 
-def drop_blobs(hashes: Collection[str], namespace: str) -> Iterator[Statement]:
-    for sql in _DROP:
-        yield Statement(sql, _named(namespace, sorted(hashes)))
+def drop_blobs(hashes: Collection[str], namespace: str, ids: IdSource) -> Steps[None]:
+    """Packs that hold a dropped blob are written anew with the others."""
+    wounded = sorted({row[0] for row in (yield Statement(_DROP, _named(namespace, sorted(hashes))))})
+    for start in range(0, len(wounded), _PACKS_AT_ONCE):
+        values = {"namespace": namespace, "packs": wounded[start : start + _PACKS_AT_ONCE]}
+        survivors = names_of((yield Statement(_IN_PACKS, values)))
+        kept = blobs_of((yield read_blobs(namespace, survivors))) if survivors else {}
+        for sql in _DROP_PACKS:
+            yield Statement(sql, values)
+        if kept:
+            yield from put_blobs(kept.values(), namespace, ids)
 
 
 def put_checkpoints(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iterator[Statement]:
@@ -178,3 +197,17 @@ def _named(namespace: str, hashes: Iterable[str]) -> dict[str, Any]:
 
 def _placed(tree: UUID, entries: Sequence[Place]) -> dict[str, Any]:
     return {"tree": tree, "owners": [owner for owner, _ in entries], "seqs": [seq for _, seq in entries]}
+
+
+def _groups(blobs: Iterable[Blob]) -> Iterator[list[Blob]]:
+    """Blobs that fit into one row together; one that does not fit into any stands alone."""
+    group: list[Blob] = []
+    size = 0
+    for blob in blobs:
+        if group and size + len(blob.body) > CHUNK_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(blob)
+        size += len(blob.body)
+    if group:
+        yield group

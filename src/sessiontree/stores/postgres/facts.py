@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from sessiontree.blobs import unpacked
 from sessiontree.codec import encode_record
 from sessiontree.model import Lease
 from sessiontree.rules.state import (
@@ -20,9 +21,9 @@ from sessiontree.rules.state import (
     PutThread,
     ThreadState,
 )
-from sessiontree.stores.postgres.blobs import drop_blobs, put_checkpoints, put_pack
+from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpoints
 from sessiontree.stores.postgres.listening import CHANNEL
-from sessiontree.stores.postgres.steps import Statement, to_bytes
+from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 
 __all__ = ["statements_of"]
@@ -111,7 +112,7 @@ DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace
     AND tree IS NULL AND named_tree IS NULL"""
 
 
-def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Iterator[Statement]:
+def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
     """The statements that make a decision true, in an order that keeps every step sound."""
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
@@ -145,9 +146,9 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
             case DropThread(state=state):
                 yield from _drop(state, view, namespace)
             case PutPack(pack=pack):
-                yield from put_pack(pack, namespace)
+                yield from put_blobs(unpacked(pack), namespace, view.ids)
             case DropBlobs(hashes=hashes):
-                yield from drop_blobs(hashes, namespace)
+                yield from drop_blobs(hashes, namespace, view.ids)
 
 
 def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: int) -> Iterator[Statement]:

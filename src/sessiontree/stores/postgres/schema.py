@@ -2,7 +2,7 @@
 
 Every table is keyed by tree first, so that a distributed server can keep a tree on one node. ``home`` is keyed by
 thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. Blobs are
-shared between trees, so ``blob`` and ``chunk`` are keyed by hash. No sequence, no trigger and no foreign key is used.
+shared between trees, so ``blob`` is keyed by hash and ``chunk`` by pack. No sequence, no trigger and no foreign key is used.
 """
 
 from __future__ import annotations
@@ -203,24 +203,26 @@ _BLOBS = (
     "CREATE INDEX checkpoint_manifest ON sessiontree.checkpoint (namespace, manifest)",
     # One row for each namespace that has blobs, there to be locked.
     "CREATE TABLE sessiontree.stock (namespace text PRIMARY KEY)",
-    # ``size`` is that of the data, ``length`` that of what is kept of it; ``body`` is the first megabyte of that, the
-    # others are chunks 1, 2, ... It is compressed already, or cannot be.
+    # ``size`` is that of the data, ``length`` that of what is kept of it, from ``start`` on in the pack.
     """CREATE TABLE sessiontree.blob (
         namespace text NOT NULL,
         hash bytea NOT NULL,
         size bigint NOT NULL,
+        pack uuid NOT NULL,
+        start bigint NOT NULL,
         length bigint NOT NULL,
-        body bytea NOT NULL,
         PRIMARY KEY (namespace, hash)
     )""",
+    "CREATE INDEX blob_pack ON sessiontree.blob (namespace, pack)",
     """CREATE TABLE sessiontree.chunk (
         namespace text NOT NULL,
-        hash bytea NOT NULL,
+        pack uuid NOT NULL,
         number integer NOT NULL,
         body bytea NOT NULL,
-        PRIMARY KEY (namespace, hash, number)
+        PRIMARY KEY (namespace, pack, number)
     )""",
-    *(f"ALTER TABLE sessiontree.{table} ALTER COLUMN body SET STORAGE EXTERNAL" for table in ("blob", "chunk")),
+    # Compressed already; kept as it is, a part of it can be read without the rest.
+    "ALTER TABLE sessiontree.chunk ALTER COLUMN body SET STORAGE EXTERNAL",
     *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _BLOB_TABLES),
     _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _BLOB_TABLES)),
 )

@@ -94,7 +94,7 @@ class SnapshotView:
     """Threads are given before the rules are asked, because they must be locked; the rest is read on demand."""
 
     def __init__(self, ids: IdSource, namespace: str) -> None:
-        self._ids = ids
+        self.ids = ids
         self._namespace = namespace
         self._known: dict[tuple[str, Any], Any] = {}
         self._heads: dict[str, Head | None] = {}
@@ -133,7 +133,7 @@ class SnapshotView:
     def uuid_of(self, tree: int) -> UUID:
         """The rules call a new tree by its first thread's key, which is not unique enough for many machines."""
         if tree not in self._trees:
-            self._trees[tree] = UUID(self._ids.new())
+            self._trees[tree] = UUID(self.ids.new())
         return self._trees[tree]
 
     def thread(self, thread_id: str) -> ThreadState | None:
