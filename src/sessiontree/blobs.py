@@ -12,7 +12,6 @@ by side, and a store that has to cut it into rows spreads a large blob over seve
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol
@@ -68,7 +67,7 @@ def blob_of(data: bytes, hash: str = "") -> Blob:
     """A blob for some data; ``hash`` saves computing it where it is known."""
     frame = _zstd().compress(data, level=_LEVEL)
     body = frame if len(frame) < len(data) else data
-    return Blob(hash=hash or hashlib.sha256(data).hexdigest(), size=len(data), body=body)
+    return Blob(hash=hash or _sha256(data), size=len(data), body=body)
 
 
 def data_of(blob: Blob) -> bytes:
@@ -78,7 +77,7 @@ def data_of(blob: Blob) -> bytes:
         data = blob.body if len(blob.body) == blob.size else zstd.decompress(blob.body)
     except zstd.ZstdError as error:
         raise DamagedDataError(f"blob {blob.hash}", 0, str(error)) from error
-    if hashlib.sha256(data).hexdigest() != blob.hash:
+    if _sha256(data) != blob.hash:
         raise DamagedDataError(f"blob {blob.hash}", 0, "the content does not hash to its name")
     return data
 
@@ -111,3 +110,9 @@ def _zstd() -> Any:
     else:
         from backports import zstd  # noqa: PLC0415
     return zstd
+
+
+def _sha256(data: bytes) -> str:
+    from hashlib import sha256  # noqa: PLC0415  slow to import, and most programs keep no files
+
+    return sha256(data).hexdigest()

@@ -84,6 +84,12 @@ class Append(Ask, frozen=True, kw_only=True):
     expect_leaf: str | UnsetType | None = UNSET
     token: int | None = None
 
+    def __post_init__(self) -> None:
+        """The plain append, which is most of them, needs no closer look."""
+        is_plain = self.parent is UNSET and self.expect_leaf is UNSET and self.token is None
+        if not (is_plain and type(self.thread_id) is str and self.thread_id.isascii()):
+            super().__post_init__()
+
 
 class MoveLeaf(Ask, frozen=True, kw_only=True):
     thread_id: str

@@ -22,7 +22,8 @@ RandomSource = Callable[[int], bytes]
 
 __all__ = ["Clock", "IdSource", "RandomSource", "system_clock"]
 
-_TIME_MASK = (1 << 48) - 1
+_FORMAT = "%08x-%04x-7%03x-%04x-%012x"
+_NODE_MASK = (1 << 48) - 1
 _LOW_MASK = (1 << 62) - 1
 _VARIANT = 0x2 << 62
 
@@ -58,6 +59,5 @@ class IdSource:
 
 def _format(millisecond: int, counter: int) -> str:
     """48 bits of time, the version, 12 bits of count, the variant, 62 bits of count."""
-    time_part = f"{millisecond & _TIME_MASK:012x}"
-    count_part = f"{_VARIANT | counter & _LOW_MASK:016x}"
-    return f"{time_part[:8]}-{time_part[8:]}-7{counter >> 62:03x}-{count_part[:4]}-{count_part[4:]}"
+    low = _VARIANT | counter & _LOW_MASK
+    return _FORMAT % (millisecond >> 16 & 0xFFFFFFFF, millisecond & 0xFFFF, counter >> 62, low >> 48, low & _NODE_MASK)

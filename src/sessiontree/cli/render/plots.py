@@ -14,7 +14,7 @@ def bars(counts: Mapping[str, int], width: int, *, is_ascii: bool = False) -> It
     """A bar for each name, the longest one filling the width.
 
     >>> list(bars({"read": 4, "write": 2}, 20))
-    ['read   ████████████ 4', 'write  ██████ 2']
+    ['read   ██████████ 4', 'write  █████ 2']
     """
     if not counts:
         return
