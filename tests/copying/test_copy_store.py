@@ -8,6 +8,7 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
+from sessiontree.commands import DeleteThread, ImportHistory
 
 KINDS = ("memory", "jsonl", "sqlite", "postgres")
 
@@ -128,6 +129,37 @@ def test_files_of_checkpoints_come_along(open_store, tmp_path, source, target):
         assert not (root / "large").exists()
         new.undo("sees all")
         assert (root / "large").read_bytes() == random.Random(1).randbytes(2_500_000)
+
+
+class CollectingStore:
+    """A store in which somebody deletes a thread just before the first history comes in."""
+
+    def __init__(self, store, thread_id):
+        self._store = store
+        self._doomed = thread_id
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def commit(self, command):
+        if isinstance(command, ImportHistory) and self._doomed:
+            self._store.commit(DeleteThread(thread_id=self._doomed))
+            self._doomed = ""
+        return self._store.commit(command)
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_blobs_that_the_target_collects_meanwhile_are_put_again(open_store, tmp_path, target):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a").write_text("in both stores")
+    with open_store("memory", "source") as old, open_store(target, "target") as new:
+        for journal, name in ((old, "t"), (new, "doomed")):
+            journal.create_thread(name)
+            journal.workspace.snapshot(name, journal.append(name, st.user("x")).id, root)
+        st.copy_store(old, st.Journal(CollectingStore(new.store, "doomed")))
+        assert content(new) == content(old)
+        assert new.check() == []
 
 
 def test_a_blob_that_is_damaged_is_not_copied(open_store, tmp_path):
