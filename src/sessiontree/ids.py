@@ -26,6 +26,7 @@ _FORMAT = "%08x-%04x-7%03x-%04x-%012x"
 _NODE_MASK = (1 << 48) - 1
 _LOW_MASK = (1 << 62) - 1
 _VARIANT = 0x2 << 62
+_START_BYTES = 9
 
 
 def system_clock() -> int:
@@ -40,6 +41,7 @@ class IdSource:
         self._random = random
         self._lock = threading.Lock()
         self._millisecond = -1
+        self._entropy = b""
         self._counter = 0
 
     def new(self) -> str:
@@ -52,9 +54,16 @@ class IdSource:
         now = self._clock() // 1_000_000
         if now > self._millisecond:
             self._millisecond = now
-            self._counter = int.from_bytes(self._random(9))
+            self._counter = int.from_bytes(self._start())
         else:
             self._counter += 1
+
+    def _start(self) -> bytes:
+        """Random bytes are drawn in store: a system call for each millisecond would be felt."""
+        if not self._entropy:
+            self._entropy = self._random(_START_BYTES * 64)
+        start, self._entropy = self._entropy[:_START_BYTES], self._entropy[_START_BYTES:]
+        return start
 
 
 def _format(millisecond: int, counter: int) -> str:
