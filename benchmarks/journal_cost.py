@@ -67,12 +67,13 @@ def report(name: str, value: float, goal: str, is_met: bool) -> None:
 
 def one_caller(folder: Path) -> None:
     raw = RawSqlite(folder / "raw.db")
-    body = encode_payload(st.user(TEXT))
+    entry = st.user(TEXT)
+    body = encode_payload(entry)
     with st.open(folder / "one.db") as journal:
         thread = journal.create_thread()
         sides = {
             "raw": lambda: per_call(lambda: raw.insert(body), APPENDS),
-            "ours": lambda: per_call(lambda: journal.append(thread.id, st.user(TEXT)), APPENDS),
+            "ours": lambda: per_call(lambda: journal.append(thread.id, entry), APPENDS),
         }
         cost = alternate(sides)
     print(f"      one durable append {cost['ours'] * 1e6:.0f} us, raw insert {cost['raw'] * 1e6:.0f} us")
@@ -81,10 +82,12 @@ def one_caller(folder: Path) -> None:
 
 
 def many_tasks(folder: Path) -> None:
+    entry = st.user(TEXT)
+
     async def burst(journal: st.AsyncJournal, threads: list[str], each: int) -> float:
         async def task(thread_id: str) -> None:
             for _ in range(each):
-                await journal.append(thread_id, st.user(TEXT))
+                await journal.append(thread_id, entry)
 
         start = time.perf_counter()
         await asyncio.gather(*(task(thread_id) for thread_id in threads))
@@ -98,7 +101,7 @@ def many_tasks(folder: Path) -> None:
                 many, one = [], []
                 for _ in range(ROUNDS):
                     many.append(await burst(journal, threads, 40))
-                    one.append(1 / per_call(lambda: single.append(thread.id, st.user(TEXT)), APPENDS))
+                    one.append(1 / per_call(lambda: single.append(thread.id, entry), APPENDS))
                 return statistics.median(many), statistics.median(one)
 
     many, one = asyncio.run(run())

@@ -110,7 +110,7 @@ class Committer:
     def check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self._place)
-        if not self.is_in_its_process:
+        if self._pid != os.getpid():
             raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.commands import Append, Draft
@@ -23,14 +23,15 @@ __all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"
 
 def append(command: Append, view: View) -> Decision:
     state = existing(view, command.thread_id)
-    _refuse_repeated(command)
-    stored = _stored(command, view, state)
-    if stored is not None:
-        return Decision(stored)
+    if not all(draft.has_new_id for draft in command.drafts):
+        _refuse_repeated(command)
+        stored = _stored(command, view, state)
+        if stored is not None:
+            return Decision(stored)
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
     check_blobs(view, command.thread_id, command.drafts)
-    parent = _parent(command, view, state)
+    parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
         return Decision(())
     return _grow(command, view, state, parent)
@@ -107,14 +108,12 @@ def _settled(command: Append, view: View, state: ThreadState, draft: Draft, node
     return _entry(before, state, parent_id)
 
 
-def _parent(command: Append, view: View, state: ThreadState) -> Node | None:
-    if command.parent is UNSET:
-        return state.leaf
-    if command.parent is None:
+def _parent(parent: str | UnsetType | None, view: View, state: ThreadState) -> Node | None:
+    if not isinstance(parent, str):
         return None
-    node = visible(view, state, command.parent)
+    node = visible(view, state, parent)
     if node is None:
-        raise InvalidParentError(command.thread_id, command.parent)
+        raise InvalidParentError(state.meta.id, parent)
     return node
 
 

@@ -22,8 +22,9 @@ def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
 
 def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
     """A delete may have collected blobs between their put and this append; then nothing may refer to them."""
-    needed = {name for draft in drafts for name in draft.blobs}
-    missing = view.missing_blobs(needed) if needed else ()
+    if not any(draft.blobs for draft in drafts):
+        return
+    missing = view.missing_blobs({name for draft in drafts for name in draft.blobs})
     if missing:
         raise MissingBlobsError(thread_id, sorted(missing))
 

@@ -183,7 +183,8 @@ class SqliteBackend:
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
-            self._roll_back()
+            if self._writer.in_transaction:
+                self._roll_back()
             self._writer.execute("BEGIN IMMEDIATE")
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
