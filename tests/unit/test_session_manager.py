@@ -213,6 +213,18 @@ def test_a_day_ends_at_the_hour_that_was_set_in_the_zone_that_was_set(journal, c
         assert len(manager.list(state="archived")) == 1
 
 
+def test_a_conversation_that_was_used_today_is_not_deleted_for_an_archiving_long_ago(journal, clock):
+    manager = SessionManager(journal, clock=clock)
+    manager.add_message(KEY, st.user("long ago"))
+    manager.archive(KEY)
+    manager.unarchive(KEY)
+    clock.advance(40 * 86_400)
+    thread = manager.add_message(KEY, st.user("today")).thread_id
+    journal.update_thread(thread, is_archived=True, state="archived")
+    assert manager.sweep().deleted == 0
+    assert [entry.message.text for entry in journal.path(thread) if entry.message] == ["long ago", "today"]
+
+
 def test_archive_and_delete_by_age_work_for_sessions_of_other_managers(journal, clock):
     with SessionManager(journal, clock=clock) as first:
         first.add_message(KEY, st.user("hello"))

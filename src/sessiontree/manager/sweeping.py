@@ -126,6 +126,7 @@ def _is_to_archive(desk: Desk, thread: Thread) -> bool:
 
 
 def _is_to_delete(desk: Desk, thread: Thread) -> bool:
-    since = int(note_of(thread).get("archived_ns", thread.updated_ns))
+    # The note may be of an earlier archiving: what was said since then counts too.
+    since = max(int(note_of(thread).get("archived_ns", 0)), thread.updated_ns)
     is_put_away = state_of(thread) == "archived"
     return is_put_away and is_over(since, desk.clock(), desk.lifetimes.delete_after_seconds)
