@@ -65,6 +65,7 @@ def summary_of(answer: object) -> Summary:
     if not isinstance(answer, Summary):
         hint = "; a coroutine function needs an AsyncJournal" if hasattr(answer, "__await__") else ""
         raise SummaryError(f"the summariser returned {type(answer).__name__}, not a text{hint}")
-    if not answer.text.strip():
+    # Zero-width characters or an empty code fence say as little as blanks do.
+    if not any(char.isalnum() for char in answer.text):
         raise EmptySummaryError
     return answer
