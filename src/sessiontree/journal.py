@@ -77,6 +77,11 @@ class Journal:
         self._workspace_settings = workspace_settings
         self._sources = Sources(clock=clock, ids=IdSource(clock, random))
 
+    @property
+    def clock(self) -> Clock:
+        """Where this journal's time comes from."""
+        return self._sources.clock
+
     def __enter__(self) -> Self:
         return self
 
@@ -98,10 +103,13 @@ class Journal:
         *,
         created_ns: int | None = None,
         updated_ns: int | None = None,
+        contents: Iterable[Payload | Message] = (),
         **fields: Unpack[ThreadFields],
     ) -> Thread:
-        """Start a conversation; an id that is taken is ThreadExistsError."""
-        return self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
+        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
+        return self._run(
+            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
+        )
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -111,7 +119,7 @@ class Journal:
         self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
         """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
-        return self._run(threads.update_thread(thread_id, expect_version, fields))
+        return self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
 
     def delete_thread(self, thread_id: str) -> Deleted:
         """Delete a thread for good; entries that a fork still shows stay."""
@@ -148,10 +156,22 @@ class Journal:
         lease: Lease | None = None,
         created_ns: int | None = None,
         turn_id: str = "",
+        expect_live: bool = False,
     ) -> Entry:
-        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op."""
+        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op.
+
+        With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
+        """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        operation = entries.append(self._sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, lease=lease)
+        operation = entries.append(
+            self._sources,
+            thread_id,
+            new,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            expect_live=expect_live,
+        )
         return drive(operation, self.store)
 
     def append_many(
