@@ -25,6 +25,7 @@ from sessiontree.drivers import drive
 from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
+    CompactionClaim,
     Entry,
     Lease,
     Message,
@@ -36,11 +37,12 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
-from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
+from sessiontree.operations import calling, compacting, entries, exports, leaf, search, threads, titling, turns, views
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
+from sessiontree.operations.setbacks import Setbacks
+from sessiontree.operations.summarising import CLAIM_SECONDS, WAIT_SECONDS, Compacting
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import SearchOrder, SearchPage
@@ -75,7 +77,7 @@ class Journal:
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
-        self._sources = Sources(clock=clock, ids=IdSource(clock, random))
+        self._sources = Sources(clock=clock, ids=IdSource(clock, random), setbacks=Setbacks())
 
     @property
     def clock(self) -> Clock:
@@ -369,7 +371,10 @@ class Journal:
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> CompactionResult | None:
-        """Compact if the window is too full; ``None`` if it is not, or if somebody else is at it already."""
+        """Compact if the window is too full; ``None`` if it is not, if somebody else is at it, or after a failure.
+
+        After a failure it waits half a minute before it asks the summariser again, longer after each further one.
+        """
         how = Compacting(
             summarize=summarize,
             policy=policy,
@@ -385,6 +390,10 @@ class Journal:
     def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Give the context back that was there before the last compaction."""
         return self._run(compacting.uncompact(self._sources, thread_id, lease))
+
+    def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
+        """Take away the claim of a compactor that crashed; ``None`` if nobody's has expired."""
+        return self._run(compacting.clear_expired_claim(self._sources, thread_id))
 
     def leave_branch(
         self,
@@ -411,10 +420,14 @@ class Journal:
         is_overflow: Callable[[BaseException], bool] = is_context_overflow,
         count: TokenCounter = estimate_text,
         lease: Lease | None = None,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> T:
-        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so."""
-        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease)
-        answer: T = self._run(compacting.call_model(self._sources, thread_id, model, how, is_overflow))
+        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so.
+
+        A compaction that somebody else is at is waited for and used; after ``wait_seconds`` it is CompactionClaimedError.
+        """
+        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
+        answer: T = self._run(calling.call_model(self._sources, thread_id, model, how, is_overflow))
         return answer
 
     def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
