@@ -26,6 +26,7 @@ from sessiontree.drivers import drive_async
 from sessiontree.exports.native import Scope
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model import (
+    CompactionClaim,
     Entry,
     Lease,
     Message,
@@ -37,11 +38,12 @@ from sessiontree.model import (
     ThreadFilters,
     ThreadQuery,
 )
-from sessiontree.operations import compacting, entries, exports, leaf, search, threads, titling, turns, views
-from sessiontree.operations.compacting import CLAIM_SECONDS, Compacting
+from sessiontree.operations import calling, compacting, entries, exports, leaf, search, threads, titling, turns, views
 from sessiontree.operations.entries import Content, NewEntry
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.operations.requests import Operation, Sources
+from sessiontree.operations.setbacks import Setbacks
+from sessiontree.operations.summarising import CLAIM_SECONDS, WAIT_SECONDS, Compacting
 from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, Resumption
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.search import SearchOrder, SearchPage
@@ -75,7 +77,12 @@ class AsyncJournal:
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
-        self._sources = Sources(clock=clock, ids=IdSource(clock, random))
+        self._sources = Sources(clock=clock, ids=IdSource(clock, random), setbacks=Setbacks())
+
+    @property
+    def clock(self) -> Clock:
+        """Where this journal's time comes from."""
+        return self._sources.clock
 
     async def __aenter__(self) -> Self:
         return self
@@ -98,10 +105,13 @@ class AsyncJournal:
         *,
         created_ns: int | None = None,
         updated_ns: int | None = None,
+        contents: Iterable[Payload | Message] = (),
         **fields: Unpack[ThreadFields],
     ) -> Thread:
-        """Start a conversation; an id that is taken is ThreadExistsError."""
-        return await self._run(threads.create_thread(self._sources, id, created_ns, fields, updated_ns))
+        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
+        return await self._run(
+            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
+        )
 
     async def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
@@ -111,7 +121,7 @@ class AsyncJournal:
         self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
         """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
-        return await self._run(threads.update_thread(thread_id, expect_version, fields))
+        return await self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
 
     async def delete_thread(self, thread_id: str) -> Deleted:
         """Delete a thread for good; entries that a fork still shows stay."""
@@ -148,10 +158,22 @@ class AsyncJournal:
         lease: Lease | None = None,
         created_ns: int | None = None,
         turn_id: str = "",
+        expect_live: bool = False,
     ) -> Entry:
-        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op."""
+        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op.
+
+        With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
+        """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        operation = entries.append(self._sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, lease=lease)
+        operation = entries.append(
+            self._sources,
+            thread_id,
+            new,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            expect_live=expect_live,
+        )
         return await drive_async(operation, self.store)
 
     async def append_many(
@@ -351,7 +373,10 @@ class AsyncJournal:
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> CompactionResult | None:
-        """Compact if the window is too full; ``None`` if it is not, or if somebody else is at it already."""
+        """Compact if the window is too full; ``None`` if it is not, if somebody else is at it, or after a failure.
+
+        After a failure it waits half a minute before it asks the summariser again, longer after each further one.
+        """
         how = Compacting(
             summarize=summarize,
             policy=policy,
@@ -367,6 +392,10 @@ class AsyncJournal:
     async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Give the context back that was there before the last compaction."""
         return await self._run(compacting.uncompact(self._sources, thread_id, lease))
+
+    async def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
+        """Take away the claim of a compactor that crashed; ``None`` if nobody's has expired."""
+        return await self._run(compacting.clear_expired_claim(self._sources, thread_id))
 
     async def leave_branch(
         self,
@@ -393,10 +422,14 @@ class AsyncJournal:
         is_overflow: Callable[[BaseException], bool] = is_context_overflow,
         count: TokenCounter = estimate_text,
         lease: Lease | None = None,
+        wait_seconds: float = WAIT_SECONDS,
     ) -> T:
-        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so."""
-        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease)
-        answer: T = await self._run(compacting.call_model(self._sources, thread_id, model, how, is_overflow))
+        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so.
+
+        A compaction that somebody else is at is waited for and used; after ``wait_seconds`` it is CompactionClaimedError.
+        """
+        how = Compacting(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
+        answer: T = await self._run(calling.call_model(self._sources, thread_id, model, how, is_overflow))
         return answer
 
     async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
