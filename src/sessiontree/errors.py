@@ -53,6 +53,7 @@
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
+        ├── StoreGoneError               its file or folder was deleted or replaced while it was open
         ├── StorePoisonedError           a sync failed: reopen the store
         └── CommitUnknownError           may or may not be committed: the entry id tells
 
@@ -105,6 +106,7 @@ __all__ = [
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
+    "StoreGoneError",
     "StorePoisonedError",
     "StoreReadOnlyError",
     "StoreUnavailableError",
@@ -499,6 +501,13 @@ class StoreUnavailableError(StoreError):
 class StoreClosedError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "is closed; open it again")
+
+
+class StoreGoneError(StoreError):
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            place, "was deleted or replaced while it was open, so nothing more is written; open it again to go on"
+        )
 
 
 class StorePoisonedError(StoreError):

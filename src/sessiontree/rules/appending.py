@@ -35,7 +35,7 @@ class Grown(NamedTuple):
 
 def append(command: Append, view: View) -> Decision:
     state = existing(view, command.thread_id)
-    if not all(draft.has_new_id for draft in command.drafts):
+    if _has_given_ids(command):
         _refuse_repeated(command)
         stored = _stored(command, view, state)
         if stored is not None:
@@ -102,6 +102,14 @@ def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...
         entries.append(_settled(command, view, state, draft, node))
         above = node
     return tuple(entries)
+
+
+def _has_given_ids(command: Append) -> bool:
+    # A plain loop: every append comes by, and a generator costs more than what it looks at.
+    for draft in command.drafts:  # noqa: SIM110
+        if not draft.has_new_id:
+            return True
+    return False
 
 
 def _refuse_repeated(command: Append) -> None:
