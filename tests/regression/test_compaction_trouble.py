@@ -140,6 +140,24 @@ def test_a_manager_does_not_pay_for_a_summary_that_saves_nothing_with_each_messa
         assert len(summarize.requests) == asked
 
 
+def test_a_manager_does_not_compact_with_each_message_where_what_must_stay_is_too_much(journal):
+    summarize = Told("notes")
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="inline") as manager:
+        for payload in round_of(0, 200):
+            manager.add_message(KEY, payload)
+        for number in range(12):
+            manager.add_message(KEY, st.user(f"{number} " + "word " * 7_000))
+        assert len(summarize.requests) <= 2
+
+
+def test_a_window_that_cannot_be_compacted_yet_is_compacted_as_soon_as_it_can_be(journal):
+    with SessionManager(journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline") as manager:
+        manager.add_message(KEY, st.user("word " * 7_500))
+        for payload in [st.assistant("done"), *round_of(1), *round_of(2)]:
+            manager.add_message(KEY, payload)
+        assert manager.token_usage(KEY) < 0.5
+
+
 def test_a_time_to_wait_that_the_model_names_is_heeded(journal, clock):
     talk(journal, "t")
     busy = Told(st.SummaryError("429", retry_after_seconds=90))

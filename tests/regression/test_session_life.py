@@ -369,6 +369,28 @@ def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(jour
 # Races
 
 
+@pytest.mark.parametrize("days", [0.1, 8])
+def test_a_message_that_comes_while_hooks_of_a_sweep_run_keeps_the_session_in_use(manager, clock, days):
+    heard = []
+    manager.hooks.add(lambda end: manager.add_message(KEY, st.user("wait")), phase="before")
+    manager.hooks.add(lambda end: heard.append(end.reason), phase="after")
+    manager.add_message(KEY, st.user("hello"))
+    clock.advance(days * DAY)
+    sweep = manager.sweep()
+    assert (sweep.idle, sweep.archived, heard) == (0, 0, [])
+    assert manager.info(KEY).state == "active"
+    assert texts(manager) == ["hello", "wait"]
+
+
+def test_a_session_that_is_brought_back_while_hooks_of_a_sweep_run_is_not_deleted(manager, clock):
+    manager.hooks.add(lambda end: manager.unarchive(KEY), phase="before", reasons={"delete"})
+    manager.add_message(KEY, st.user("hello"))
+    manager.archive(KEY)
+    clock.advance(30 * DAY)
+    assert manager.sweep().deleted == 0
+    assert texts(manager) == ["hello"]
+
+
 def test_a_message_that_races_a_new_conversation_lands_in_the_new_one(journal):
     with SessionManager(journal) as manager:
         old = manager.add_message(KEY, st.user("old")).thread_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,7 @@ from sessiontree.errors import (
     InvalidMoveError,
     SessionNotArchivedError,
     SessionNotFoundError,
+    StaleVersionError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -75,11 +77,13 @@ def archive(desk: Desk, key: SessionKey) -> Flow[Thread]:
     return (yield from _as_it_is(key, thread.id))
 
 
-def archive_thread(desk: Desk, thread: Thread, reason: EndReason) -> Flow[Thread | None]:
-    """Put one conversation away; ``None`` if it is already."""
+def archive_thread(
+    desk: Desk, thread: Thread, reason: EndReason, still: Callable[[Thread], bool] = lambda _: True
+) -> Flow[Thread | None]:
+    """Put one conversation away; ``None`` if it is already, or if it should not be any more once the hooks are done."""
     if thread.is_archived:
         return None
-    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id)))
+    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id, still)))
 
 
 def unarchive(desk: Desk, key: SessionKey, generation: int | None) -> Flow[Thread]:
@@ -102,13 +106,22 @@ def delete(desk: Desk, key: SessionKey) -> Flow[int]:
     return deleted
 
 
-def delete_thread(desk: Desk, thread: Thread) -> Flow[bool]:
-    """Delete one conversation; ``False`` if somebody else did meanwhile."""
+def delete_thread(desk: Desk, thread: Thread, still: Callable[[Thread], bool] | None = None) -> Flow[bool]:
+    """Delete one conversation; ``False`` if somebody else did meanwhile.
+
+    With ``still`` only if it holds once the hooks are done, and nobody brings the conversation back at that moment.
+    """
 
     def act() -> Flow[Thread | None]:
         try:
-            yield lambda journal: journal.delete_thread(thread.id)
-        except ThreadNotFoundError:
+            version = None
+            if still is not None:
+                now: Thread = yield lambda journal: journal.thread(thread.id)
+                if not still(now):
+                    return None
+                version = now.version
+            yield lambda journal: journal.delete_thread(thread.id, expect_version=version)
+        except (ThreadNotFoundError, StaleVersionError):
             return None
         return thread
 
@@ -168,13 +181,13 @@ def _begin(desk: Desk, key: SessionKey, prompt: str = "") -> Flow[Thread]:
     return thread
 
 
-def _put_away(thread_id: str) -> Flow[Thread | None]:
-    """Archive a thread; ``None`` if somebody else did."""
+def _put_away(thread_id: str, still: Callable[[Thread], bool] = lambda _: True) -> Flow[Thread | None]:
+    """Archive a thread; ``None`` if somebody else did, or if it should not be archived any more."""
     is_mine = False
 
     def changes(thread: Thread) -> dict[str, Any] | None:
         nonlocal is_mine
-        is_mine = not thread.is_archived
+        is_mine = not thread.is_archived and still(thread)
         return {"is_archived": True} if is_mine else None
 
     thread = yield from update(thread_id, changes)

@@ -76,12 +76,14 @@ def fullness(desk: Desk, thread: Thread) -> Flow[int]:
 
 
 def remember(desk: Desk, thread_id: str) -> Flow[None]:
-    """Draw memories out; a failure is reported and keeps nobody from compacting."""
-    if desk.refresher is None:
+    """Draw memories out; a failure is reported, keeps nobody from compacting, and is not repeated at once."""
+    if desk.refresher is None or desk.memory_setbacks.is_resting(thread_id, desk.clock()):
         return
     try:
         yield from refresh_flow(thread_id, desk.refresher, desk.extract, desk.policy)
+        desk.memory_setbacks.forget(thread_id)
     except Exception as error:  # noqa: BLE001  a model's and a refresher's fault alike
+        desk.memory_setbacks.note(thread_id, desk.clock(), getattr(error, "retry_after_seconds", None))
         report_fault(desk, Fault(what="a memory refresh", thread_id=thread_id, error=error))
 
 
@@ -121,7 +123,10 @@ def compact_if_due(desk: Desk, thread_id: str) -> Flow[CompactionResult | None]:
     except SummaryError as error:
         desk.setbacks.note(thread_id, desk.clock(), error.retry_after_seconds)
         raise
-    desk.setbacks.settle(thread_id, desk.clock(), is_success=result.is_installed)
+    if result.is_setback:
+        desk.setbacks.note(thread_id, desk.clock())
+    elif result.is_installed:
+        desk.setbacks.forget(thread_id)
     return result
 
 
