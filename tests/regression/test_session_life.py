@@ -1,6 +1,7 @@
 """Sessions: one truth about their state, and nothing that time, hooks, races or crashes can do to them unseen."""
 
 import asyncio
+import threading
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -8,6 +9,7 @@ import pytest
 
 import sessiontree as st
 from cli_world import Shell
+from long_talks import SMALL, round_of
 from sessiontree.commands import ClaimCompaction
 from sessiontree.manager import AsyncSessionManager, Lifetimes, SessionManager, format_key, route
 from sessiontree.memory import JournalMemory
@@ -459,6 +461,26 @@ def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
         "- User likes tea",
         "- User prefers tabs",
     ]
+
+
+def test_a_message_that_races_the_stop_of_its_manager_is_stored_and_compacted_all_the_same(journal):
+    manager = SessionManager(journal, summarize=lambda request: "notes", policy=SMALL)
+    full = [payload for number in range(20) for payload in round_of(number)]
+    manager.add_message(KEY, full[0])
+    manager._workers.shutdown()
+    for payload in full[1:]:
+        manager.add_message(KEY, payload)
+    manager.stop()
+    assert manager.token_usage(KEY) < 1
+
+
+def test_a_manager_that_is_started_twice_sweeps_once_and_stops(journal):
+    manager = SessionManager(journal)
+    manager.start(sweep_every_seconds=3_600)
+    manager.start(sweep_every_seconds=3_600)
+    assert [thread.name for thread in threading.enumerate()].count("session sweep") == 1
+    manager.stop()
+    assert "session sweep" not in [thread.name for thread in threading.enumerate()]
 
 
 # Time
