@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -246,18 +247,19 @@ class Broken:
 
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3])
-def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at):
-    manager = SessionManager(journal, system_prompt="Be kind.")
+@pytest.mark.parametrize("given", ["Be kind.", ""])
+def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at, given):
+    manager = SessionManager(journal, system_prompt=given)
     sound = journal.store
     for verb in (manager.get_or_create, manager.reset, manager.new):
         journal.store = Broken(sound, fails_at)
-        try:
+        with suppress(st.StoreUnavailableError):
             verb(KEY)
-        except st.StoreUnavailableError:
-            pass
-        finally:
-            journal.store = sound
-        assert manager.get_or_create(KEY).system_prompt() == "Be kind."
+        journal.store = sound
+        session = manager.get_or_create(KEY)
+        if not given and verb == manager.get_or_create:
+            session.set_system_prompt("Be kind.")
+        assert session.system_prompt() == "Be kind."
     manager.stop()
 
 
@@ -300,6 +302,28 @@ def test_a_hook_that_asks_for_the_end_it_is_told_about_hears_it_once(manager, re
     assert heard == ["before"]
 
 
+def test_awaited_hooks_and_the_tasks_that_they_start_do_not_make_an_end_endless_either(clock):
+    heard = []
+
+    async def run():
+        store = st.open_async("memory:", clock=clock)
+        async with store as journal, AsyncSessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
+
+            async def farewell(end):
+                heard.append((end.phase, end.reason))
+                await asyncio.create_task(manager.add_message(KEY, st.user("good night")))
+                await manager.new(KEY)
+
+            manager.hooks.add(farewell, reasons={"reset", "new"})
+            await manager.add_message(KEY, st.user("yesterday"))
+            clock.advance(DAY)
+            await manager.add_message(KEY, st.user("today"))
+            return [message.text for message in await manager.get_messages(KEY)]
+
+    assert asyncio.run(run()) == ["today"]
+    assert heard == [("before", "reset"), ("before", "new")]
+
+
 @pytest.mark.parametrize("verb", ["archive", "reset"])
 def test_a_hook_that_deletes_the_session_before_its_end_gives_a_clear_error(manager, verb):
     manager.add_message(KEY, st.user("hello"))
@@ -313,6 +337,12 @@ def test_a_hook_that_deletes_the_session_does_not_keep_the_next_one_from_beginni
     manager.hooks.add(lambda end: manager.delete(KEY), reasons={"new"})
     assert manager.new(KEY).get_messages() == []
     assert len(manager.list()) == 1
+
+
+def test_a_prompt_that_a_hook_sets_before_a_new_conversation_goes_on_into_it(manager):
+    manager.add_message(KEY, st.user("hello"))
+    manager.hooks.add(lambda end: manager.set_system_prompt(KEY, "Be brief."), reasons={"new"})
+    assert manager.new(KEY).system_prompt() == "Be brief."
 
 
 def test_a_report_that_fails_keeps_nobody_from_anything(journal, caplog):
