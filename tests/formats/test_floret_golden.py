@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.formats.golden_sets import Json, expected, sets, shortened, stores
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
 from sessiontree.context import Projected, build_context, project
@@ -24,7 +23,7 @@ from sessiontree.model import Compaction, Custom, Entry
 
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:  # noqa: F811
+def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:
     """Each set with a journal that its sound store was imported into."""
     found = [(folder, st.open("memory:")) for folder in sets(seed_fixtures, "floret")]
     assert found
@@ -166,7 +165,7 @@ def test_golden_forks_know_where_they_come_from(golden) -> None:
 
 
 @pytest.fixture(scope="module")
-def damaged(seed_fixtures: Path) -> Iterator[list[tuple[Path, Any, st.Journal]]]:  # noqa: F811
+def damaged(seed_fixtures: Path) -> Iterator[list[tuple[Path, Any, st.Journal]]]:
     found = []
     for folder in sets(seed_fixtures, "floret"):
         for store in stores(folder, "floret"):

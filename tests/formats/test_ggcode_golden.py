@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.formats.golden_sets import Json, expected, sets
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
 from sessiontree.context import window_of
@@ -25,7 +24,7 @@ from sessiontree.model import Event, Thread, ThreadInfo, UsageReport
 
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:  # noqa: F811
+def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:
     found = [(folder, st.open("memory:")) for folder in sets(seed_fixtures, "ggcode")]
     assert found
     for folder, journal in found:
@@ -166,7 +165,7 @@ def test_golden_titles_are_never_cut_inside_a_character(golden) -> None:
         assert "\ufffd..." not in journal.thread(row["ID"]).title
 
 
-def test_golden_cleanup_removes_what_the_original_removes(golden, seed_fixtures: Path) -> None:  # noqa: F811
+def test_golden_cleanup_removes_what_the_original_removes(golden, seed_fixtures: Path) -> None:
     for folder, _ in golden:
         answer = expected(folder, "list_side_effects.json")
         cut = gotime.nanoseconds(answer["cleanup_older_than"])

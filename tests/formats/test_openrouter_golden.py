@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.formats.golden_sets import Json, expected, sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
+from sessiontree.chat import chat_of
 from sessiontree.formats import import_sessions
-from sessiontree.formats.chat import chat_of
 
 Golden = list[tuple[Path, Path, st.Journal]]
 
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[Golden]:  # noqa: F811
+def golden(seed_fixtures: Path) -> Iterator[Golden]:
     found = []
     for folder in sets(seed_fixtures, "openrouter"):
         for store in stores(folder, "openrouter"):
@@ -90,7 +89,7 @@ def _rounded(value: Any) -> Any:
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
-def test_golden_odd_files_end_in_a_report_and_never_in_a_crash(seed_fixtures: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_golden_odd_files_end_in_a_report_and_never_in_a_crash(seed_fixtures: Path, tmp_path: Path) -> None:
     """DEFECT of the original: one of them makes it panic, and a broken file is overwritten by the next save."""
     for folder in sets(seed_fixtures, "openrouter"):
         for number, row in enumerate(expected(folder, "enable_on_odd_files.json")):

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.formats.golden_sets import expected, sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
 from sessiontree.context import window_of
@@ -18,7 +17,7 @@ from sessiontree.model import Compaction, Entry
 
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:  # noqa: F811
+def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:
     found = [(folder, st.open("memory:")) for folder in sets(seed_fixtures, "picoclaw")]
     assert found
     for folder, journal in found:
@@ -79,7 +78,7 @@ def test_golden_an_append_after_a_torn_line_is_kept(golden, tmp_path: Path) -> N
             journal.rewind(thread.id, thread.leaf) if thread.leaf else journal.reset(thread.id)
 
 
-def test_golden_legacy_sessions_come_in_as_the_migration_brings_them(seed_fixtures: Path) -> None:  # noqa: F811
+def test_golden_legacy_sessions_come_in_as_the_migration_brings_them(seed_fixtures: Path) -> None:
     compared = 0
     for folder in sets(seed_fixtures, "picoclaw"):
         for store in stores(folder, "picoclaw"):

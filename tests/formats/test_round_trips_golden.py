@@ -7,8 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.formats.golden_sets import sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
 from sessiontree.exports.markdown import history
@@ -34,7 +33,7 @@ def through(journal: st.Journal, source: Path, target: Path) -> tuple[ImportRepo
 def test_golden_sound_files_come_out_byte_for_byte(
     name: str,
     url: str,
-    seed_fixtures: Path,  # noqa: F811
+    seed_fixtures: Path,
     tmp_path: Path,
 ) -> None:
     compared = 0
@@ -59,7 +58,7 @@ def _is_beside(path: Path, damaged: Path) -> bool:
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_golden_a_store_without_damage_comes_out_whole(name: str, seed_fixtures: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_golden_a_store_without_damage_comes_out_whole(name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     """What is damaged is taken out of a copy first; then every file must be there, with the same bytes."""
     for number, source in enumerate(store for folder in sets(seed_fixtures, name) for store in stores(folder, name)):
         copy = tmp_path / f"copy{number}"
@@ -105,7 +104,7 @@ def _write_index(path: Path, rows: list[dict]) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in FORMATS if name != "native"])
-def test_golden_what_is_exported_imports_as_the_same(name: str, seed_fixtures: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_golden_what_is_exported_imports_as_the_same(name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     """Every set, into every format and back: the last words are there."""
     for folder in (folder for other in EXACT for folder in sets(seed_fixtures, other)):
         with st.open("memory:") as journal, st.open("memory:") as other:
@@ -140,7 +139,7 @@ def _words(journal: st.Journal, thread_id: str) -> list[str]:
 @pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("native", "pi")])
 def test_golden_importing_twice_adds_nothing_and_touches_nothing(
     name: str,
-    seed_fixtures: Path,  # noqa: F811
+    seed_fixtures: Path,
     tmp_path: Path,
 ) -> None:
     for folder in sets(seed_fixtures, name):
@@ -158,7 +157,7 @@ def test_golden_importing_twice_adds_nothing_and_touches_nothing(
 
 
 @pytest.mark.parametrize("name", EXACT)
-def test_golden_our_own_files_carry_everything(name: str, seed_fixtures: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_golden_our_own_files_carry_everything(name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     for folder in sets(seed_fixtures, name):
         with st.open("memory:") as journal, st.open("memory:") as other:
             source = next(iter(stores(folder, name)))

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.formats.golden_sets import Json, expected, sets, stores
-from tests.seeds import seed_fixtures  # noqa: F401
+from golden_sets import GoldenSet, Json, sets, shortened
 
 import sessiontree as st
+from sessiontree.chat import chat_of
 from sessiontree.context import window_of
 from sessiontree.formats import gotime, import_sessions
-from sessiontree.formats.chat import chat_of
 from sessiontree.formats.zimaos.rows import STATES
 from sessiontree.model import Compaction, SystemMessage
 
@@ -21,7 +20,7 @@ Golden = list[tuple[Path, st.Journal]]
 
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[Golden]:  # noqa: F811
+def golden(seed_fixtures: Path) -> Iterator[Golden]:
     """Each set with a journal of its sound database: the one that holds the sessions of the expectations."""
     found = []
     for folder in sets(seed_fixtures, "zimaos"):
@@ -127,7 +126,7 @@ def test_golden_no_budget_cuts_a_history(golden: Golden) -> None:
                 assert len(said) == answer["of"]
 
 
-def test_golden_one_bad_row_hides_no_other(seed_fixtures: Path) -> None:  # noqa: F811
+def test_golden_one_bad_row_hides_no_other(seed_fixtures: Path) -> None:
     """DEFECT of the original: a row that cannot be read fails the whole list."""
     compared = 0
     for folder in sets(seed_fixtures, "zimaos"):

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from seeds import seed_fixtures  # noqa: F401
 from sessiontree.context import Projected, build_context, extract_checkpoint_summary, project, segments_of
 from sessiontree.model import (
     ArtifactRef,
@@ -45,7 +44,7 @@ _MESSAGES = {
 
 
 @pytest.fixture
-def golden(seed_fixtures: Path) -> Path:  # noqa: F811
+def golden(seed_fixtures: Path) -> Path:
     return seed_fixtures / "000"
 
 

@@ -7,11 +7,14 @@ from typing import Any
 
 from msgspec import UNSET
 
+from sessiontree.blobs import Blob
+from sessiontree.commands import PutBlobs
 from sessiontree.errors import (
     ConflictError,
     DuplicateEntryError,
     EntryNotFoundError,
     InvalidInputError,
+    MissingBlobsError,
     ThreadNotFoundError,
 )
 from sessiontree.formats.report import Tally
@@ -19,6 +22,7 @@ from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread, ThreadFields
 from sessiontree.operations.entries import NewEntry
+from sessiontree.queries import FindMissingBlobs
 
 __all__ = ["load"]
 
@@ -80,6 +84,25 @@ def _time(time_ns: int) -> int:
     return time_ns if -_TIMES <= time_ns < _TIMES else 0
 
 
+def _new_entry(item: Item) -> NewEntry:
+    return NewEntry(
+        content=item.payload,
+        id=item.id,
+        created_ns=_time(item.created_ns),
+        turn_id=item.turn_id,
+        blobs=tuple(blob.hash for blob in item.blobs),
+    )
+
+
+def _put_blobs(journal: Journal, blobs: list[Blob]) -> None:
+    if not blobs:
+        return
+    missing = journal.store.read(FindMissingBlobs(hashes=tuple({blob.hash for blob in blobs})))
+    new = {blob.hash: blob for blob in blobs if blob.hash in missing}
+    if new:
+        journal.store.commit(PutBlobs(blobs=tuple(new.values())))
+
+
 def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
     """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
     wanted = session.leaf()
@@ -119,6 +142,7 @@ class _Stream:
         self._batch: list[NewEntry] = []
         self._batch_parent: str | None = None
         self._batch_bytes = 0
+        self._blobs: list[Blob] = []
         self._seen: set[str] = set()
         self._names: dict[str, str] = {}
         self._dropped: dict[str | None, str | None] = {}
@@ -207,9 +231,8 @@ class _Stream:
             self._flush()
         if not self._batch:
             self._batch_parent = parent
-        self._batch.append(
-            NewEntry(content=item.payload, id=item.id, created_ns=_time(item.created_ns), turn_id=item.turn_id)
-        )
+        self._batch.append(_new_entry(item))
+        self._blobs += item.blobs
         self._seen.add(item.id)
         self.tip = item.id
 
@@ -230,13 +253,28 @@ class _Stream:
 
     def _flush(self) -> None:
         batch, self._batch, self._batch_bytes = self._batch, [], 0
+        blobs, self._blobs = self._blobs, []
         if not batch:
             return
         parent = self._batch_parent
         while parent in self._dropped:
             parent = self._dropped[parent]
+        for is_last in (False, True):
+            _put_blobs(self._journal, blobs)
+            try:
+                self._append_batch(batch, parent)
+            except MissingBlobsError:
+                # Somebody's delete collected them before the entries were there.
+                if is_last:
+                    raise
+            else:
+                return
+
+    def _append_batch(self, batch: list[NewEntry], parent: str | None) -> None:
         try:
             self._append(batch, parent)
+        except MissingBlobsError:
+            raise
         except (ConflictError, InvalidInputError):
             self._append_singly(batch, parent)
 

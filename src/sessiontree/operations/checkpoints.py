@@ -94,7 +94,9 @@ def checkpoints(thread_id: str, root: str | os.PathLike[str] | None) -> Operatio
     entries: list[Entry] = yield ReadEntries(thread_id=thread_id)
     wanted = None if root is None else os.path.realpath(root)
     return [
-        entry for entry in entries if isinstance(entry.payload, Checkpoint) and wanted in {None, entry.payload.root}
+        entry
+        for entry in entries
+        if isinstance(entry.payload, Checkpoint) and (wanted is None or entry.payload.root in {"", wanted})
     ]
 
 

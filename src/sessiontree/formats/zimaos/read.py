@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sessiontree.chat import FOREIGN, payload_of_chat
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.chat import FOREIGN, payload_of_chat
 from sessiontree.formats.lines import size_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id
