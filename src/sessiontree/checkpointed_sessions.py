@@ -105,8 +105,7 @@ class CheckpointedSessions:
         path = self._journal.path(name)
         said = _said(path)
         same = _shared(said, wanted)
-        new: list[Payload] = [payload_of_chat(message) for message in wanted[same:]]
-        new.append(Custom(name=STATE, data={"user_turns": user_turns}))
+        new: list[Payload] = [*map(payload_of_chat, wanted[same:]), _state_of(user_turns)]
         if same == len(said):
             self._journal.append_many(name, new)
         else:
@@ -139,22 +138,27 @@ class CheckpointedSessions:
 
     def snapshot(self, id: str, message_id: str) -> None:
         """Remember messages and user turns for a user message; the same id again replaces it."""
-        name = self.get_or_create(id).id
-        mark = self._journal.append(name, mark_of(message_id))
-        self._journal.append(name, Label(target=mark.id, label=message_id))
+        session = self.get_or_create(id)
+        _, mark = self._journal.append_many(session.id, [_state_of(session.user_turns), mark_of(message_id)])
+        self._journal.append(session.id, Label(target=mark.id, label=message_id))
 
     def rewind(self, id: str, message_id: str, *, files: Root | None = None) -> Session:
         """Back to what a snapshot remembered, user turns too; with ``files`` that folder as well, or neither.
 
-        A session that was imported knows its user turns of today only: those stay.
+        A snapshot that was imported knows of no user turns: those of the session stay.
         """
         name = id or DEFAULT_ID
         mark = self._mark_in(name, message_id)
+        turns = self.get(name).user_turns
         if files is None:
             self._journal.rewind(name, mark.id)
         else:
             self._journal.rewind(name, mark.id, files=files)
-        return self.get(name)
+        session = self.get(name)
+        if session.user_turns != turns and not any(map(_is_state, self._journal.path(name))):
+            self._journal.append(name, _state_of(turns))
+            return self.get(name)
+        return session
 
     def snapshot_files(self, id: str, message_id: str, root: Root) -> None:
         """Remember a folder for a user message that was snapshotted."""
@@ -246,6 +250,14 @@ class CheckpointedSessions:
 def mark_of(message_id: str) -> Custom:
     """The entry that a rewind to a user message goes back to."""
     return Custom(name=MARK, data=message_id)
+
+
+def _state_of(user_turns: int) -> Custom:
+    return Custom(name=STATE, data={"user_turns": user_turns})
+
+
+def _is_state(entry: Entry) -> bool:
+    return isinstance(entry.payload, Custom) and entry.payload.name == STATE
 
 
 def user_turns_of(thread: Thread, path: Sequence[Entry]) -> int:

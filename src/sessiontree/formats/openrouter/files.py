@@ -26,12 +26,13 @@ class Texts(NamedTuple):
     left_out: list[str]
 
 
-def checkpoint_of(name: str, target: str, files: Files) -> tuple[Checkpoint, tuple[Blob, ...]]:
+def checkpoint_of(name: str, target: str, given: Files | None) -> tuple[Checkpoint, tuple[Blob, ...]]:
     """The checkpoint for a snapshot, and the blobs it needs.
 
     Paths in which git or we keep our own files are never restored. They are kept beside, for the way back. A path that
     leads out of the folder stays in the manifest, so that a restore refuses the whole before it changes anything.
     """
+    files = given or {}
     texts = {path: text.encode() for path, text in files.items() if text is not None and not _is_private(path)}
     beside = {path: text for path, text in files.items() if path not in texts}
     blobs = {path: blob_of(data) for path, data in texts.items()}
@@ -43,7 +44,7 @@ def checkpoint_of(name: str, target: str, files: Files) -> tuple[Checkpoint, tup
         files=len(tree),
         size=sum(map(len, texts.values())),
         label=name,
-        origin={"beside": beside} if beside else {},
+        origin={"is_null": True} if given is None else {"beside": beside} if beside else {},
     )
     return checkpoint, (listed, *blobs.values())
 

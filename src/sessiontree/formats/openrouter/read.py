@@ -19,7 +19,7 @@ from sessiontree.formats.lines import size_of
 from sessiontree.formats.openrouter import wire
 from sessiontree.formats.openrouter.files import checkpoint_of
 from sessiontree.formats.report import Tally
-from sessiontree.formats.session import Item, Session, chain_id
+from sessiontree.formats.session import Item, Session, chain_id, with_origin
 from sessiontree.model import Checkpoint, Label, Thread, ThreadFields
 
 __all__ = ["detect", "sessions", "size"]
@@ -129,10 +129,11 @@ class _Reader:
         for name, messages in self._session.checkpoints.items():
             tip = yield from self._chain(messages or [], written)
             marks[name] = chain_id(tip, b"checkpoint " + name.encode())
-            yield Item(mark_of(name), marks[name], self._updated_ns, tip or None)
+            mark = with_origin(mark_of(name), **({"is_null": True} if messages is None else {}))
+            yield Item(mark, marks[name], self._updated_ns, tip or None)
             yield self._under(marks[name], Label(target=marks[name], label=name))
         for name, files in self._session.file_checkpoints.items():
-            checkpoint, blobs = checkpoint_of(name, marks.get(name, ""), files or {})
+            checkpoint, blobs = checkpoint_of(name, marks.get(name, ""), files)
             yield self._under(marks.get(name, ""), checkpoint)._replace(blobs=blobs)
         self._leaf = (yield from self._chain(self._session.messages or [], written)) or None
 

@@ -22,7 +22,9 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     for thread in threads:
         key = str(thread.origin.get("key", thread.id))
         entries = list(
-            without_foreign_origins(journal.entries(thread.id), thread, "openrouter", common=("message", "beside"))
+            without_foreign_origins(
+                journal.entries(thread.id), thread, "openrouter", common=("message", "beside", "is_null")
+            )
         )
         state.sessions[key] = _session(journal, thread, entries, target)
         counter = thread.origin.get("fork_counter", 0)
@@ -59,14 +61,14 @@ def _user_turns(thread: Thread, path: list[Entry], messages: wire.Chat) -> int:
 
 def _checkpoints(journal: Journal, thread: Thread, known: dict[str, Entry]) -> dict[str, Any]:
     """The newest mark of each name, and our own labels."""
-    targets = dict(journal.labels(thread.id))
-    targets |= {
-        str(e.payload.data): e.id for e in known.values() if isinstance(e.payload, Custom) and _is_named(e, MARK)
+    targets = {name: known[at] for name, at in journal.labels(thread.id).items() if at in known}
+    for entry in known.values():
+        if isinstance(entry.payload, Custom) and _is_named(entry, MARK):
+            targets[str(entry.payload.data)] = entry
+    return {
+        name: None if _is_null(at) else _messages([known[one.id] for one in journal.path(thread.id, at.id)])
+        for name, at in targets.items()
     }
-    paths = {
-        name: [known[one.id] for one in journal.path(thread.id, at)] for name, at in targets.items() if at in known
-    }
-    return {name: _messages(path) for name, path in paths.items()}
 
 
 def _file_checkpoints(journal: Journal, thread: Thread, entries: list[Entry], target: Target) -> dict[str, Any]:
@@ -81,11 +83,16 @@ def _file_checkpoints(journal: Journal, thread: Thread, entries: list[Entry], ta
     if len(found) > len(named):
         problem = f"{len(found) - len(named)} checkpoints of files without a name, or replaced later, are left out"
         target.note("loss", problem, thread_id=thread.id)
-    return {name: one.files for name, one in texts.items()}
+    return {name: None if named[name].origin.get("is_null") else one.files for name, one in texts.items()}
 
 
 def _by_key(found: dict[str, Any]) -> dict[str, Any]:
     return {key: found[key] for key in sorted(found, key=str.encode)}
+
+
+def _is_null(mark: Entry) -> bool:
+    """Whether a checkpoint was written as null, which for the SDK is the same as an empty one."""
+    return isinstance(mark.payload, Custom) and bool(mark.payload.origin.get("is_null"))
 
 
 def _is_named(entry: Entry, name: str) -> bool:
