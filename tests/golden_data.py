@@ -26,14 +26,13 @@ def seed_fixtures(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "fixtures"
 
 
-@pytest.fixture(autouse=True)
-def _every_named_answer_is_replayed(request: pytest.FixtureRequest) -> Iterator[None]:
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     """What a test is marked to replay and is there must have been opened; without any of it the test has no data."""
-    marks = list(request.node.iter_markers("replays"))
+    marks = list(pyfuncitem.iter_markers("replays"))
     if not marks:
-        yield
-        return
-    fixtures: Path = request.getfixturevalue("seed_fixtures")
+        return (yield)
+    fixtures: Path = pyfuncitem.funcargs.get("seed_fixtures") or pyfuncitem._request.getfixturevalue("seed_fixtures")
     wanted = {
         one.folder / name
         for mark in marks
@@ -44,6 +43,7 @@ def _every_named_answer_is_replayed(request: pytest.FixtureRequest) -> Iterator[
     if not wanted:
         pytest.skip(f"{fixtures} holds none of {[mark.args for mark in marks]}")
     opened.clear()
-    yield
+    result = yield
     left = sorted(str(path.relative_to(fixtures)) for path in wanted - opened)
     assert not left, f"these answers were not replayed: {left}"
+    return result

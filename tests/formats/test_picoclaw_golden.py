@@ -45,7 +45,7 @@ def summary(path: list[Entry]) -> str:
 @pytest.mark.replays("picoclaw", "expected/keys.json", "expected/*.history.json")
 def test_golden_histories_and_summaries_of_every_key(golden: Golden) -> None:
     for one, journal in golden:
-        for row in one.expected("keys.json"):
+        for row in one.expected("keys.json", []):
             path = journal.path(row["key"])
             assert history(path) == one.expected(row["history_file"]), row["key"]
             assert summary(path) == row["summary"]
@@ -55,7 +55,7 @@ def test_golden_histories_and_summaries_of_every_key(golden: Golden) -> None:
 def test_golden_skipped_messages_stay_readable(golden: Golden) -> None:
     """DEFECT of the original: what is truncated is lost with the next save."""
     for one, journal in golden:
-        for row in one.expected("keys.json"):
+        for row in one.expected("keys.json", []):
             said = [entry for entry in journal.entries(row["key"]) if wire_of(entry.payload)]
             assert len(said) >= row["messages"]
             if row["meta_skip"] and row["messages"]:
@@ -66,7 +66,7 @@ def test_golden_skipped_messages_stay_readable(golden: Golden) -> None:
 def test_golden_a_broken_meta_file_hides_no_history(golden: Golden) -> None:
     """DEFECT of the original: the history of a session with a broken meta file reads as empty."""
     for one, journal in golden:
-        known = {row["file"] for row in one.expected("keys.json")}
+        known = {row["file"] for row in one.expected("keys.json", [])}
         hidden = [path for path in one.store.glob("*.jsonl") if path.name.removesuffix(".jsonl") not in known]
         for path in hidden:
             lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
@@ -117,8 +117,8 @@ def _compare_migration(journal: st.Journal, store: Path, answers: Json) -> None:
 def test_golden_what_the_original_answers_with_an_error_or_with_nothing(golden: Golden) -> None:
     """DEFECT of the original: a broken meta file is an error, or an empty answer. An unknown key is empty for both."""
     for one, journal in golden:
-        known = {row["key"] for row in one.expected("keys.json")}
-        for name, answer in one.expected("errors.json").items():
+        known = {row["key"] for row in one.expected("keys.json", [])}
+        for name, answer in one.expected("errors.json", {}).items():
             if name.endswith("_history_error"):
                 thread_id = name.removesuffix("_history_error")
                 assert thread_id not in known

@@ -89,7 +89,7 @@ def test_golden_summaries_stand_apart_from_the_prompt(golden: Golden) -> None:
 @pytest.mark.replays("zimaos", "expected/time_texts.json")
 def test_golden_every_time_text_is_read(seed_fixtures: Path) -> None:
     for one in sets(seed_fixtures, "zimaos"):
-        for row in one.expected("time_texts.json") if one.has("expected/time_texts.json") else ():
+        for row in one.expected("time_texts.json", []):
             assert gotime.nanoseconds_of_any(row["stored"]) == row["unix_nano"], row["stored"]
 
 
@@ -97,7 +97,7 @@ def test_golden_every_time_text_is_read(seed_fixtures: Path) -> None:
 def test_golden_session_ids_are_parsed_or_refused_but_never_cut(seed_fixtures: Path) -> None:
     """DEFECT of the original: the fifth and later parts are dropped, so two ids become one; empty parts pass."""
     for one in sets(seed_fixtures, "zimaos"):
-        for row in one.expected("parse_session_id.json") if one.has("expected/parse_session_id.json") else ():
+        for row in one.expected("parse_session_id.json", []):
             text = row["input"]
             parts = [row.get(name, "") for name in ("agent_id", "channel_id", "peer_id", "thread_id")]
             if "error" in row or row["string"] != text or not all(parts[:3]):
@@ -112,6 +112,8 @@ def test_golden_session_ids_are_parsed_or_refused_but_never_cut(seed_fixtures: P
 @pytest.mark.replays("zimaos", "expected/list.json")
 def test_golden_lists_in_true_order_with_the_same_filters(golden: Golden) -> None:
     for one, journal in golden:
+        if not one.has("expected/list.json"):
+            continue
         answers = one.expected("list.json")
         everything = [thread.id for thread in journal.list_threads(is_archived=None, limit=10_000)]
         assert everything == answers["true_chronological_order"]
@@ -143,7 +145,7 @@ def _compare_filter(journal: st.Journal, row: Json) -> None:
 def test_golden_no_budget_cuts_a_history(golden: Golden) -> None:
     """DEFECT of the original: loading with a small budget drops messages, and saving makes that permanent."""
     for one, journal in golden:
-        for answers in one.expected("load_with_budget.json").values():
+        for answers in one.expected("load_with_budget.json", {}).values():
             for thread_id, answer in answers.items():
                 said = [
                     entry
