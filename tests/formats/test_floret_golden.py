@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets, shortened
@@ -126,16 +127,64 @@ def test_golden_projections_of_every_other_branch(golden: Golden) -> None:
             compare(project(path), projection["messages"], {"provider_request": projection.get("segments")})
 
 
-@pytest.mark.replays("floret", "expected/index.json")
+@pytest.mark.replays("floret", "expected/*.projection.json", "expected/*.other_tips.json")
 def test_golden_contexts_differ_only_by_mended_orphans(golden: Golden) -> None:
-    """Design 5: the context is the projection, except where a call or a result has lost its partner."""
-    for _, journal, _, thread_id in rows(golden):
-        seen = journal.context(thread_id)
-        assert seen == build_context(journal.path(thread_id))
-        calls = [call.id for message in seen.messages for call in message.tool_calls]
-        results = [result.call_id for message in seen.messages for result in message.tool_results]
-        assert calls == results, thread_id
-        assert len(seen.segments) == len(seen.messages)
+    """Design 5: the context is the projection, except where a call or a result has lost its partner or its place."""
+    for one, journal, prefix, thread_id in rows(golden):
+        tips = one.expected(f"{prefix}.other_tips.json", {})
+        assert one.expected(f"{prefix}.projection.json")
+        for path in (journal.path(thread_id), *(journal.path(thread_id, tip) for tip in tips)):
+            seen, projected = build_context(path), [item.message for item in project(path)]
+            assert len(seen.segments) == len(seen.messages)
+            if _is_paired(projected):
+                assert list(seen.messages) == projected, thread_id
+            else:
+                _compare_mended(list(seen.messages), projected)
+        assert journal.context(thread_id) == build_context(journal.path(thread_id))
+
+
+def _is_paired(messages: Sequence[st.Message]) -> bool:
+    """Whether each batch of calls is followed by its results, once each and in its order, as providers want it."""
+    waiting: list[str] = []
+    for message in messages:
+        if message.role == "tool":
+            if [result.call_id for result in message.tool_results] != waiting[:1]:
+                return False
+            waiting.pop(0)
+        elif message.tool_calls:
+            if message.role != "assistant":
+                return False
+            waiting += [call.id for call in message.tool_calls]
+        elif waiting:
+            return False
+    return not waiting
+
+
+def _without_calls(message: st.Message) -> st.Message:
+    """Only an assistant calls tools."""
+    if message.role == "assistant":
+        return message
+    return replace(message, parts=tuple(part for part in message.parts if not isinstance(part, st.ToolCallPart)))
+
+
+def _compare_mended(seen: list[st.Message], projected: list[st.Message]) -> None:
+    """Everything but results is the same; a result was made up, moved, or left out as an orphan or a second one."""
+    assert [one for one in seen if one.role != "tool"] == [
+        _without_calls(one) for one in projected if one.role != "tool"
+    ]
+    said = [one for one in projected if one.role == "tool"]
+    answered = {result.call_id for one in said for result in one.tool_results}
+    for one in seen:
+        if one.role == "tool" and one not in said:
+            assert one.kind == "missing_result"
+    for one in (one for one in said if one not in seen):
+        (result,) = one.tool_results
+        others = [other for other in said if other is not one and other.tool_results[0].call_id == result.call_id]
+        calls = [call.id for message in seen for call in message.tool_calls]
+        assert result.call_id not in calls or others
+    assert answered >= {result.call_id for one in seen if one in said for result in one.tool_results}
+    paired = [result.call_id for one in seen for result in one.tool_results]
+    assert paired == [call.id for one in seen for call in one.tool_calls]
 
 
 @pytest.mark.replays("floret", "expected/index.json")

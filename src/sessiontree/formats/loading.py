@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import UNSET
 
@@ -15,8 +14,10 @@ from sessiontree.errors import (
     EntryNotFoundError,
     InvalidInputError,
     MissingBlobsError,
+    ThreadExistsError,
     ThreadNotFoundError,
 )
+from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
@@ -41,7 +42,7 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     try:
-        thread, is_new = _open(journal, session, thread_id, format_name)
+        thread, is_new = _open_or_find(journal, session, thread_id, format_name)
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
@@ -61,7 +62,15 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     stream.finish()
     _settle_leaf(journal, thread, stream, session)
     if format_name != OURS:
-        _settle_fields(journal, thread_id, session, format_name)
+        settle_fields(journal, thread_id, session, format_name)
+
+
+def _open_or_find(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
+    try:
+        return _open(journal, session, thread_id, format_name)
+    except ThreadExistsError:
+        # Another import of the same source was faster.
+        return journal.thread(thread_id), False
 
 
 def _open(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
@@ -75,8 +84,7 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
             source, at = session.fork
             return journal.fork(source, at=at, new_id=thread_id, created_ns=_time(session.created_ns), **fields), True
         times = {"created_ns": _time(session.created_ns), "updated_ns": _time(session.updated_ns)}
-        thread = journal.create_thread(thread_id, **times, **fields)
-        return thread, True
+        return journal.create_thread(thread_id, **times, **fields), True
 
 
 def _time(time_ns: int) -> int:
@@ -107,21 +115,21 @@ def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Ses
     """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
     wanted = session.leaf()
     target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
-    if not stream.is_new and before.leaf != before.origin.get("leaf", before.leaf):
+    if not stream.is_new and _was_moved_here(journal, before, stream):
         target = before.leaf
         stream.explain_branch()
     if journal.thread(before.id).leaf != target:
         journal.move_leaf(before.id, target, at_ns=_time(session.updated_ns))
 
 
-def _settle_fields(journal: Journal, thread_id: str, session: Session, format_name: str) -> None:
-    thread = journal.thread(thread_id)
-    fields: ThreadFields = {**session.finish(thread)}
-    leaf = {"leaf": thread.leaf} if thread.leaf else {}
-    fields["origin"] = {"format": format_name, **fields.get("origin", thread.origin), **leaf}
-    changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
-    if changed:
-        journal.update_thread(thread_id, **changed)
+def _was_moved_here(journal: Journal, before: Thread, stream: _Stream) -> bool:
+    """Whether somebody appended or moved the leaf since the last import; an import that broke off did not."""
+    left_by_import = before.origin.get("leaf", before.leaf)
+    if before.leaf == left_by_import:
+        return False
+    if before.leaf is None or not stream.has_read(before.leaf):
+        return True
+    return before.leaf in {entry.id for entry in journal.path(before.id, left_by_import)}
 
 
 class _Stream:
@@ -188,6 +196,9 @@ class _Stream:
         problem = f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}"
         self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
         return self.tip
+
+    def has_read(self, entry_id: str) -> bool:
+        return entry_id in self._seen
 
     def named(self, entry_id: str) -> str | None:
         """The id under which a record of the source is in the journal."""

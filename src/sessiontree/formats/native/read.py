@@ -10,7 +10,7 @@ import msgspec
 
 from sessiontree.codec import decode_payload
 from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, EntryLine, TreeFile
-from sessiontree.formats.lines import lines_of, size_of
+from sessiontree.formats.lines import head_of, lines_of, size_of, whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session
 from sessiontree.model import Thread, ThreadFields
@@ -47,8 +47,7 @@ def _files(source: Path) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_HEAD).replace(b" ", b"").replace(b"\n", b"")
+    head = head_of(path, _HEAD).replace(b" ", b"").replace(b"\n", b"")
     return head.startswith(b'{"format":"' + FORMAT_NAME.encode() + b'"')
 
 
@@ -75,7 +74,7 @@ class _Tree:
     def _head(self) -> TreeFile | None:
         try:
             if self._path.suffix == ".json":
-                body = self._path.read_bytes()
+                body = whole_of(self._path, self._tally) or b""
                 self._tally.advance(len(body))
                 self._document = msgspec.json.decode(body, type=_Document)
                 return self._document

@@ -15,7 +15,7 @@ import msgspec
 from sessiontree.chat import payload_of_chat
 from sessiontree.checkpointed_sessions import mark_of
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.lines import size_of
+from sessiontree.formats.lines import head_of, modified_ns, size_of, whole_of
 from sessiontree.formats.openrouter import wire
 from sessiontree.formats.openrouter.files import checkpoint_of
 from sessiontree.formats.report import Tally
@@ -28,10 +28,7 @@ _HEAD = 64 * 1024
 
 
 def detect(source: Path) -> bool:
-    if not source.is_file():
-        return False
-    with source.open("rb") as file:
-        head = file.read(_HEAD)
+    head = head_of(source, _HEAD)
     return head.lstrip().startswith(b"{") and b'"sessions"' in head[:200]
 
 
@@ -40,7 +37,7 @@ def size(source: Path) -> int:
 
 
 def sessions(source: Path, tally: Tally) -> Iterator[Session]:
-    body = source.read_bytes()
+    body = whole_of(source, tally) or b""
     tally.advance(len(body))
     if not body.strip():
         return
@@ -98,7 +95,7 @@ class _Reader:
         self._counter = counter
         self._place = place
         self._leaf: str | None = None
-        modified = source.stat().st_mtime_ns
+        modified = modified_ns(source)
         self._created_ns = gotime.nanoseconds(session.created_at) or modified
         self._updated_ns = gotime.nanoseconds(session.updated_at) or self._created_ns
 

@@ -32,7 +32,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
             state.fork_counters[key] = counter
         target.threads.append(thread.id)
         target.entries += len(entries)
-        _mind_losses(thread, entries, target)
+        _mind_losses(journal, thread, entries, target)
     body = gojson.encode(state)
     target.write("sessions.json", [gojson.indented(body)])
 
@@ -120,7 +120,18 @@ def _time(time_ns: int, written: Any) -> str:
     return written if is_same else gotime.text(time_ns)
 
 
-def _mind_losses(thread: Thread, entries: list[Entry], target: Target) -> None:
+def _mind_losses(journal: Journal, thread: Thread, entries: list[Entry], target: Target) -> None:
+    tips = [
+        thread.leaf,
+        *journal.labels(thread.id).values(),
+        *(entry.id for entry in entries if _is_named(entry, MARK)),
+    ]
+    seen = {entry.id for entry in entries}
+    shown = {entry.id for tip in tips if tip in seen for entry in journal.path(thread.id, tip)}
+    left = sum(entry.id not in shown and chat_of(entry.payload) is not None for entry in entries)
+    if left:
+        problem = f"{left} entries on other branches, to which no checkpoint goes back, are left out"
+        target.note("loss", problem, thread_id=thread.id)
     others = [entry for entry in entries if not _is_named(entry, MARK) and not _is_named(entry, STATE)]
     kinds = sorted({entry.type for entry in others if chat_of(entry.payload) is None} - {"label", "checkpoint"})
     if kinds:
