@@ -25,7 +25,10 @@ class Target:
             raise InvalidInputError(
                 f"{folder} is not an empty folder; an export overwrites nothing, choose another one"
             )
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InvalidInputError(f"{folder} cannot be made: {error.strerror}; choose another folder") from error
         self.folder = folder
         self.threads: list[str] = []
         self.entries = 0
