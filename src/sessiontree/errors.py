@@ -16,6 +16,7 @@
     │   └── NoCheckpointError
     ├── ConflictError                    somebody else was there first: read again, then decide
     │   ├── ThreadExistsError
+    │   ├── ThreadArchivedError
     │   ├── DuplicateEntryError
     │   ├── InvalidParentError
     │   ├── StaleLeafError
@@ -24,9 +25,11 @@
     │   ├── FencedError
     │   ├── CompactionClaimedError       somebody else compacts the thread at this moment
     │   ├── ClaimLostError
-    │   └── InvalidMoveError             a session's state cannot become that one
+    │   ├── InvalidMoveError             a session's state cannot become that one
+    │   └── SessionNotArchivedError      there is nothing to bring back, or it must be named
     ├── SummaryError                     a summariser failed: nothing was written
     │   ├── EmptySummaryError
+    │   ├── OversizedSummaryError
     │   └── TruncatedSummaryError
     ├── ContextOverflowError             too long for the model, also after one compaction
     │   ├── CopyMismatchError
@@ -50,6 +53,7 @@
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
+        ├── StoreGoneError               its file or folder was deleted or replaced while it was open
         ├── StorePoisonedError           a sync failed: reopen the store
         └── CommitUnknownError           may or may not be committed: the entry id tells
 
@@ -90,8 +94,10 @@ __all__ = [
     "NothingToRetryError",
     "NothingToUncompactError",
     "NothingToUndoError",
+    "OversizedSummaryError",
     "PendingRestoreError",
     "RestoreConflictError",
+    "SessionNotArchivedError",
     "SessionNotFoundError",
     "SessionTreeError",
     "StaleLeafError",
@@ -100,11 +106,13 @@ __all__ = [
     "StoreClosedError",
     "StoreError",
     "StoreFullError",
+    "StoreGoneError",
     "StorePoisonedError",
     "StoreReadOnlyError",
     "StoreUnavailableError",
     "StoreUrlError",
     "SummaryError",
+    "ThreadArchivedError",
     "ThreadExistsError",
     "ThreadNotFoundError",
     "TruncatedSummaryError",
@@ -190,6 +198,14 @@ class BlobNotFoundError(NotFoundError):
 
 class ConflictError(SessionTreeError):
     """The store holds something that contradicts the request; nothing was written."""
+
+
+class ThreadArchivedError(ConflictError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"thread {thread_id!r} is archived; bring it back, or append without expect_live to write to it all the same"
+        )
 
 
 class ThreadExistsError(ConflictError):
@@ -299,6 +315,18 @@ class InvalidMoveError(ConflictError):
         super().__init__(f"session {key!r} is {state} and cannot become {wanted}; it can become {list(self.allowed)}")
 
 
+class SessionNotArchivedError(ConflictError):
+    """The conversation in use is not archived; earlier ones are, and a generation names one of them."""
+
+    def __init__(self, key: str, generations: Iterable[int]) -> None:
+        self.key = key
+        self.generations = tuple(generations)
+        super().__init__(
+            f"session {key!r} is in use; unarchive(key, generation=...) brings one of its earlier conversations back:"
+            f" {list(self.generations)}"
+        )
+
+
 class SummaryError(SessionTreeError):
     """A summariser gave no usable answer. The conversation is as it was."""
 
@@ -314,6 +342,13 @@ class SummaryError(SessionTreeError):
 class EmptySummaryError(SummaryError):
     def __init__(self) -> None:
         super().__init__("the answer was empty")
+
+
+class OversizedSummaryError(SummaryError):
+    def __init__(self, tokens: int, most_tokens: int) -> None:
+        self.tokens = tokens
+        self.most_tokens = most_tokens
+        super().__init__(f"the answer has {tokens} tokens and at most {most_tokens} fit the window")
 
 
 class TruncatedSummaryError(SummaryError):
@@ -466,6 +501,13 @@ class StoreUnavailableError(StoreError):
 class StoreClosedError(StoreError):
     def __init__(self, place: str) -> None:
         super().__init__(place, "is closed; open it again")
+
+
+class StoreGoneError(StoreError):
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            place, "was deleted or replaced while it was open, so nothing more is written; open it again to go on"
+        )
 
 
 class StorePoisonedError(StoreError):

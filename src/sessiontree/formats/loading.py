@@ -83,8 +83,8 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
         if session.fork is not None:
             source, at = session.fork
             return journal.fork(source, at=at, new_id=thread_id, created_ns=_time(session.created_ns), **fields), True
-        times = {"created_ns": _time(session.created_ns), "updated_ns": _time(session.updated_ns)}
-        return journal.create_thread(thread_id, **times, **fields), True
+        created, updated = _time(session.created_ns), _time(session.updated_ns)
+        return journal.create_thread(thread_id, created_ns=created, updated_ns=updated, **fields), True
 
 
 def _time(time_ns: int) -> int:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
-from sessiontree.rules.appending import existing, visible
+from sessiontree.rules.appending import existing, grow, visible
 from sessiontree.rules.blobs import garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
@@ -30,7 +30,10 @@ def create_thread(command: CreateThread, view: View) -> Decision:
         base=None,
         updated_ns=thread.updated_ns,
     )
-    return Decision(state.public(), (PutThread(state),))
+    if not command.drafts:
+        return Decision(state.public(), (PutThread(state),))
+    grown = grow(view, state, None, command.drafts)
+    return Decision(grown.state.public(), (PutThread(state), *grown.facts))
 
 
 def update_thread(command: UpdateThread, view: View) -> Decision:
@@ -41,6 +44,8 @@ def update_thread(command: UpdateThread, view: View) -> Decision:
     if not command.fields:
         return Decision(state.public())
     changes = {name: getattr(command.changed, name) for name in command.fields}
+    if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
+        changes["archive_changed_ns"] = command.at_ns
     changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
     return Decision(changed.public(), (PutThread(changed),))
 
