@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from sessiontree.blobs import Blob
 from sessiontree.commands import PutBlobs
@@ -21,7 +22,7 @@ from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Thread, ThreadFields
+from sessiontree.model import Checkpoint, Entry, Thread, ThreadFields
 from sessiontree.operations.entries import NewEntry
 from sessiontree.queries import FindMissingBlobs
 
@@ -165,6 +166,8 @@ class _Stream:
 
     def read(self, item: Item, size: int = 0) -> None:
         self._batch_bytes += size
+        if isinstance(item.payload, Checkpoint):
+            item = self._with_files_or_without(item, item.payload)
         parent = item.parent
         if parent is UNSET:
             self._place_item(item, self.tip)
@@ -176,6 +179,16 @@ class _Stream:
             self._waits.add(item.id)
             if len(self._waits) > _MOST_WAITING:
                 self._adopt_oldest()
+
+    def _with_files_or_without(self, item: Item, checkpoint: Checkpoint) -> Item:
+        """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
+        name = checkpoint.manifest
+        known = {blob.hash for blob in (*item.blobs, *self._blobs)}
+        if not name or name in known or not self._journal.store.read(FindMissingBlobs(hashes=(name,))):
+            return item
+        problem = f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
+        self._tally.note("damage", self._place, problem, thread_id=self._thread_id)
+        return item._replace(payload=replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name}))
 
     def finish(self) -> None:
         while self._waiting:

@@ -111,7 +111,7 @@ def find_checkpoint(thread_id: str, entry_id: str, root: str | os.PathLike[str])
                 raise
             break
         for entry in reversed(found):
-            if entry.id == entry_id or _is_for(entry, entry_id):
+            if _has_files(entry) and (entry.id == entry_id or _is_for(entry, entry_id)):
                 return entry
         thread: Thread = yield ReadThread(thread_id=asked)
         asked = thread.forked_from_thread
@@ -223,6 +223,11 @@ def _payload(visit: Visit, manifest: str, note: Note) -> Checkpoint:
         before_move=note.before_move,
         left_out=len(visit.cache.left_out),
     )
+
+
+def _has_files(entry: Entry) -> bool:
+    """An imported checkpoint may have come without its files: that is not an empty folder."""
+    return isinstance(entry.payload, Checkpoint) and bool(entry.payload.manifest)
 
 
 def _is_for(entry: Entry, target: str) -> bool:

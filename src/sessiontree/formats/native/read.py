@@ -8,8 +8,10 @@ from typing import Any
 
 import msgspec
 
+from sessiontree.blobs import Blob, blob_of
 from sessiontree.codec import decode_payload
-from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, EntryLine, TreeFile
+from sessiontree.errors import DamagedDataError
+from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, BlobLine, EntryLine, TreeFile
 from sessiontree.formats.lines import head_of, lines_of, size_of, whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session
@@ -18,6 +20,7 @@ from sessiontree.model import Thread, ThreadFields
 __all__ = ["detect", "sessions", "size"]
 
 _HEAD = 4096
+_BLOB = b'{"blob":'
 _FIELDS = tuple(ThreadFields.__annotations__)
 _ENDINGS = (".json", ".jsonl")
 
@@ -100,16 +103,21 @@ class _Tree:
 
     def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[Item]:
         """The thread's own entries; what was inherited from a thread that is not in the file goes to the first."""
+        blobs: tuple[Blob, ...] = ()
         for body, offset in self._lines(is_first=is_first):
             try:
+                if body.startswith(_BLOB):
+                    blobs += (_blob(body),)
+                    continue
                 line = msgspec.json.decode(body, type=EntryLine)
                 payload = decode_payload(bytes(line.payload))
-            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
                 if is_first:
                     self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(body))
                 continue
             if line.thread_id == thread_id or (is_first and line.thread_id not in names):
-                yield Item(payload, line.id, line.created_ns, line.parent, line.turn_id)
+                yield Item(payload, line.id, line.created_ns, line.parent, line.turn_id, blobs)
+            blobs = ()
 
     def _lines(self, *, is_first: bool) -> Iterator[tuple[bytes, int]]:
         if self._document is not None:
@@ -118,3 +126,11 @@ class _Tree:
         for line in lines_of(self._path, self._tally if is_first else Tally()):
             if line.offset and line.body:
                 yield line.body, line.offset
+
+
+def _blob(body: bytes) -> Blob:
+    line = msgspec.json.decode(body, type=BlobLine)
+    blob = blob_of(line.data)
+    if blob.hash != line.blob:
+        raise DamagedDataError(f"blob {line.blob}", 0, "the content does not hash to its name")
+    return blob
