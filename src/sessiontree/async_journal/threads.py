@@ -39,9 +39,12 @@ class AsyncThreadVerbs(AsyncVerbs):
         """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
         return await self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
 
-    async def delete_thread(self, thread_id: str) -> Deleted:
-        """Delete a thread for good; entries that a fork still shows stay."""
-        return await self._run(threads.delete_thread(thread_id))
+    async def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
+        """Delete a thread for good; entries that a fork still shows stay.
+
+        With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
+        """
+        return await self._run(threads.delete_thread(thread_id, expect_version))
 
     async def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""

@@ -90,6 +90,7 @@ class CompactionVerbs(Verbs):
         """Compact if the window is too full; ``None`` if it is not, if somebody else is at it, or after a failure.
 
         After a failure it waits half a minute before it asks the summariser again, longer after each further one.
+        ``compact`` does not wait.
         """
         how = Compacting(
             summarize=summarize,

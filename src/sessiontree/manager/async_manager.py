@@ -163,7 +163,9 @@ class AsyncSessionManager(Frame[AsyncJournal]):
         return await self._run(sweeping.sweep(self._desk))
 
     async def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``."""
+        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
+        if self._loop is not None:
+            return
         await self.recover()
         self._loop = asyncio.create_task(self._sweep_on(sweep_every_seconds), name="session sweep")
 

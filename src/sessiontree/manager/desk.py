@@ -38,6 +38,7 @@ class Desk(Record, frozen=True, kw_only=True):
     hooks: Hooks
     gauge: Gauge
     setbacks: Setbacks
+    memory_setbacks: Setbacks
 
 
 def current(key: SessionKey) -> Flow[Thread | None]:

@@ -59,6 +59,7 @@ class Frame(Generic[AnyJournal]):
             hooks=self.hooks,
             gauge=Gauge(most_remembered),
             setbacks=Setbacks(),
+            memory_setbacks=Setbacks(),
         )
         self._set_up()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -9,6 +10,7 @@ from sessiontree.errors import (
     InvalidMoveError,
     SessionNotArchivedError,
     SessionNotFoundError,
+    StaleVersionError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -29,7 +31,7 @@ def get_or_create(desk: Desk, key: SessionKey) -> Flow[Thread]:
     """The session under a key; a fresh one if there is none, if it is archived, or if it has had its day."""
     thread = yield from current(key)
     if thread is None or thread.is_archived:
-        return (yield from _begin(desk, key))
+        return (yield from _begin(desk, key, thread))
     if has_ended_its_day(desk, thread):
         return (yield from _succeed(desk, key, thread, "reset"))
     return thread
@@ -45,7 +47,7 @@ def new(desk: Desk, key: SessionKey) -> Flow[Thread]:
     """A fresh conversation; the old one is archived and can be read, listed and brought back."""
     thread = yield from current(key)
     if thread is None or thread.is_archived:
-        return (yield from _begin(desk, key))
+        return (yield from _begin(desk, key, thread))
     return (yield from _succeed(desk, key, thread, "new"))
 
 
@@ -75,11 +77,13 @@ def archive(desk: Desk, key: SessionKey) -> Flow[Thread]:
     return (yield from _as_it_is(key, thread.id))
 
 
-def archive_thread(desk: Desk, thread: Thread, reason: EndReason) -> Flow[Thread | None]:
-    """Put one conversation away; ``None`` if it is already."""
+def archive_thread(
+    desk: Desk, thread: Thread, reason: EndReason, still: Callable[[Thread], bool] = lambda _: True
+) -> Flow[Thread | None]:
+    """Put one conversation away; ``None`` if it is already, or if it should not be any more once the hooks are done."""
     if thread.is_archived:
         return None
-    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id)))
+    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id, still)))
 
 
 def unarchive(desk: Desk, key: SessionKey, generation: int | None) -> Flow[Thread]:
@@ -102,13 +106,22 @@ def delete(desk: Desk, key: SessionKey) -> Flow[int]:
     return deleted
 
 
-def delete_thread(desk: Desk, thread: Thread) -> Flow[bool]:
-    """Delete one conversation; ``False`` if somebody else did meanwhile."""
+def delete_thread(desk: Desk, thread: Thread, still: Callable[[Thread], bool] | None = None) -> Flow[bool]:
+    """Delete one conversation; ``False`` if somebody else did meanwhile.
+
+    With ``still`` only if it holds once the hooks are done, and nobody brings the conversation back at that moment.
+    """
 
     def act() -> Flow[Thread | None]:
         try:
-            yield lambda journal: journal.delete_thread(thread.id)
-        except ThreadNotFoundError:
+            version = None
+            if still is not None:
+                now: Thread = yield lambda journal: journal.thread(thread.id)
+                if not still(now):
+                    return None
+                version = now.version
+            yield lambda journal: journal.delete_thread(thread.id, expect_version=version)
+        except (ThreadNotFoundError, StaleVersionError):
             return None
         return thread
 
@@ -129,24 +142,22 @@ def _bring_back(desk: Desk, key: SessionKey, generation: int) -> Flow[Thread]:
 
 
 def _succeed(desk: Desk, key: SessionKey, thread: Thread, reason: EndReason) -> Flow[Thread]:
-    """The next conversation, with the prompt of this one. A hook for which this is under way gets this one."""
-    prompt: str = (yield lambda journal: journal.context(thread.id)).system
+    """The next conversation. A hook for which this is under way gets this one."""
     fresh: list[Thread] = []
 
     def act() -> Flow[Thread | None]:
-        try:
+        archived = None
+        with suppress(ThreadNotFoundError):
             archived = yield from _put_away(thread.id)
-        except ThreadNotFoundError:
-            archived = None
-        fresh.append((yield from _begin(desk, key, prompt)))
+        fresh.append((yield from _begin(desk, key, thread)))
         return archived
 
     yield from end(desk, reason, thread, act)
     return fresh[0] if fresh else thread
 
 
-def _begin(desk: Desk, key: SessionKey, prompt: str = "") -> Flow[Thread]:
-    """The next conversation under a key, with its prompt in one commit.
+def _begin(desk: Desk, key: SessionKey, after: Thread | None) -> Flow[Thread]:
+    """The next conversation under a key, and in the same commit the prompt of the one that it comes after.
 
     Two processes that begin it at once name it alike, and one makes it; who comes later finds it in use.
     """
@@ -156,7 +167,7 @@ def _begin(desk: Desk, key: SessionKey, prompt: str = "") -> Flow[Thread]:
     thread_id = thread_id_of(key, (generation_of(before) or 0) + 1 if before else 1)
     # Later than the one before it whatever the clocks say: the newest one is the current one.
     created = max(desk.clock(), before.created_ns + 1 if before else 0)
-    text = prompt or desk.system_prompt
+    text = (yield from _prompt_of(after)) or desk.system_prompt
     contents = (system(text),) if text else ()
     thread: Thread
     try:
@@ -168,13 +179,23 @@ def _begin(desk: Desk, key: SessionKey, prompt: str = "") -> Flow[Thread]:
     return thread
 
 
-def _put_away(thread_id: str) -> Flow[Thread | None]:
-    """Archive a thread; ``None`` if somebody else did."""
+def _prompt_of(thread: Thread | None) -> Flow[str]:
+    if thread is None:
+        return ""
+    try:
+        prompt: str = (yield lambda journal: journal.context(thread.id)).system
+    except ThreadNotFoundError:
+        return ""
+    return prompt
+
+
+def _put_away(thread_id: str, still: Callable[[Thread], bool] = lambda _: True) -> Flow[Thread | None]:
+    """Archive a thread; ``None`` if somebody else did, or if it should not be archived any more."""
     is_mine = False
 
     def changes(thread: Thread) -> dict[str, Any] | None:
         nonlocal is_mine
-        is_mine = not thread.is_archived
+        is_mine = not thread.is_archived and still(thread)
         return {"is_archived": True} if is_mine else None
 
     thread = yield from update(thread_id, changes)

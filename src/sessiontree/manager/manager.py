@@ -165,7 +165,9 @@ class SessionManager(Frame[Journal]):
         return self._run(sweeping.sweep(self._desk))
 
     def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``."""
+        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
+        if self._loop is not None:
+            return
         self.recover()
         self._loop = threading.Thread(
             target=self._sweep_on, args=(sweep_every_seconds,), name="session sweep", daemon=True
@@ -185,7 +187,11 @@ class SessionManager(Frame[Journal]):
             self._guarded(thread_id, flow)
         elif thread_id not in self._busy:
             self._busy.add(thread_id)
-            self._workers.submit(self._guarded, thread_id, flow)
+            try:
+                self._workers.submit(self._guarded, thread_id, flow)
+            except RuntimeError:
+                # Stopped between the question and the answer: the message is stored, and the rest is done here.
+                self._guarded(thread_id, flow)
 
     def _guarded(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
         try:

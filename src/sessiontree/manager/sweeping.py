@@ -98,6 +98,10 @@ def _rest(desk: Desk, thread: Thread) -> Flow[bool]:
         return False
 
     def act() -> Flow[Thread | None]:
+        """Somebody may have said something while the hooks ran."""
+        now: Thread = yield lambda journal: journal.thread(thread.id)
+        if not _is_to_rest(desk, now):
+            return None
         return (yield from move_state(desk, thread.id, "idle", only_from="active"))
 
     return (yield from end(desk, "timeout", thread, act)) is not None
@@ -106,13 +110,13 @@ def _rest(desk: Desk, thread: Thread) -> Flow[bool]:
 def _archive(desk: Desk, thread: Thread) -> Flow[bool]:
     if not _is_to_archive(desk, thread):
         return False
-    return (yield from archive_thread(desk, thread, "archive")) is not None
+    return (yield from archive_thread(desk, thread, "archive", lambda now: _is_to_archive(desk, now))) is not None
 
 
 def _delete(desk: Desk, thread: Thread) -> Flow[bool]:
     if not _is_to_delete(desk, thread):
         return False
-    return (yield from delete_thread(desk, thread))
+    return (yield from delete_thread(desk, thread, lambda now: _is_to_delete(desk, now)))
 
 
 def _is_to_rest(desk: Desk, thread: Thread) -> bool:

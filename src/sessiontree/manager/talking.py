@@ -17,7 +17,7 @@ from sessiontree.flows import Flow
 from sessiontree.manager.desk import Desk, existing, generations, move_state, report_fault, update
 from sessiontree.manager.hooks import Fault
 from sessiontree.manager.lifecycle import get_or_create
-from sessiontree.manager.lifetimes import last_interaction_ns, with_note
+from sessiontree.manager.lifetimes import is_over, last_interaction_ns, with_note
 from sessiontree.manager.states import written_state
 from sessiontree.memory import crosses_soft_threshold
 from sessiontree.memory.refresh import refresh_flow
@@ -28,8 +28,10 @@ from sessiontree.tokens import estimate_message
 
 __all__ = ["Added", "add_message", "compact", "get_messages", "uncompact"]
 
-_GENERATIONS_LOOKED_THROUGH = 20
-_LIKELY = 2
+# Whoever repeats a call does so soon: older conversations are not searched for its message.
+_GENERATIONS_OF_A_RETRY = 20
+_ALWAYS_LOOKED_AT = 2
+_SECONDS_OF_A_RETRY = 24 * 3600.0
 
 
 class Added(Record, frozen=True, kw_only=True):
@@ -45,7 +47,7 @@ class Added(Record, frozen=True, kw_only=True):
 def add_message(desk: Desk, key: SessionKey, content: Payload | Message, id: str | None) -> Flow[Added]:
     """Store a message. It is durable when this returns; whatever follows from it comes later."""
     if id is not None:
-        repeated = yield from _stored(key, content, id)
+        repeated = yield from _stored(desk, key, content, id)
         if repeated is not None:
             return repeated
     while True:
@@ -76,12 +78,14 @@ def fullness(desk: Desk, thread: Thread) -> Flow[int]:
 
 
 def remember(desk: Desk, thread_id: str) -> Flow[None]:
-    """Draw memories out; a failure is reported and keeps nobody from compacting."""
-    if desk.refresher is None:
+    """Draw memories out; a failure is reported, keeps nobody from compacting, and is not repeated at once."""
+    if desk.refresher is None or desk.memory_setbacks.is_resting(thread_id, desk.clock()):
         return
     try:
         yield from refresh_flow(thread_id, desk.refresher, desk.extract, desk.policy)
+        desk.memory_setbacks.forget(thread_id)
     except Exception as error:  # noqa: BLE001  a model's and a refresher's fault alike
+        desk.memory_setbacks.note(thread_id, desk.clock(), getattr(error, "retry_after_seconds", None))
         report_fault(desk, Fault(what="a memory refresh", thread_id=thread_id, error=error))
 
 
@@ -121,7 +125,10 @@ def compact_if_due(desk: Desk, thread_id: str) -> Flow[CompactionResult | None]:
     except SummaryError as error:
         desk.setbacks.note(thread_id, desk.clock(), error.retry_after_seconds)
         raise
-    desk.setbacks.settle(thread_id, desk.clock(), is_success=result.is_installed)
+    if result.is_setback:
+        desk.setbacks.note(thread_id, desk.clock())
+    elif result.is_installed:
+        desk.setbacks.forget(thread_id)
     return result
 
 
@@ -131,11 +138,11 @@ def uncompact(key: SessionKey) -> Flow[Entry]:
     return entry
 
 
-def _stored(key: SessionKey, content: Payload | Message, id: str) -> Flow[Added | None]:
+def _stored(desk: Desk, key: SessionKey, content: Payload | Message, id: str) -> Flow[Added | None]:
     """The message of this id if it is there: a repeated call must not begin a day, nor be stored in the next one."""
-    recent = yield from generations(key, most=_GENERATIONS_LOOKED_THROUGH)
-    likely = [thread for number, thread in enumerate(recent) if number < _LIKELY or not thread.is_archived]
-    for thread in likely:
+    for number, thread in enumerate((yield from generations(key, most=_GENERATIONS_OF_A_RETRY))):
+        if number >= _ALWAYS_LOOKED_AT and thread.is_archived and _is_long_ago(desk, thread):
+            continue
         try:
             yield lambda journal: journal.entry(thread.id, id)
         except (EntryNotFoundError, ThreadNotFoundError):
@@ -143,6 +150,10 @@ def _stored(key: SessionKey, content: Payload | Message, id: str) -> Flow[Added 
         entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id)
         return Added(entry=entry, thread_id=thread.id)
     return None
+
+
+def _is_long_ago(desk: Desk, thread: Thread) -> bool:
+    return is_over(thread.archive_changed_ns, desk.clock(), _SECONDS_OF_A_RETRY)
 
 
 def _added(desk: Desk, thread: Thread, content: Payload | Message, id: str | None) -> Flow[Added]:

@@ -45,7 +45,7 @@ def compact(sources: Sources, thread_id: str, how: Compacting) -> Operation[Comp
         yield from _let_go(thread_id, claim_id, error)
         raise
     if result.is_installed:
-        sources.setbacks.settle(thread_id, sources.clock(), is_success=True)
+        sources.setbacks.forget(thread_id)
     else:
         yield ReleaseClaim(thread_id=thread_id, claim_id=claim_id)
     return result
@@ -65,7 +65,7 @@ def compact_if_needed(sources: Sources, thread_id: str, how: Compacting) -> Oper
     except SummaryError as error:
         sources.setbacks.note(thread_id, sources.clock(), error.retry_after_seconds)
         raise
-    if not result.is_installed:
+    if result.is_setback:
         sources.setbacks.note(thread_id, sources.clock())
     return result
 

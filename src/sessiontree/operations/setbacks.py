@@ -58,10 +58,7 @@ class Setbacks:
             while len(self._held) > _MOST_THREADS:
                 self._held.popitem(last=False)
 
-    def settle(self, thread_id: str, now_ns: int, *, is_success: bool) -> None:
-        """A summary that was paid for and not installed is a setback too; one that was installed ends them."""
-        if not is_success:
-            self.note(thread_id, now_ns)
-            return
+    def forget(self, thread_id: str) -> None:
+        """It went well again."""
         with self._lock:
             self._held.pop(thread_id, None)

@@ -61,8 +61,8 @@ def update_thread(
     return changed
 
 
-def delete_thread(thread_id: str) -> Operation[Deleted]:
-    report: Deleted = yield DeleteThread(thread_id=thread_id)
+def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
+    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version)
     return report
 
 

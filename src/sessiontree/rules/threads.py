@@ -39,8 +39,7 @@ def create_thread(command: CreateThread, view: View) -> Decision:
 def update_thread(command: UpdateThread, view: View) -> Decision:
     state = existing(view, command.thread_id)
     version = state.meta.version
-    if command.expect_version is not None and command.expect_version != version:
-        raise StaleVersionError(command.thread_id, command.expect_version, version)
+    _check_version(state, command.expect_version)
     if not command.fields:
         return Decision(state.public())
     changes = {name: getattr(command.changed, name) for name in command.fields}
@@ -69,10 +68,16 @@ def fork(command: Fork, view: View) -> Decision:
 
 def delete_thread(command: DeleteThread, view: View) -> Decision:
     state = existing(view, command.thread_id)
+    _check_version(state, command.expect_version)
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
     return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
+
+
+def _check_version(state: ThreadState, expected: int | None) -> None:
+    if expected is not None and expected != state.meta.version:
+        raise StaleVersionError(state.meta.id, expected, state.meta.version)
 
 
 def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:
