@@ -289,3 +289,23 @@ def test_branches_that_no_checkpoint_goes_back_to_are_named(tmp_path: Path) -> N
         left = journal.children("t", first.id)[0]
         journal.label("t", left.id, "left")
         assert not export_sessions(journal, tmp_path / "again", format="openrouter").losses
+
+
+def test_an_imported_file_snapshot_leaves_modes_as_they_are(tmp_path: Path) -> None:
+    """The source keeps no modes: a script stays one, and the differences that are shown are those of the texts."""
+    files = {"run.sh": "#!/bin/sh\n", "sub/new.txt": "new"}
+    session = {"ID": "a", "Messages": [], "Checkpoints": {"u1": []}, "FileCheckpoints": {"u1": files}}
+    (tmp_path / "sessions.json").write_text(json.dumps({"sessions": {"a": session}}))
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "run.sh").write_text("changed")
+    (root / "run.sh").chmod(0o755)
+    with st.open("memory:") as journal:
+        import_sessions(journal, tmp_path / "sessions.json")
+        mark = journal.labels("a")["u1"]
+        journal.rewind("a", mark, files=root)
+        assert journal.workspace.plan("a", mark, root).is_empty
+    assert {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.*") if path.is_file()
+            and ".sessiontree" not in path.parts} == files  # fmt: skip
+    assert (root / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (root / "sub" / "new.txt").stat().st_mode & 0o777 == 0o644

@@ -8,7 +8,6 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sessiontree.blobs import Blob
-from sessiontree.commands import PutBlobs
 from sessiontree.errors import (
     ConflictError,
     DuplicateEntryError,
@@ -18,13 +17,13 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
+from sessiontree.formats.contents import has_files, put_blobs
 from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
-from sessiontree.model import Checkpoint, Entry, Thread, ThreadFields
+from sessiontree.model import Checkpoint, Entry, Message, Payload, Thread, ThreadFields
 from sessiontree.operations.entries import NewEntry
-from sessiontree.queries import FindMissingBlobs
 
 __all__ = ["load"]
 
@@ -103,13 +102,11 @@ def _new_entry(item: Item) -> NewEntry:
     )
 
 
-def _put_blobs(journal: Journal, blobs: list[Blob]) -> None:
-    if not blobs:
-        return
-    missing = journal.store.read(FindMissingBlobs(hashes=tuple({blob.hash for blob in blobs})))
-    new = {blob.hash: blob for blob in blobs if blob.hash in missing}
-    if new:
-        journal.store.commit(PutBlobs(blobs=tuple(new.values())))
+def _is_same(stored: Payload, new: Payload | Message) -> bool:
+    """A checkpoint that came without its files is the same one."""
+    if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
+        stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
+    return stored == new
 
 
 def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
@@ -183,12 +180,12 @@ class _Stream:
     def _with_files_or_without(self, item: Item, checkpoint: Checkpoint) -> Item:
         """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
         name = checkpoint.manifest
-        known = {blob.hash for blob in (*item.blobs, *self._blobs)}
-        if not name or name in known or not self._journal.store.read(FindMissingBlobs(hashes=(name,))):
+        if not name or has_files(self._journal, name, (*item.blobs, *self._blobs)):
             return item
         problem = f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
         self._tally.note("damage", self._place, problem, thread_id=self._thread_id)
-        return item._replace(payload=replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name}))
+        kept = replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name})
+        return item._replace(payload=kept, blobs=())
 
     def finish(self) -> None:
         while self._waiting:
@@ -264,7 +261,7 @@ class _Stream:
         """An id that occurs twice: the same record is left out, another one gets a name of its own."""
         self._flush()
         stored = self._stored(self.named(item.id) or item.id)
-        if stored and (stored.payload, stored.parent) == (item.payload, parent):
+        if stored and stored.parent == parent and _is_same(stored.payload, item.payload):
             self._tally.note("repair", self._place, f"record {item.id!r} stands there twice", thread_id=self._thread_id)
             return
         number = 2
@@ -284,7 +281,7 @@ class _Stream:
         while parent in self._dropped:
             parent = self._dropped[parent]
         for is_last in (False, True):
-            _put_blobs(self._journal, blobs)
+            put_blobs(self._journal, blobs)
             try:
                 self._append_batch(batch, parent)
             except MissingBlobsError:
@@ -322,7 +319,7 @@ class _Stream:
             self._append_run(run, start)
             run, start = [], new.id
             self._tally.known += 1
-            if stored.payload != new.content:
+            if not _is_same(stored.payload, new.content):
                 problem = f"record {new.id!r} has other content than the entry in the journal, which was kept"
                 self._tally.note("conflict", self._place, problem, thread_id=self._thread_id)
         self._append_run(run, start)
