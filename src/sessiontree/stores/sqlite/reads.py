@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from operator import itemgetter
 
 from msgspec import UnsetType
 
+from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move
 from sessiontree.queries import News, StoreStats
@@ -31,6 +32,9 @@ class Snapshot:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._run = connection.execute
         self._view = SqliteView(connection)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self._view.blobs(hashes)
 
     def state(self, thread_id: str) -> ThreadState:
         state = self._view.thread(thread_id)
