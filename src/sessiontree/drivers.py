@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from sessiontree.operations.requests import Call, Operation, Request, Work
@@ -60,8 +60,22 @@ async def _answer_async(request: Request, store: AsyncStore) -> Any:
             reply = function(*arguments)
             return await reply if isinstance(reply, Awaitable) else reply
         case Work(function=function, arguments=arguments):
-            import asyncio  # noqa: PLC0415  only an event loop comes here
-
-            return await asyncio.to_thread(function, *arguments)
+            return await _to_the_end(function, arguments)
         case _:
             return await store.acommit(request)
+
+
+async def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """In a thread. A cancelled caller waits for it: what the thread works on must not be closed under its hands."""
+    import asyncio  # noqa: PLC0415  only an event loop comes here
+
+    work = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    is_cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if is_cancelled:
+        raise asyncio.CancelledError from work.exception()
+    return work.result()
