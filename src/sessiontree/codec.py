@@ -48,9 +48,13 @@ T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-_payloads: msgspec.json.Decoder[KnownPayload] = msgspec.json.Decoder(KnownPayload)
 _threads = msgspec.json.Decoder(Thread)
-_decode_known = _payloads.decode
+
+
+@cache
+def _payloads() -> msgspec.json.Decoder[KnownPayload]:
+    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them."""
+    return msgspec.json.Decoder(KnownPayload)
 
 
 class _Tag(msgspec.Struct):
@@ -122,7 +126,7 @@ def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
     if version != FORMAT:
         body = _upgraded(body, version, UPGRADES)
     try:
-        return _decode_known(body)
+        return _payloads().decode(body)
     except msgspec.ValidationError:
         tag = _tags.decode(body).type
         if tag in _KNOWN_TYPES:
@@ -158,7 +162,7 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
         _refuse_not_as_it_says(payload)
         return payload, body
     try:
-        stored = _decode_known(body)
+        stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:
         refuse_not_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error

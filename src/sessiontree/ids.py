@@ -68,5 +68,6 @@ class IdSource:
 
 def _format(millisecond: int, counter: int) -> str:
     """48 bits of time, the version, 12 bits of count, the variant, 62 bits of count."""
-    low = _VARIANT | counter & _LOW_MASK
-    return _FORMAT % (millisecond >> 16 & 0xFFFFFFFF, millisecond & 0xFFFF, counter >> 62, low >> 48, low & _NODE_MASK)
+    time = f"{millisecond:012x}"
+    low = f"{_VARIANT | counter & _LOW_MASK:016x}"
+    return f"{time[-12:-4]}-{time[-4:]}-7{counter >> 62:03x}-{low[:4]}-{low[4:]}"

@@ -6,7 +6,7 @@ An embedded store is written once, synchronously, as a ``Backend``: it answers r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from sessiontree.commands import Command, Result
@@ -63,7 +63,7 @@ class AsyncStore(Protocol):
 
     place: str
 
-    async def acommit(self, command: Command) -> Result: ...
+    def acommit(self, command: Command) -> Awaitable[Result]: ...
     async def aread(self, query: Query[T]) -> T: ...
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None: ...
     async def amark(self, thread_id: str) -> object: ...

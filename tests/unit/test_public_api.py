@@ -10,6 +10,7 @@ import sys
 import pytest
 
 import sessiontree as st
+from sessiontree import public
 
 
 def _modules():
@@ -26,10 +27,14 @@ def test_all_names_what_is_there_and_nothing_twice():
 def test_everything_public_that_we_define_is_in_all():
     ours = {
         name
-        for name, value in vars(st).items()
+        for name, value in vars(public).items()
         if not name.startswith("_") and not inspect.ismodule(value) and name not in {"TYPE_CHECKING", "Any"}
     }
     assert ours - set(st.__all__) == set()
+
+
+def test_dir_lists_all_public_names():
+    assert set(st.__all__) <= set(dir(st))
 
 
 def test_an_unknown_name_is_an_attribute_error():

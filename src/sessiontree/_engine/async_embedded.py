@@ -30,8 +30,8 @@ class AsyncEmbeddedStore(EmbeddedStore):
         super().close()
         self._readers.shutdown()
 
-    async def acommit(self, command: Command) -> Result:
-        return await self.committer.submit(command, asyncio.get_running_loop())
+    def acommit(self, command: Command) -> asyncio.Future[Result]:
+        return self.committer.submit(command, asyncio.get_running_loop())
 
     async def aread(self, query: Query[T]) -> T:
         if not self.backend.is_blocking or self.is_closed:

@@ -11,8 +11,11 @@ __all__ = ["Record", "moment"]
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An immutable value; ``msgspec.structs.replace`` makes a changed copy."""
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """An immutable value; ``msgspec.structs.replace`` makes a changed copy.
+
+    A value cannot contain itself, so the cycle collector need not look at it: that is felt with many of them.
+    """
 
 
 def moment(nanoseconds: int) -> datetime:

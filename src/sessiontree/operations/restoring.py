@@ -241,7 +241,8 @@ def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:
 def _foreign(desk: Desk, visit: Visit, task: Task, current: Tree) -> Operation[set[str]]:
     """Paths that somebody else changed: outside the turns of this thread, or in another thread."""
     known: list[Entry] = yield from checkpoints(task.thread_id, visit.root)
-    baseline = _baseline(desk, visit.cache.head, task.thread_id, known)
+    of_here = [entry for entry in known if isinstance(entry.payload, Checkpoint) and entry.payload.root]
+    baseline = _baseline(desk, visit.cache.head, task.thread_id, of_here)
     if not baseline:
         return set()
     before = yield from resolve(desk, baseline)

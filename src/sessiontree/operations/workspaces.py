@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from sessiontree.commands import Redo, Undo
 from sessiontree.errors import NothingToRedoError, NothingToUndoError
-from sessiontree.manifest import Tree
+from sessiontree.manifest import Tree, with_known_modes
 from sessiontree.model import Checkpoint, CheckpointMoment, Entry, Lease, Move, MoveReason, Thread, TurnMarker
 from sessiontree.operations.checkpoints import (
     Note,
@@ -180,6 +180,7 @@ def _diff_to_folder(visit: Visit, old: Tree) -> Operation[TreeDiff]:
 
 
 def _compare(old: Tree, new: Tree, datas: dict[str, bytes]) -> Operation[TreeDiff]:
+    old, new = with_known_modes(old, new), with_known_modes(new, old)
     compared: TreeDiff = yield Work(function=lambda: diff_trees(old, new, lambda item: datas[item.hash]))
     return compared
 

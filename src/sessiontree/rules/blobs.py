@@ -22,9 +22,8 @@ def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
 
 def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
     """A delete may have collected blobs between their put and this append; then nothing may refer to them."""
-    if not any(draft.blobs for draft in drafts):
-        return
-    missing = view.missing_blobs({name for draft in drafts for name in draft.blobs})
+    wanted = {name for draft in drafts for name in draft.blobs}
+    missing = view.missing_blobs(wanted) if wanted else ()
     if missing:
         raise MissingBlobsError(thread_id, sorted(missing))
 

@@ -42,7 +42,7 @@ class Node(NamedTuple):
     tokens: int
 
 
-class ThreadState(msgspec.Struct, frozen=True):
+class ThreadState(msgspec.Struct, frozen=True, gc=False):
     """A thread inside a store. The fields that every append changes stand beside ``meta``, not in it.
 
     ``newest`` is the key of the last entry that was appended through it, 0 before the first one.
@@ -104,19 +104,19 @@ class View(Protocol):
     def manifests(self, entries: Collection[int]) -> Manifests: ...
 
 
-class PutThread(msgspec.Struct, frozen=True):
+class PutThread(msgspec.Struct, frozen=True, gc=False):
     """A thread is new, or its metadata changed."""
 
     state: ThreadState
 
 
-class PutHead(msgspec.Struct, frozen=True):
+class PutHead(msgspec.Struct, frozen=True, gc=False):
     """Only the leaf, the counters or the fence of a thread changed."""
 
     state: ThreadState
 
 
-class PutEntry(msgspec.Struct, frozen=True):
+class PutEntry(msgspec.Struct, frozen=True, gc=False):
     """A new entry; ``previous`` is the one that was appended through the same thread before it."""
 
     state: ThreadState
@@ -126,30 +126,30 @@ class PutEntry(msgspec.Struct, frozen=True):
     draft: Draft
 
 
-class PutMove(msgspec.Struct, frozen=True):
+class PutMove(msgspec.Struct, frozen=True, gc=False):
     state: ThreadState
     move: Move
 
 
-class PutLease(msgspec.Struct, frozen=True):
+class PutLease(msgspec.Struct, frozen=True, gc=False):
     state: ThreadState
     lease: Lease | None
 
 
-class DropThread(msgspec.Struct, frozen=True):
+class DropThread(msgspec.Struct, frozen=True, gc=False):
     """A thread goes, and with it the entries that nobody sees any more."""
 
     state: ThreadState
     entries: tuple[int, ...]
 
 
-class PutPack(msgspec.Struct, frozen=True):
+class PutPack(msgspec.Struct, frozen=True, gc=False):
     """Blobs are new."""
 
     pack: Pack
 
 
-class DropBlobs(msgspec.Struct, frozen=True):
+class DropBlobs(msgspec.Struct, frozen=True, gc=False):
     """Blobs go that nothing needs any more."""
 
     hashes: frozenset[str]
@@ -158,7 +158,7 @@ class DropBlobs(msgspec.Struct, frozen=True):
 Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread | PutPack | DropBlobs
 
 
-class Decision(msgspec.Struct, frozen=True):
+class Decision(msgspec.Struct, frozen=True, gc=False):
     """The answer to a command and what must be written for it to be true; no facts, nothing to write."""
 
     result: Result

@@ -4,7 +4,7 @@
 >>> check_path("root", "src/../../etc/passwd")
 Traceback (most recent call last):
     ...
-sessiontree.errors.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
+sessiontree.errors.folders.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
     >>> check_portable("root", ["README", "readme"])
     Traceback (most recent call last):
         ...
-    sessiontree.errors.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
+    sessiontree.errors.folders.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
     """
     seen: dict[str, str] = {}
     for path in paths:

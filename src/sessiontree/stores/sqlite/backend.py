@@ -24,6 +24,7 @@ from sessiontree.errors import (
     SessionTreeError,
     StoreClosedError,
     StoreFullError,
+    StoreGoneError,
     StorePoisonedError,
     StoreReadOnlyError,
     StoreUnavailableError,
@@ -96,7 +97,8 @@ class SqliteBackend:
             if self._is_closed:
                 return
             if self._has_bytes_to_erase:
-                self._erase(1)
+                with suppress(StoreGoneError):
+                    self._erase(1)
             self._is_closed = True
             if self._search is not None:
                 self._search.close()
@@ -166,8 +168,8 @@ class SqliteBackend:
         refuse_network(path)
         is_new = not schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._gate = Gate(path.with_name(path.name + "-gate"))
         schema.touch(path)
+        self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
         self._writer = schema.connect(path)
         with self._gate:
             if is_new:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterable, Sequence
-from itertools import islice
 from operator import itemgetter
 
+import msgspec
 from msgspec import UnsetType
 
 from sessiontree.blobs import Blob
@@ -15,6 +15,7 @@ from sessiontree.model import Entry, Lease, Move
 from sessiontree.queries import News, StoreStats
 from sessiontree.rules.appending import visible
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.dropping import own_keys
 from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_of, payload_of_row
 from sessiontree.stores.sqlite.view import SqliteView
 
@@ -30,6 +31,7 @@ class Snapshot:
     """One read transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
         self._run = connection.execute
         self._view = SqliteView(connection)
 
@@ -129,13 +131,14 @@ class Snapshot:
         state = self.state(thread_id)
         if visible(self._view, state, part) is not None:
             return [part]
+        inherited = self._keys_up(state.base)
+        keys = [*own_keys(self._connection, state.key, state.newest), *inherited]
         rows = self._run(
-            "SELECT id FROM entry WHERE tree = ?3 AND id >= ?1 AND id < ?2"
-            " UNION SELECT id FROM entry WHERE tree = ?3 AND substr(id, -length(?1)) = ?1 ORDER BY id",
-            (part, part + _LAST, state.tree),
+            "SELECT e.id FROM json_each(?1) k JOIN entry e ON e.key = k.value"
+            " WHERE substr(e.id, 1, length(?2)) = ?2 OR substr(e.id, -length(?2)) = ?2 ORDER BY e.id LIMIT ?3",
+            (msgspec.json.encode(keys).decode(), part, limit),
         )
-        seen = (name for (name,) in rows if visible(self._view, state, name) is not None)
-        return list(islice(seen, limit))
+        return [name for (name,) in rows]
 
     def _keys_up(self, tip: Node | None) -> tuple[int, ...]:
         if tip is None:
@@ -163,8 +166,8 @@ class Snapshot:
         rows = self._chain("previous", state.newest, start)
         if self._is_cut_short(rows, state, start):
             rows = self._run(
-                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE tree = ? AND owner = ? AND key > ? ORDER BY key DESC",
-                (state.tree, state.key, start),
+                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key DESC",
+                (state.key, start),
             ).fetchall()
         rows.reverse()
         return rows

@@ -19,6 +19,7 @@ BUSY_SECONDS = 30.0
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
 # from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
+# Ids are ordered by time, so with the id first the one index that there is grows at its end.
 _TABLES = """
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -55,7 +56,8 @@ CREATE INDEX thread_created ON thread_meta (created_ns);
 CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
-CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, id TEXT NOT NULL);
+CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
+CREATE INDEX departed_tree ON departed (tree);
 CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);
 INSERT INTO floor VALUES (0, 0);
 CREATE TABLE entry (
@@ -73,7 +75,7 @@ CREATE TABLE entry (
     crc INTEGER NOT NULL,
     body BLOB NOT NULL
 );
-CREATE UNIQUE INDEX entry_id ON entry (tree, id);
+CREATE UNIQUE INDEX entry_id ON entry (id, tree);
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,

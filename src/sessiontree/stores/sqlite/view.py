@@ -24,9 +24,11 @@ from sessiontree.rules.state import (
     ThreadState,
 )
 from sessiontree.stores.sqlite.blobs import blob_hashes, blobs, drop_blobs, manifests, missing_blobs, put_pack
+from sessiontree.stores.sqlite.dropping import drop_thread, own_keys, unseen_without
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
     STATE_SELECT,
+    Row,
     draft_of,
     entry_row,
     is_storable,
@@ -46,10 +48,10 @@ class SqliteView:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        self._run = connection.execute
         self._states: dict[str, ThreadState] = {}
         self._leases: dict[int, Lease | None] = {}
         self._dirty: dict[int, ThreadState] = {}
+        self._rows: list[Row] = []
         self._data_version = -1
         self._last_entry_key = 0
         self._fresh_thread = 0
@@ -71,25 +73,22 @@ class SqliteView:
         self._states.clear()
         self._leases.clear()
         self._dirty.clear()
+        self._rows.clear()
         self._empty_trees.clear()
         self._data_version = -1
         self.has_dropped = False
         self.dropped = []
 
     def flush(self) -> None:
-        """Write each changed head once, however many commands of the group changed it."""
-        for state in self._dirty.values():
-            self._run(
-                "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ?, newest = ? WHERE key = ?",
-                (
-                    state.leaf.key if state.leaf else None,
-                    state.updated_ns,
-                    state.fence,
-                    state.moves,
-                    state.newest,
-                    state.key,
-                ),
-            )
+        """Write what was put off: new entries, and each changed head once, however many commands changed it."""
+        self._put_rows()
+        self._connection.executemany(
+            "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ?, newest = ? WHERE key = ?",
+            [
+                (state.leaf and state.leaf.key, state.updated_ns, state.fence, state.moves, state.newest, state.key)
+                for state in self._dirty.values()
+            ],
+        )
         self._dirty.clear()
 
     def thread(self, thread_id: str) -> ThreadState | None:
@@ -147,9 +146,8 @@ class SqliteView:
         return self._leases[state.key]
 
     def owned(self, state: ThreadState) -> int:
-        return int(
-            self._run("SELECT count(*) FROM entry WHERE tree = ? AND owner = ?", (state.tree, state.key)).fetchone()[0]
-        )
+        self._put_rows()
+        return len(own_keys(self._connection, state.key, state.newest))
 
     def tree_of(self, thread_id: str) -> int | None:
         row = self._run(
@@ -158,16 +156,8 @@ class SqliteView:
         return None if row is None else int(row[0])
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
-        rows = self._run(
-            "WITH RECURSIVE inherited (key) AS ("
-            " SELECT base FROM thread WHERE tree = ?1 AND key <> ?2 AND base IS NOT NULL"
-            " UNION SELECT e.parent FROM entry e JOIN inherited i ON e.key = i.key WHERE e.parent IS NOT NULL"
-            ") SELECT key FROM entry WHERE tree = ?1"
-            " AND owner NOT IN (SELECT key FROM thread WHERE tree = ?1 AND key <> ?2)"
-            " AND key NOT IN (SELECT key FROM inherited)",
-            (state.tree, state.key),
-        )
-        return [row[0] for row in rows]
+        self._put_rows()
+        return unseen_without(self._connection, state)
 
     def next_entry_key(self) -> int:
         self._last_entry_key += 1
@@ -194,8 +184,7 @@ class SqliteView:
         match fact:
             case PutEntry(state=state, node=node, previous=previous, draft=draft):
                 self._empty_trees.discard(state.tree)
-                row = entry_row(state.tree, node, previous, draft)
-                self._run("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", row)
+                self._rows.append(entry_row(state.tree, node, previous, draft))
                 if isinstance(draft.payload, Checkpoint):
                     self._run("INSERT INTO checkpoint VALUES (?, ?)", (node.key, draft.payload.manifest))
             case PutHead(state=state):
@@ -216,6 +205,16 @@ class SqliteView:
                 put_pack(self._connection, pack)
             case DropBlobs(hashes=hashes):
                 drop_blobs(self._connection, hashes)
+
+    def _run(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
+        if self._rows:
+            self._put_rows()
+        return self._connection.execute(statement, values)
+
+    def _put_rows(self) -> None:
+        """New entries go in together, before the first question that could be about them."""
+        rows, self._rows = self._rows, []
+        self._connection.executemany("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
@@ -256,16 +255,7 @@ class SqliteView:
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)
-        self._connection.executemany("DELETE FROM entry WHERE key = ?", [(key,) for key in entries])
-        self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in entries])
-        for table, column in (("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key")):
-            self._run(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
-        self._run("DELETE FROM move WHERE thread = ?", (state.key,))
-        self._run("DELETE FROM lease WHERE thread = ?", (state.key,))
-        self._run("INSERT INTO departed VALUES (?, ?, ?)", (state.key, state.tree, state.meta.id))
-        self._run(
-            "DELETE FROM departed WHERE tree = ?1 AND key NOT IN (SELECT owner FROM entry WHERE tree = ?1)",
-            (state.tree,),
-        )
+        self._put_rows()
+        drop_thread(self._connection, state, entries)
         # Keys are never used again, so that a follower's cursor stays right after a delete.
         self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))
