@@ -12,7 +12,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from types import TracebackType
 from typing import Self
 
@@ -76,21 +76,19 @@ def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set
     ['a', 'con.txt']
     """
     refused: set[str] = set()
-    safe: list[str] = []
+    letters: set[str] = set()
     for name in sorted(names):
         try:
             check_path("", f"{folder}/{name}" if folder else name)
             if is_portable:
-                check_portable("", [*_same_letters(name, safe), name])
+                check_portable("", [name])
         except UnsafePathError:
             refused.add(name)
-        else:
-            safe.append(name)
+            continue
+        if is_portable and name.casefold() in letters:
+            refused.add(name)
+        letters.add(name.casefold())
     return refused
-
-
-def _same_letters(name: str, others: Iterable[str]) -> Iterator[str]:
-    return (other for other in others if other.casefold() == name.casefold())
 
 
 def parts_of(path: str) -> tuple[str, str]:
