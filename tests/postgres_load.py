@@ -15,6 +15,7 @@ from pathlib import Path
 import psycopg
 
 import sessiontree as st
+from postgres_server import with_options
 
 THREADS = 100
 
@@ -84,18 +85,14 @@ class Caller:
         }
 
 
-def opened(url):
-    """A journal, as soon as the server is there."""
-    while True:
-        try:
-            return st.open(url)
-        except st.StoreUnavailableError:
-            time.sleep(0.1)
+def patient(url):
+    """The address with more patience than a restart takes on a busy machine."""
+    return with_options(url, open_retry_seconds=60, retry_seconds=60, pool_timeout_seconds=60)
 
 
 def crowd(url, seconds, callers, threads=THREADS):
     """Several callers in this process; their reports."""
-    with opened(url) as journal:
+    with st.open(patient(url)) as journal:
         crew = [Caller(journal, f"{time.time_ns()}-{number}", threads) for number in range(callers)]
         workers = [threading.Thread(target=caller.run, args=(seconds,)) for caller in crew]
         for worker in workers:

@@ -17,7 +17,7 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 
-__all__ = ["has_lost_server", "in_our_words", "is_collision"]
+__all__ = ["has_lost_server", "in_our_words", "is_collision", "may_open_later"]
 
 _SERVER_GOES = (
     pg.AdminShutdown,
@@ -27,6 +27,8 @@ _SERVER_GOES = (
     pg.ReadOnlySqlTransaction,
     pg.TooManyConnections,
 )
+# What a server says that does not let anybody in for the moment. libpq passes on no code with it, only words.
+_NOT_YET = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many", "remaining connection slots")
 _COLLISIONS = (pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation, pg.LockNotAvailable)
 
 
@@ -38,6 +40,20 @@ def has_lost_server(error: psycopg.Error) -> bool:
         return True
     is_connection_error = error.sqlstate is None or error.sqlstate.startswith("08")
     return is_connection_error and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+
+
+def may_open_later(error: psycopg.Error) -> bool:
+    """Nobody answers, or a server that is not ready; not so where it refuses a name, a password or a database.
+
+    >>> may_open_later(psycopg.OperationalError("connection failed: Connection refused"))
+    True
+    >>> may_open_later(psycopg.OperationalError('connection failed: FATAL:  database "x" does not exist'))
+    False
+    """
+    if not has_lost_server(error):
+        return False
+    refusals = [line for line in str(error).splitlines() if "FATAL:" in line]
+    return not refusals or any(words in line for line in refusals for words in _NOT_YET)
 
 
 def is_collision(error: psycopg.Error) -> bool:

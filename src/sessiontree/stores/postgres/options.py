@@ -18,7 +18,7 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
     """Every option can stand in the URL's query: ``postgresql://host/db?namespace=acme&pool_size=20``.
 
     ``namespace`` keeps tenants apart. ``retry_seconds`` bounds how long a verb goes on by itself after a lost
-    connection. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
+    connection, ``open_retry_seconds`` how long opening waits for a server that is down or starts. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
     """
 
     namespace: str = ""
@@ -27,6 +27,7 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
     connect_timeout_seconds: int = 10
     statement_timeout_seconds: float = 0.0
     retry_seconds: float = 30.0
+    open_retry_seconds: float = 10.0
     listen_url: str = ""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
@@ -36,7 +37,7 @@ from sessiontree.stores.postgres.listening import (
 )
 from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
-from sessiontree.stores.postgres.retrying import persistently
+from sessiontree.stores.postgres.retrying import pauses, persistently, wait_to_open
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
 from sessiontree.stores.postgres.steps import Statement, Steps
 
@@ -46,6 +47,7 @@ T = TypeVar("T")
 
 _RECONNECT_SECONDS = 5.0
 _PREPARE_AFTER = 2
+_PLAIN: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
 
 
 class _Verbs:
@@ -74,6 +76,7 @@ class _Verbs:
         self._commits = Commits(self.place, self._homes, self.options.retry_seconds)
         self._reads = cast("Reads", StepReads(self.place, self._homes))
         self._watches = Watches(self._homes)
+        self._pid = os.getpid()
 
     def prepare(self) -> Steps[None]:
         """Before the first verb: the schema is right, and the server keeps what it acknowledges."""
@@ -88,17 +91,32 @@ class _Verbs:
                 " acknowledges can be lost; set both to on, or open with durability='process_crash'",
             )
 
+    def waits(self) -> Iterator[float]:
+        return pauses(self.options.open_retry_seconds)
+
+    @property
+    def is_in_its_process(self) -> bool:
+        """Not so in the child of a fork, where the connections belong to the parent."""
+        return self._pid == os.getpid()
+
     def commit(self, command: Command) -> Steps[Result]:
+        self._check_process()
         return self._commits.commit(command)
 
     def read(self, query: Query[T]) -> Steps[T]:
+        self._check_process()
         return self.persistently(lambda: cast("Steps[T]", query.run(self._reads)))
 
     def topic(self, thread_id: str) -> Steps[str | None]:
+        self._check_process()
         return self.persistently(lambda: self._watches.topic(thread_id))
 
     def persistently(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
         return persistently(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
+
+    def _check_process(self) -> None:
+        if not self.is_in_its_process:
+            raise StoreError(self.place, "was opened before a fork of the process; open it again in the child")
 
 
 class PostgresStore:
@@ -119,7 +137,7 @@ class PostgresStore:
         self._pool: ConnectionPool[PlainConnection] = ConnectionPool(
             self._verbs.conninfo,
             connection_class=PlainConnection,
-            kwargs={"autocommit": True, "prepare_threshold": None},
+            kwargs=_PLAIN,
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
@@ -127,7 +145,7 @@ class PostgresStore:
             configure=_configure,
             open=False,
         )
-        self._pool.open(wait=True)
+        self._pool.open()
         self._listener = Listener(self._verbs.listen_conninfo)
 
     def commit(self, command: Command) -> Result:
@@ -150,15 +168,21 @@ class PostgresStore:
             time.sleep(min(timeout, POLL_SECONDS))
 
     def close(self) -> None:
+        if not self._verbs.is_in_its_process:
+            return
         self._listener.close()
         self._pool.close()
 
     def _prepare(self) -> None:
-        try:
-            with PlainConnection.connect(self._verbs.conninfo, autocommit=True, prepare_threshold=None) as connection:
-                run_on(self._verbs.prepare(), connection)
-        except psycopg.Error as error:
-            raise in_our_words(error, self.place) from error
+        """A server that is down or starts is waited for; what breaks off in between is done again from the start."""
+        waits = self._verbs.waits()
+        while True:
+            try:
+                with PlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
+                    return run_on(self._verbs.prepare(), connection)
+            except psycopg.Error as error:
+                wait = wait_to_open(error, waits, self.place)
+            time.sleep(wait)
 
 
 class AsyncPostgresStore:
@@ -174,7 +198,7 @@ class AsyncPostgresStore:
     ) -> None:
         self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
         self.place = self._verbs.place
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[AsyncConnectionPool[AsyncPlainConnection]] | None = None
         self._pool: AsyncConnectionPool[AsyncPlainConnection] | None = None
         self._listener: AsyncListener | None = None
         self._is_closed = False
@@ -203,33 +227,36 @@ class AsyncPostgresStore:
 
     async def aclose(self) -> None:
         self._is_closed = True
+        if not self._verbs.is_in_its_process:
+            return
         if self._listener is not None:
             await self._listener.close()
-        if self._pool is not None:
-            await self._pool.close()
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+            if _has_opened(self._opening):
+                await self._opening.result().close()
 
     async def _opened(self) -> AsyncConnectionPool[AsyncPlainConnection]:
         if self._is_closed:
             raise StoreClosedError(self.place)
         if self._pool is None:
-            async with self._opening:
-                if self._pool is None:
-                    self._pool = await self._open()
+            self._pool = await self._open_once()
         return self._pool
 
+    async def _open_once(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        """All who come while it opens wait for the same attempt, and hear of its failure together."""
+        if self._opening is None or (self._opening.done() and not _has_opened(self._opening)):
+            self._opening = asyncio.create_task(self._open(), name="sessiontree opening")
+        return await asyncio.shield(self._opening)
+
     async def _open(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        await self._prepare()
         settings = self._verbs.options
-        try:
-            async with await AsyncPlainConnection.connect(
-                self._verbs.conninfo, autocommit=True, prepare_threshold=None
-            ) as connection:
-                await run_on_async(self._verbs.prepare(), connection)
-        except psycopg.Error as error:
-            raise in_our_words(error, self.place) from error
         pool: AsyncConnectionPool[AsyncPlainConnection] = AsyncConnectionPool(
             self._verbs.conninfo,
             connection_class=AsyncPlainConnection,
-            kwargs={"autocommit": True, "prepare_threshold": None},
+            kwargs=_PLAIN,
             min_size=1,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
@@ -237,8 +264,22 @@ class AsyncPostgresStore:
             configure=_configure_async,
             open=False,
         )
-        await pool.open(wait=True)
+        await pool.open()
         return pool
+
+    async def _prepare(self) -> None:
+        waits = self._verbs.waits()
+        while True:
+            try:
+                async with await AsyncPlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
+                    return await run_on_async(self._verbs.prepare(), connection)
+            except psycopg.Error as error:
+                wait = wait_to_open(error, waits, self.place)
+            await asyncio.sleep(wait)
+
+
+def _has_opened(opening: asyncio.Task[Any]) -> bool:
+    return not opening.cancelled() and opening.exception() is None
 
 
 def _configure(connection: PlainConnection) -> None:
