@@ -156,6 +156,7 @@ def test_a_move_that_others_wrote_over_is_not_claimed(far, proxy, tcp_server, na
     proxy.admit()
     worker.join()
     assert isinstance(outcome[0], st.CommitUnknownError)
+    assert "read the thread" in str(outcome[0])
 
 
 def test_a_watcher_misses_nothing_when_its_connections_are_cut(far, proxy, tcp_server, namespace):

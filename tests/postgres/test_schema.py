@@ -1,5 +1,6 @@
 """The schema: made once, upgraded while programs run, refused when it is too new."""
 
+import math
 import subprocess
 import sys
 
@@ -7,8 +8,8 @@ import psycopg
 import pytest
 
 import sessiontree as st
-from postgres_server import with_options
-from sessiontree.stores.postgres import PostgresStore
+from postgres_server import free_port, with_options
+from sessiontree.stores.postgres import PostgresOptions, PostgresStore
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
 KNOWN = [migration.version for migration in MIGRATIONS]
@@ -79,6 +80,17 @@ def test_an_unknown_option_or_a_wrong_one_is_named(database):
         st.open(with_options(database, no_such_option=1))
     with pytest.raises(st.StoreUrlError, match="pool_size"):
         st.open(with_options(database, pool_size="many"))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"namespace": "\0"}, {"namespace": "\ud800"}, {"pool_size": 0}, {"retry_seconds": -1.0}, {"retry_seconds": math.nan},
+     {"statement_timeout_seconds": math.inf}, {"connect_timeout_seconds": -1}],
+)  # fmt: skip
+def test_an_option_that_makes_no_sense_is_refused_before_anything_is_asked(wrong):
+    nobody = f"postgresql://127.0.0.1:{free_port()}/postgres"
+    with pytest.raises(st.InvalidInputError, match=next(iter(wrong))):
+        PostgresStore(nobody, options=PostgresOptions(**wrong))
 
 
 def test_a_statement_that_takes_too_long_is_given_up(database):

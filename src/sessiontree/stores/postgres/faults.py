@@ -28,7 +28,15 @@ _SERVER_GOES = (
     pg.TooManyConnections,
 )
 # What a server says that does not let anybody in for the moment. libpq passes on no code with it, only words.
-_NOT_YET = ("starting up", "shutting down", "recovery mode", "not yet accepting", "too many", "remaining connection slots")
+_NOT_YET = (
+    "starting up",
+    "shutting down",
+    "terminating connection",
+    "recovery mode",
+    "not yet accepting",
+    "too many",
+    "remaining connection slots",
+)
 _COLLISIONS = (pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation, pg.LockNotAvailable)
 
 
@@ -72,8 +80,8 @@ def in_our_words(error: psycopg.Error, place: str) -> SessionTreeError:
             return StoreAccessError(place, problem)
         case pg.DataCorrupted() | pg.IndexCorrupted():
             return DamagedDataError(place, 0, problem)
-        case psycopg.DataError():
-            return InvalidInputError(f"PostgreSQL cannot store this: {problem}")
+        case psycopg.DataError() | pg.ProgramLimitExceeded() | pg.StatementTooComplex():
+            return InvalidInputError(f"PostgreSQL cannot take this: {problem}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnavailableError(place, problem)
         case _:

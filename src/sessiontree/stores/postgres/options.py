@@ -11,7 +11,7 @@ import msgspec
 from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.model.record import Record
 
-__all__ = ["PostgresOptions", "conninfo_of", "parse_options", "place_of"]
+__all__ = ["PostgresOptions", "checked", "conninfo_of", "parse_options", "place_of"]
 
 
 class PostgresOptions(Record, frozen=True, kw_only=True):
@@ -33,6 +33,8 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
 
 DEFAULTS = PostgresOptions()
 _NAMES = frozenset(PostgresOptions.__struct_fields__)
+_SPANS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
+_LONGEST_SPAN = 1_000_000
 _PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
 
 
@@ -54,11 +56,23 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
 
 
 def checked(options: PostgresOptions) -> PostgresOptions:
-    if "\x00" in options.namespace:
-        raise InvalidInputError("a namespace must not hold a NUL character")
+    if "\x00" in options.namespace or not _is_unicode(options.namespace):
+        raise InvalidInputError("a namespace must not hold a NUL character or half of a surrogate pair")
     if options.pool_size < 1:
         raise InvalidInputError(f"pool_size must be at least 1, not {options.pool_size}")
+    for name in _SPANS:
+        seconds = getattr(options, name)
+        if not 0 <= seconds <= _LONGEST_SPAN:
+            raise InvalidInputError(f"{name} must be a number of seconds from 0 to {_LONGEST_SPAN}, not {seconds}")
     return options
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:

@@ -32,10 +32,11 @@ from sessiontree.stores.postgres.listening import (
     Listener,
     Mark,
     Watches,
+    channel_of,
     is_direct,
     is_direct_async,
 )
-from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
+from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
 from sessiontree.stores.postgres.retrying import pauses, persistently, wait_to_open
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
@@ -66,7 +67,7 @@ class _Verbs:
         self._migrations = migrations
         try:
             address, in_url = parse_options(url)
-            self.options = options or in_url
+            self.options = checked(options) if options else in_url
             self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
             listen = self.options.listen_url
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
@@ -138,7 +139,7 @@ class PostgresStore:
             self._verbs.conninfo,
             connection_class=PlainConnection,
             kwargs=_PLAIN,
-            min_size=1,
+            min_size=0,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
             reconnect_timeout=_RECONNECT_SECONDS,
@@ -146,7 +147,7 @@ class PostgresStore:
             open=False,
         )
         self._pool.open()
-        self._listener = Listener(self._verbs.listen_conninfo)
+        self._listener = Listener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
 
     def commit(self, command: Command) -> Result:
         return run(self._verbs.commit(command), self._pool)
@@ -216,7 +217,7 @@ class AsyncPostgresStore:
         except (NotFoundError, StoreAccessError):
             return None
         if self._listener is None:
-            self._listener = AsyncListener(self._verbs.listen_conninfo)
+            self._listener = AsyncListener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
         return None if topic is None else self._listener.mark(topic)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
@@ -257,7 +258,7 @@ class AsyncPostgresStore:
             self._verbs.conninfo,
             connection_class=AsyncPlainConnection,
             kwargs=_PLAIN,
-            min_size=1,
+            min_size=0,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
             reconnect_timeout=_RECONNECT_SECONDS,
