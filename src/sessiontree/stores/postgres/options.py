@@ -87,6 +87,7 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
         "application_name": "sessiontree",
         **({"target_session_attrs": "read-write"} if "," in str(given.get("host") or "") else {}),
         **given,
+        "client_encoding": "utf8",
     }
     words = [str(given.get("options") or "")]
     if options.statement_timeout_seconds:

@@ -48,6 +48,8 @@ T = TypeVar("T")
 
 _RECONNECT_SECONDS = 5.0
 _PREPARE_AFTER = 2
+_SETTINGS = """
+SELECT current_setting('server_encoding'), current_setting('fsync'), current_setting('synchronous_commit')"""
 _PLAIN: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
 
 
@@ -80,17 +82,21 @@ class _Verbs:
         self._pid = os.getpid()
 
     def prepare(self) -> Steps[None]:
-        """Before the first verb: the schema is right, and the server keeps what it acknowledges."""
-        yield from migrate(self.place, self._migrations)
-        ((fsync, synchronous_commit),) = yield Statement(
-            "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
-        )
+        """Before the first verb: the server can keep any text, keeps what it acknowledges, and the schema is right."""
+        ((encoding, fsync, synchronous_commit),) = yield Statement(_SETTINGS)
+        if encoding != "UTF8":
+            raise StoreError(
+                self.place,
+                f"the database has the encoding {encoding}, which cannot hold every text; make one with"
+                " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+            )
         if self._durability == "power_loss" and "off" in (fsync, synchronous_commit):
             raise StoreError(
                 self.place,
                 f"the server runs with fsync={fsync} and synchronous_commit={synchronous_commit}, so what it"
                 " acknowledges can be lost; set both to on, or open with durability='process_crash'",
             )
+        yield from migrate(self.place, self._migrations)
 
     def waits(self) -> Iterator[float]:
         return pauses(self.options.open_retry_seconds)
