@@ -1,6 +1,7 @@
 """The schema: made once, upgraded while programs run, refused when it is too new."""
 
 import math
+import secrets
 import subprocess
 import sys
 
@@ -85,31 +86,31 @@ def test_an_unknown_option_or_a_wrong_one_is_named(database):
 
 def test_what_a_role_or_the_environment_prefers_changes_nothing(database, monkeypatch):
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    odd = f"odd_{secrets.token_hex(4)}"
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("CREATE ROLE odd LOGIN SUPERUSER")
+        connection.execute(f"CREATE ROLE {odd} LOGIN SUPERUSER")
         for setting in (
             "search_path = ''", "standard_conforming_strings = off", "bytea_output = 'escape'", "TimeZone = 'Asia/Kolkata'",
             "DateStyle = 'German'", "client_encoding = 'LATIN1'", "plan_cache_mode = force_generic_plan",
             "default_transaction_isolation = 'serializable'", "extra_float_digits = 0", "IntervalStyle = 'iso_8601'",
         ):  # fmt: skip
-            connection.execute(f"ALTER ROLE odd SET {setting}")
-    with st.open(database.replace("postgres@", "odd@")) as journal:
+            connection.execute(f"ALTER ROLE {odd} SET {setting}")
+    with st.open(database.replace("postgres@", f"{odd}@")) as journal:
         journal.create_thread("t", title="日本")
         journal.append("t", st.user("日本 \\ ' é"), id="\\")
         journal.fork("t", at="\\")
         assert [hit.entry.message.text for hit in journal.search("日本").hits] == ["日本 \\ ' é"]
         assert next(journal.watch("t", after=None)).id == "\\"
         assert journal.check() == []
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("DROP ROLE odd")
 
 
 def test_a_database_that_cannot_hold_every_text_is_refused(database):
+    narrow = f"narrow_{secrets.token_hex(4)}"
     with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("CREATE DATABASE narrow ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+        connection.execute(f"CREATE DATABASE {narrow} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     name = conninfo_to_dict(database)["dbname"]
     with pytest.raises(st.StoreError, match="LATIN1"):
-        st.open(database.replace(name, "narrow"))
+        st.open(database.replace(name, narrow))
 
 
 @pytest.mark.parametrize(
