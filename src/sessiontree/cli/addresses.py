@@ -15,7 +15,7 @@ import re
 
 from sessiontree.cli.exits import UsageError
 from sessiontree.cli.render.gist import is_bookkeeping
-from sessiontree.errors import EntryNotFoundError, NotFoundError, ThreadNotFoundError
+from sessiontree.errors import EntryNotFoundError, NotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
 from sessiontree.model.record import Record
@@ -75,7 +75,7 @@ def _split(journal: Journal, address: str) -> tuple[Thread, str]:
             raise UsageError(_ambiguous("thread", address, found))
         if found:
             raise UsageError(_ambiguous("thread", address[:end], found))
-    raise ThreadNotFoundError(address)
+    raise AddressError(f"no thread {address!r} in this store; `sessiontree ls` shows what is there")
 
 
 def _possible_ends(address: str) -> list[int]:
