@@ -11,7 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
+import msgspec
+
 from sessiontree.codec import decode_payload
+from sessiontree.model import Payload, UnknownPayload
 from sessiontree.model.entry import Label
 from sessiontree.model.record import Record
 from sessiontree.search.content import searchable
@@ -133,15 +136,26 @@ class SearchIndex:
                 self._add(state)
             elif known[state.name][0] != state.identity:
                 self._reconcile(source, state)
+            self._start_over_if_replaced(source, state.name)
             while self._pull(source, state, meter):
                 pass
         self._refill(source)
 
     def _add(self, state: SourceState) -> None:
         self._run(
-            "INSERT OR IGNORE INTO source (name, identity, version, number) VALUES (?, ?, '', 0)",
+            "INSERT OR IGNORE INTO source (name, identity, version, number, anchor_ns) VALUES (?, ?, '', 0, 0)",
             (state.name, state.identity),
         )
+
+    def _start_over_if_replaced(self, source: Source, name: str) -> None:
+        """Where a backup or another file was put in the store's place, the last entry that was indexed is not in it."""
+        with self._writing() as run:
+            row = run("SELECT key, number, anchor_ns FROM source WHERE name = ?", (name,)).fetchone()
+            if row is None or row[1] == 0:
+                return
+            key, number, anchor_ns = row
+            if [item.created_ns for item in source.items(name, [number])] != [anchor_ns]:
+                self._drop(key, sorted(self._held(key)))
 
     def _pull(self, source: Source, state: SourceState, meter: _Meter) -> bool:
         """Index one batch; whether there may be more. The store is read with the index locked, so that a delete
@@ -153,10 +167,11 @@ class SearchIndex:
             key, number = row
             items = source.items_after(state.name, number, _BATCH)
             self._put(key, items)
-            last = items[-1].number if items else number
             is_done = len(items) < _BATCH
-            version = state.version if is_done else ""
-            run("UPDATE source SET number = ?, version = ? WHERE key = ?", (last, version, key))
+            run("UPDATE source SET version = ? WHERE key = ?", (state.version if is_done else "", key))
+            last = items[-1].number if items else number
+            if items:
+                run("UPDATE source SET number = ?, anchor_ns = ? WHERE key = ?", (last, items[-1].created_ns, key))
         meter.add(last - number)
         return not is_done
 
@@ -165,7 +180,7 @@ class SearchIndex:
         documents: list[tuple[object, ...]] = []
         words: dict[int, list[tuple[int, str, str]]] = {}
         for item in items:
-            payload = decode_payload(item.body)
+            payload = _payload_of(item)
             if isinstance(payload, Label):
                 self._run(
                     "INSERT OR REPLACE INTO label VALUES (?, ?, ?, ?, ?)",
@@ -210,7 +225,7 @@ class SearchIndex:
             by_source.setdefault(name, {})[number] = seq
         for name, seqs in by_source.items():
             for item in source.items(name, list(seqs)):
-                content = searchable(decode_payload(item.body))
+                content = searchable(_payload_of(item))
                 if content is not None:
                     yield seqs[item.number], *index_words(content.text)
 
@@ -221,9 +236,7 @@ class SearchIndex:
             if row is None:
                 return
             live = set(source.numbers(state.name)) if state.identity else set()
-            held = {number for (number,) in run("SELECT number FROM doc WHERE source = ?", row)}
-            held |= {number for (number,) in run("SELECT number FROM label WHERE source = ?", row)}
-            self._drop(row[0], sorted(held - live))
+            self._drop(row[0], sorted(self._held(row[0]) - live))
             if state.identity:
                 run("UPDATE source SET identity = ? WHERE key = ?", (state.identity, row[0]))
             else:
@@ -240,6 +253,12 @@ class SearchIndex:
                 before, after = identity
                 run("UPDATE source SET identity = ? WHERE key = ? AND identity = ?", (after, row[0], before))
 
+    def _held(self, source: int) -> set[int]:
+        rows = self._run(
+            "SELECT number FROM doc WHERE source = ?1 UNION SELECT number FROM label WHERE source = ?1", (source,)
+        )
+        return {number for (number,) in rows}
+
     def _drop(self, source: int, numbers: Sequence[int]) -> None:
         shards: set[int] = set()
         for number in numbers:
@@ -252,6 +271,15 @@ class SearchIndex:
         for shard in shards:
             self._run(f"DROP TABLE IF EXISTS {schema.table_of(shard)}")
             self._run("INSERT OR IGNORE INTO stale VALUES (?)", (shard,))
+        self._step_back(source)
+
+    def _step_back(self, source: int) -> None:
+        """The last entry that was indexed may be gone; the newest one that is held takes its place."""
+        self._run(
+            "UPDATE source SET (number, anchor_ns) ="
+            " (SELECT coalesce(max(number), 0), coalesce(created_ns, 0) FROM doc WHERE source = ?1) WHERE key = ?1",
+            (source,),
+        )
 
     def _erase(self) -> None:
         """Dropped pages are zeroed; emptying the log takes away the older copies of them."""
@@ -311,6 +339,14 @@ class SearchIndex:
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
                 self._path.with_name(self._path.name + suffix).unlink()
+
+
+def _payload_of(item: Item) -> Payload:
+    """What cannot be read cannot be found, but it must not hide the others."""
+    try:
+        return decode_payload(item.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return UnknownPayload(type="damaged", body=item.body)
 
 
 class _Meter:

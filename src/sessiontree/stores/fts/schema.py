@@ -13,16 +13,18 @@ from pathlib import Path
 __all__ = ["SHARD", "open_index", "shard_of", "table_of"]
 
 SHARD = 1 << 14
-_VERSION = 1
+_VERSION = 2
 _BUSY_SECONDS = 60.0
 
+# A source was indexed up to the entry ``number``, which was made at ``anchor_ns``.
 _TABLES = """
 CREATE TABLE source (
     key INTEGER PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
     identity TEXT NOT NULL,
     version TEXT NOT NULL,
-    number INTEGER NOT NULL
+    number INTEGER NOT NULL,
+    anchor_ns INTEGER NOT NULL
 );
 CREATE TABLE doc (
     seq INTEGER PRIMARY KEY,

@@ -58,10 +58,11 @@ class SqliteSearch:
 
     def sources(self) -> Sequence[SourceState]:
         with self._reader() as connection:
-            drops, last = connection.execute(
-                "SELECT drops, (SELECT coalesce(max(key), 0) FROM entry) FROM floor"
+            drops, last, last_id = connection.execute(
+                "SELECT drops, coalesce(key, 0), coalesce(id, '') FROM floor"
+                " LEFT JOIN entry ON key = (SELECT max(key) FROM entry)"
             ).fetchone()
-        return [SourceState(name=_WHOLE, identity=str(drops), version=str(last), last_number=last)]
+        return [SourceState(name=_WHOLE, identity=str(drops), version=f"{last} {last_id}", last_number=last)]
 
     def items_after(self, name: str, number: int, limit: int) -> Sequence[Item]:
         with self._reader() as connection:
