@@ -87,9 +87,11 @@ def tool_result(
 
 def payload_of(content: Payload | Message) -> Payload:
     """The payload for a message: its entry type follows from the role and from what it asks for."""
-    if not isinstance(content, Message):
-        return content
-    return _message_payload(content)
+    if isinstance(content, Message):
+        return _message_payload(content)
+    if not isinstance(content, Payload):
+        raise InvalidInputError(f"an entry is a payload or a message, such as user('…'), not {type(content).__name__}")
+    return content
 
 
 def _message_payload(message: Message) -> MessagePayload | Custom:

@@ -75,6 +75,13 @@ def test_the_child_of_a_fork_is_told_to_open_the_store_again(store, tmp_path):
         assert journal.check() == []
 
 
+@pytest.mark.parametrize("store", STORES)
+def test_a_read_in_the_child_of_a_fork_does_not_wait_for_ever(store, tmp_path):
+    with worker("read_after_fork", url_of(store, tmp_path)) as process:
+        assert "open it again in the child" in hear(process)
+        assert process.wait() == 0
+
+
 def _take_over(journal):
     end = time.monotonic() + PATIENCE_SECONDS
     while True:

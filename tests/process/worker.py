@@ -1,5 +1,6 @@
 """What the other processes of the process tests do: ``python worker.py VERB URL ...``, in step by lines on the pipes."""
 
+import asyncio
 import itertools
 import os
 import sys
@@ -89,6 +90,30 @@ def use_after_fork(url):
     journal.append("t", st.user("parent"), id="parent")
     say("parent", journal.thread("t").leaf)
     journal.close()
+
+
+def read_after_fork(url):
+    """Readers that idle in the parent have no threads in the child."""
+    journal = st.open_async(url)
+
+    async def fill():
+        await journal.create_thread("t")
+        for _ in range(5):
+            await asyncio.gather(*(journal.path("t") for _ in range(10)))
+
+    async def read():
+        try:
+            await asyncio.wait_for(journal.path("t"), 10)
+            say("no error")
+        except (st.StoreError, TimeoutError) as error:
+            say("child", repr(error))
+
+    asyncio.run(fill())
+    if os.fork() == 0:
+        asyncio.run(read())
+        os._exit(0)
+    os.wait()
+    asyncio.run(journal.close())
 
 
 if __name__ == "__main__":

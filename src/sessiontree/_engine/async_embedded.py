@@ -34,7 +34,8 @@ class AsyncEmbeddedStore(EmbeddedStore):
         return self.committer.submit(command, asyncio.get_running_loop())
 
     async def aread(self, query: Query[T]) -> T:
-        if not self.backend.is_blocking or self.is_closed:
+        # In the child of a fork the readers have no threads: nobody would ever answer.
+        if not self.backend.is_blocking or self.is_closed or not self.committer.is_in_its_process:
             return self.read(query)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self.read, query)
 

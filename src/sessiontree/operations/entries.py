@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.codec import check_number, seal
+from sessiontree.codec import seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
@@ -141,8 +141,6 @@ def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
         raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
     if new.turn_id:
         checked_id(new.turn_id, "turn id")
-    if new.created_ns is not None:
-        check_number(new.created_ns)
     messages, tokens = weight_of(payload)
     return Draft(
         id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
@@ -167,6 +165,6 @@ def weight_of(payload: Payload) -> tuple[int, int]:
 
 
 def _at_least_zero(limit: int | None) -> int | None:
-    if limit is not None and limit < 0:
-        raise InvalidInputError(f"limit must not be negative, not {limit}")
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise InvalidInputError(f"limit must be a number that is not negative, not {limit!r}")
     return limit

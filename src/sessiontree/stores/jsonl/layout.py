@@ -79,7 +79,7 @@ class Layout(Record, frozen=True, kw_only=True):
         """The tree that a fork lives in, as its pointer says."""
         try:
             return msgspec.json.decode(self.pointer(thread_id).read_bytes(), type=str)
-        except (FileNotFoundError, msgspec.DecodeError):
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     def leftovers(self, name: str) -> list[Path]:
@@ -126,7 +126,7 @@ def _is_ours(layout: Layout) -> bool:
         return False
     try:
         marker = msgspec.json.decode(text, type=Marker)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} is not ours: {error}") from error
     if marker.format != _FORMAT:
         raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} says {marker.format!r}")

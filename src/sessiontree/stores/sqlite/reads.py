@@ -215,7 +215,7 @@ class Snapshot:
 
     def _names(self, rows: Iterable[Row]) -> dict[int, str]:
         owners = {row[2] for row in rows}
-        found: dict[int, str] = {}
+        found = dict.fromkeys(owners, "")  # a damaged file may have lost a name; the entries must still be shown
         for owner in owners:
             found |= names_of(
                 self._run(
