@@ -140,10 +140,16 @@ def test_what_cannot_be_settled_is_said_and_repeating_settles_it(far, proxy, tcp
 
 
 def test_a_server_that_only_reads_has_certainly_written_nothing(far, tcp_server, namespace):
-    reader = with_options(tcp_server.url, namespace=namespace, retry_seconds=0, options="-c default_transaction_read_only=on")
+    reader = with_options(
+        tcp_server.url, namespace=namespace, retry_seconds=0, options="-c default_transaction_read_only=on"
+    )
     with st.open(reader) as journal:
         assert [entry.id for entry in journal.path("t")] == ["a", "b", "c"]
-        for verb in (lambda: journal.append("t", st.user("d")), lambda: journal.rewind("t", "a"), journal.create_thread):
+        for verb in (
+            lambda: journal.append("t", st.user("d")),
+            lambda: journal.rewind("t", "a"),
+            journal.create_thread,
+        ):
             with pytest.raises(st.StoreUnavailableError, match="read-only"):
                 verb()
 

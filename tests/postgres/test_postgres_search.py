@@ -166,7 +166,9 @@ def test_a_part_of_an_id_is_enough(journal):
 
 def test_long_words_fit_however_many_there_are(journal):
     words = [f"{number:05d}{'x' * 250}" for number in range(9_000)]
-    fill(journal, long=" ".join(words), short="hello", wide=" ".join("é" * 400 + str(number) for number in range(3_000)))
+    fill(
+        journal, long=" ".join(words), short="hello", wide=" ".join("é" * 400 + str(number) for number in range(3_000))
+    )
     assert [hit.entry.id for hit in journal.search("hello").hits] == ["short"]
     for word_ in (words[0], words[4_321], words[-1]):
         assert [hit.entry.id for hit in journal.search(word_).hits] == ["long"]

@@ -112,7 +112,10 @@ def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(te
             rival.search("secret")
     with psycopg.connect(tenants) as connection:
         for table in ("blob", "chunk", "stock", "checkpoint", "document", "horizon"):
-            assert connection.execute(f"SELECT DISTINCT namespace FROM sessiontree.{table}").fetchall() in ([], [("acme",)])
+            assert connection.execute(f"SELECT DISTINCT namespace FROM sessiontree.{table}").fetchall() in (
+                [],
+                [("acme",)],
+            )
 
 
 def test_news_of_one_namespace_wake_nobody_in_another(tenants, database):
@@ -130,7 +133,10 @@ def test_news_of_one_namespace_wake_nobody_in_another(tenants, database):
 
 
 def test_strange_notifications_are_not_kept(tenants, database):
-    with st.open(with_options(database, namespace="acme")) as journal, psycopg.connect(tenants, autocommit=True) as tenant:
+    with (
+        st.open(with_options(database, namespace="acme")) as journal,
+        psycopg.connect(tenants, autocommit=True) as tenant,
+    ):
         news = journal.watch("t", timeout=10)
         journal.append("t", st.user("a"), id="a")
         assert next(news).id == "a"
