@@ -52,7 +52,10 @@ _MANY_ROWS = """
 
 def is_plain(command: Append) -> bool:
     """Whether the statement can serve it: entries under the leaf that need no blobs."""
-    return bool(command.drafts) and command.parent is UNSET and not any(map(_needs_blobs, command.drafts))
+    # Whether a thread is archived stands in another row, which only the careful way locks.
+    if command.expect_live or command.parent is not UNSET:
+        return False
+    return bool(command.drafts) and not any(map(_needs_blobs, command.drafts))
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:

@@ -114,15 +114,16 @@ DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace
 
 def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
     """The statements that make a decision true, in an order that keeps every step sound."""
+    for fact in decision.facts:
+        if isinstance(fact, PutThread) and view.head(fact.state.meta.id) is None:
+            yield from _new_thread(fact.state, view, namespace, stamp)
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
         yield _put_entries(entries, view, namespace)
         yield from put_checkpoints(entries, view.uuid_of(entries[0].state.tree), namespace)
     for fact in decision.facts:
         match fact:
-            case PutThread(state=state) if view.head(state.meta.id) is None:
-                yield from _new_thread(state, view, namespace, stamp)
-            case PutThread(state=state):
+            case PutThread(state=state) if view.head(state.meta.id) is not None:
                 yield Statement(_CHANGED_THREAD, _thread_values(state, view, namespace))
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
             case PutHead(state=state):

@@ -33,6 +33,7 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
 
 DEFAULTS = PostgresOptions()
 _NAMES = frozenset(PostgresOptions.__struct_fields__)
+_WHERE = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
 _SPANS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
 _LONGEST_SPAN = 1_000_000
 _PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
@@ -99,10 +100,15 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
     return make_conninfo(**settings)
 
 
-def place_of(url: str) -> str:
-    """The address for messages, without the password.
+def place_of(url: str, options: PostgresOptions | None = None) -> str:
+    """The address for messages and for telling stores apart: server, database and namespace, no password.
 
-    >>> place_of("postgresql://me:secret@host/db")
-    'postgresql://me@host/db'
+    >>> place_of("postgresql://me:secret@host/db?sslmode=require&namespace=acme")
+    'postgresql://me@host/db?namespace=acme'
     """
-    return _PASSWORD.sub(r"\1@", url.partition("?")[0])
+    address, _, query = url.partition("?")
+    kept = {name: value for name, value in parse_qsl(query) if name in _WHERE}
+    if options is not None:
+        kept["namespace"] = options.namespace
+    where = urlencode({name: value for name, value in kept.items() if value}, quote_via=quote, safe="/")
+    return _PASSWORD.sub(r"\1@", address) + ("?" + where if where else "")

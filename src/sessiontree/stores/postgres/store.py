@@ -64,7 +64,7 @@ class _Verbs:
         durability: Durability,
         migrations: Sequence[Migration],
     ) -> None:
-        self.place = place_of(url)
+        self.place = place_of(url, options)
         self._durability = durability
         self._migrations = migrations
         try:
