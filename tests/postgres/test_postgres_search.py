@@ -228,3 +228,34 @@ def test_a_query_that_is_too_much_is_refused_as_such(journal):
     fill(journal, a="hello")
     with pytest.raises(st.InvalidInputError):
         journal.search(" ".join(f"w{number}" * 10 for number in range(60_000)))
+
+
+def documents_of(journal, namespace):
+    with journal.store._pool.connection() as connection:
+        sql = "SELECT count(*) FROM sessiontree.document WHERE namespace = %s"
+        return connection.execute(sql, [namespace]).fetchone()[0]
+
+
+def test_what_is_deleted_while_it_is_indexed_leaves_nothing_behind(journal, namespace):
+    fill(journal, a="needle", b="hay")
+
+    def interrupted(steps):
+        request = next(steps)
+        while True:
+            rows = yield request
+            if rows and is_bytes(rows[0][-1]):
+                journal.delete_thread("t")
+            try:
+                request = steps.send(rows)
+            except StopIteration as finished:
+                return finished.value
+
+    run(interrupted(catch_up(namespace, document_of)), journal.store._pool)
+    assert documents_of(journal, namespace) == 0
+
+
+def test_what_a_deleted_thread_left_to_its_fork_is_found_there(journal):
+    fill(journal, a="needle", b="hay")
+    journal.fork("t", at="a", new_id="f")
+    journal.delete_thread("t")
+    assert [(hit.thread_id, hit.entry.id) for hit in journal.search("needle").hits] == [("f", "a")]

@@ -243,10 +243,16 @@ BEGIN
 END $$""",
 )
 
+# What a deleted thread left to its forks is indexed too, though it has no head any more that says how far.
+_DEPARTED = (
+    "ALTER TABLE sessiontree.departed ADD COLUMN is_indexed boolean NOT NULL DEFAULT false",
+    "CREATE INDEX departed_unindexed ON sessiontree.departed (namespace) WHERE NOT is_indexed",
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
-    Migration(version=3, readable_by=1, statements=_TITLES),
+    Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
 )
 
 # Read from the catalogue itself: what a session remembers of it (to_regclass) may be older than the lock it waited for.
