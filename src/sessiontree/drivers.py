@@ -76,9 +76,7 @@ def _answer_async(request: Request, store: AsyncStore) -> Awaitable[Any]:
         case Call(function=function, arguments=arguments):
             return _called(function, arguments)
         case Work(function=function, arguments=arguments):
-            import asyncio  # noqa: PLC0415  only an event loop comes here
-
-            return asyncio.to_thread(function, *arguments)
+            return _to_the_end(function, arguments)
         case Pause(seconds=seconds):
             import asyncio  # noqa: PLC0415  only an event loop comes here
 
@@ -90,3 +88,19 @@ def _answer_async(request: Request, store: AsyncStore) -> Awaitable[Any]:
 async def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     reply = function(*arguments)
     return await reply if isinstance(reply, Awaitable) else reply
+
+
+async def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """In a thread. A cancelled caller waits for it: what the thread works on must not be closed under its hands."""
+    import asyncio  # noqa: PLC0415  only an event loop comes here
+
+    work = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    is_cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if is_cancelled:
+        raise asyncio.CancelledError from work.exception()
+    return work.result()

@@ -199,3 +199,29 @@ def test_output_to_a_full_device_is_an_error_not_a_trace(shell):
         )
     assert done.returncode == 5
     assert "Traceback" not in done.stderr
+
+
+def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell):
+    child = shell.terminal("show", "talk", PAGER="less", LESS="R")
+    child.expect("END")
+    child.sendintr()
+    child.send("G")
+    child.expect("END")
+    assert child.isalive()
+    child.send("q")
+    assert "interrupted" not in screen(child)
+    assert child.exitstatus == 0
+
+
+def test_a_pager_that_is_left_early_is_no_failure(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.append_many("talk", [st.user(f"line {number} " + "word " * 60) for number in range(800)])
+    for verb in ("show", "tree"):
+        child = shell.terminal(verb, "talk", "--all", PAGER="head -n 1")
+        screen(child)
+        assert child.exitstatus == 0
+
+
+@pytest.mark.parametrize("pager", ["", " ", "cat", "no-such-pager", "no-such-pager --flag"])
+def test_without_a_pager_the_text_goes_straight_to_the_screen(shell, pager):
+    assert "hello" in screen(shell.terminal("show", "talk", PAGER=pager))

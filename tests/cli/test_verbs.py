@@ -330,3 +330,43 @@ def test_conversations_go_to_other_programs_and_come_from_them(talk):
     assert talk.run("export", "talk", "--to", "klingon", code=2).stderr
     assert talk("export", "talk", "--to", "md").startswith("# Fix the parser")
     assert talk("export", "talk", "--to", "html").startswith("<!doctype html>")
+
+
+def test_labels_with_signs_of_addresses_in_them_are_found_as_they_stand(talk):
+    ids = [entry["id"] for entry in reversed(talk.json("log", "talk")["entries"])]
+    for name, entry_id in zip(("good^", "~2", "a:b", "@{-1}"), ids, strict=True):
+        talk("label", f"talk:{entry_id}", name)
+    for name, entry_id in zip(("good^", "~2", "a:b", "@{-1}"), ids, strict=True):
+        assert talk("log", f"talk:{name}", "-n", "1").split("\t")[0] == entry_id
+        assert talk("log", f"@:{name}", "-n", "1").split("\t")[0] == entry_id
+    assert talk("log", "talk~2", "-n", "1").split("\t")[0] == ids[1]
+    assert talk("log", "talk:a:b~1", "-n", "1").split("\t")[0] == ids[1]
+
+
+@pytest.mark.parametrize("name", ["@odd", "~tilde", ":colon", "^", "a:b", "x~1", "user@host", "--help", "-n", "%"])
+def test_threads_with_signs_of_addresses_in_their_ids_are_found_as_they_stand(shell, name):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread(name)
+        journal.append_many(name, [st.user("first"), st.user("second")])
+        journal.create_thread("x")
+        journal.append_many("x", [st.user("other"), st.user("latest")])
+    assert shell("log", "-n", "1", "--", name).endswith("second")
+    assert shell("log", "-n", "1", "--", f"{name}~1").endswith("first")
+    assert shell("log", "-n", "1", "~1").endswith("other")
+
+
+def test_a_thread_named_like_the_shorthand_does_not_take_it_over(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("@")
+        journal.append("@", st.user("mine"))
+        journal.create_thread("talk")
+        journal.append_many("talk", [st.user("first"), st.user("second")])
+    assert shell("log", "@", "-n", "1").endswith("second")
+    assert shell("log", "@~1", "-n", "1").endswith("first")
+
+
+def test_the_places_of_the_leaf_count_as_in_git(talk):
+    talk("rewind", "talk~2")
+    assert talk("log", "talk@{1}", "-n", "1") == talk("log", "talk@{-1}", "-n", "1")
+    assert talk("log", "talk@{0}", "-n", "1") == talk("log", "talk", "-n", "1")
+    assert talk.run("log", "talk~" + "9" * 5000, code=1).stderr

@@ -9,7 +9,7 @@ import time
 import pytest
 
 import sessiontree as st
-from postgres_load import crowd, make_threads, start_processes, verify
+from postgres_load import crowd, make_threads, patient, start_processes, verify
 from postgres_server import Server
 
 HOLDER = """
@@ -108,7 +108,7 @@ def restart_under_load(server, *, times):
 
 def wait_for_entries(url, count):
     """Until the load has written that much more."""
-    with st.open(url) as journal:
+    with st.open(patient(url)) as journal:
         end, start = time.monotonic() + 60, journal.stats().entries
         while journal.stats().entries < start + count:
             assert time.monotonic() < end, "the load does not write"

@@ -214,6 +214,18 @@ def test_a_message_without_a_channel_or_a_group_without_an_id_is_refused():
             route(*arguments, kind=kind)
 
 
+@pytest.mark.parametrize("links", [{"ann": "telegram:42"}, {"": ["telegram:42"]}])
+def test_links_that_would_let_strangers_in_are_refused(links):
+    with pytest.raises(st.InvalidInputError, match="list of names"):
+        route("bot", "discord", "4", scope="per-peer", identity_links=links)
+
+
+@pytest.mark.parametrize("wrong", [{"scope": "per-person"}, {"kind": "room"}])
+def test_a_scope_or_a_kind_of_chat_that_does_not_exist_is_refused(wrong):
+    with pytest.raises(st.InvalidInputError, match="per-peer"):
+        route("bot", "web", "1", **wrong)
+
+
 @pytest.mark.parametrize("part", ["agent", "channel", "peer"])
 def test_a_key_with_an_empty_part_is_refused_wherever_a_key_is_taken(manager, part):
     key = st.SessionKey(**{"agent": "a", "channel": "c", "peer": "p", part: ""})

@@ -314,3 +314,60 @@ def test_any_text_is_folded_parsed_and_shown_without_a_fault(text, wanted):
         return
     snippet = snippet_of(text, query)
     assert all(0 <= a < b <= len(snippet.text) for a, b in snippet.marks)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_ranking_after_deletes_and_appends_is_that_of_a_fresh_index(tmp_path, kind):
+    with st.open(address(kind, tmp_path)) as journal:
+        kept = say(journal, "needle in a haystack")
+        for number in range(3):
+            gone = say(journal, f"needle {number} that goes")
+            journal.search("needle")
+            journal.delete_thread(gone)
+            say(journal, f"needle {number} that stays, with more words", thread=kept)
+        grown = [(hit.entry.id, hit.score) for hit in journal.search("needle")]
+    for file in tmp_path.rglob("*search*"):
+        file.unlink()
+    with st.open(address(kind, tmp_path)) as journal:
+        assert [(hit.entry.id, hit.score) for hit in journal.search("needle")] == grown
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_a_search_finds_what_stays_while_another_process_deletes(tmp_path, kind):
+    with st.open(address(kind, tmp_path)) as journal:
+        say(journal, "needle that stays")
+        doomed = [say(journal, "needle that goes") for _ in range(40)]
+        journal.search("needle")
+        script = "import sys, sessiontree as st\nwith st.open(sys.argv[1]) as j:\n [j.delete_thread(t) for t in sys.argv[2:]]"
+        deleter = subprocess.Popen([sys.executable, "-c", script, address(kind, tmp_path), *doomed])
+        is_done = False
+        while not is_done:
+            is_done = deleter.poll() is not None
+            found = texts(journal.search("needle", order="newest", limit=100))
+            assert "needle that stays" in found
+        assert deleter.returncode == 0
+        assert found == ["needle that stays"]
+
+
+@pytest.mark.parametrize("times", ["before:9999-12-31", "after:0001-01-01", "before:9999-12-31T23:59:59+00:00"])
+def test_times_far_away_are_times(journal, times):
+    say(journal, "hello")
+    assert texts(journal.search(f"hello {times}")) == ["hello"]
+
+
+def test_a_search_of_very_many_words_is_refused_and_one_word_said_often_is_one(journal):
+    say(journal, "hello world")
+    assert texts(journal.search("hello " * 100_000)) == ["hello world"]
+    with pytest.raises(st.InvalidInputError, match="at most"):
+        journal.search(" ".join(f"word{number}" for number in range(1000)))
+    with pytest.raises(st.InvalidInputError, match="at most"):
+        journal.search('"' + "hello " * 100_000 + '"')
+
+
+@pytest.mark.parametrize(
+    "cursor", ["[1,-1]", "[-1,1]", "[1,99999999999999999999]", "[99999999999999999999,0]", "[1.5,2]"]
+)
+def test_a_cursor_that_nobody_gave_is_refused(journal, cursor):
+    say(journal, "hello")
+    with pytest.raises(st.InvalidInputError, match="no cursor"):
+        journal.search("hello", cursor=cursor.encode().hex())

@@ -3,7 +3,7 @@
 3fa9c0de            the thread whose id begins or ends so; its leaf where an entry is wanted
 3fa9c0de:b21c       an entry of it            3fa9c0de:good       the entry with the label "good"
 3fa9c0de~3          three before the leaf     3fa9c0de:b21c~1     the parent of an entry
-3fa9c0de@{-1}       where the leaf was before its last move
+3fa9c0de@{-1}       where the leaf was before its last move; @{1} as git has it means the same
 @                   the leaf of the thread that changed last
 
 Steps count entries as `log` shows them: turn markers and the like are passed over.
@@ -12,10 +12,11 @@ Steps count entries as `log` shows them: turn markers and the like are passed ov
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from sessiontree.cli.exits import UsageError
 from sessiontree.cli.render.gist import is_bookkeeping
-from sessiontree.errors import EntryNotFoundError, NotFoundError, ThreadNotFoundError
+from sessiontree.errors import NotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
 from sessiontree.model.record import Record
@@ -23,9 +24,10 @@ from sessiontree.model.record import Record
 __all__ = ["AddressError", "Place", "place_of", "short", "thread_of"]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_STEPS = re.compile(r"(?:~\d*|\^)+$")
-_STEP = re.compile(r"~(\d*)|\^")
-_REFLOG = re.compile(r"@\{-(\d+)\}$")
+_STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
+_STEP = re.compile(r"~(\d*)|\^", re.ASCII)
+_REFLOG = re.compile(r"@\{-?(\d+)\}")
+_SIGNS = ":@~^"
 _SHOWN = 8
 
 
@@ -65,22 +67,23 @@ def _split(journal: Journal, address: str) -> tuple[Thread, str]:
     """The thread, and what of the address is about an entry. An id may hold any character, so whole ids go first."""
     if not address:
         raise UsageError("the address is empty; `sessiontree ls` shows threads, @ is the one that changed last")
-    if address[0] in "@~:^" and not journal.thread_ids(address, limit=1):
-        return _latest(journal), address.removeprefix(":")
+    is_about_the_latest = address[0] in _SIGNS
     for end in _possible_ends(address):
-        found = journal.thread_ids(address[:end], limit=6)
-        if len(found) == 1:
-            return journal.thread(found[0]), address[end:].removeprefix(":")
-        if found and end == len(address):
-            raise UsageError(_ambiguous("thread", address, found))
-        if found:
-            raise UsageError(_ambiguous("thread", address[:end], found))
-    raise ThreadNotFoundError(address)
+        part = address[:end]
+        found = journal.thread_ids(part, limit=6) if part != "@" else []
+        if found == [part] or (len(found) == 1 and not is_about_the_latest):
+            return journal.thread(found[0]), address[end:]
+        if found and not is_about_the_latest:
+            raise UsageError(_ambiguous("thread", part, found))
+    if is_about_the_latest:
+        return _latest(journal), address.removeprefix("@") if address.startswith("@:") else address
+    raise AddressError(f"no thread {address!r} in this store; `sessiontree ls` shows what is there")
 
 
 def _possible_ends(address: str) -> list[int]:
     """Where the thread's part may end: at the end, or before each sign that starts an entry's part."""
-    return [len(address), *(found.start() for found in reversed([*re.finditer(r"[:@~^]", address)]) if found.start())]
+    signs = [at for at, sign in enumerate(address) if at and sign in _SIGNS]
+    return [len(address), *reversed(signs)]
 
 
 def _latest(journal: Journal) -> Thread:
@@ -92,33 +95,41 @@ def _latest(journal: Journal) -> Thread:
     return page.threads[0]
 
 
-def _entry(journal: Journal, thread: Thread, text: str) -> str | None:
+def _entry(journal: Journal, thread: Thread, rest: str) -> str | None:
+    """A name after a colon is first taken as it stands: labels may hold any sign."""
+    text = rest.removeprefix(":")
+    labels = journal.labels(thread.id) if rest.startswith(":") else {}
+    if text in labels:
+        return labels[text]
     steps = _STEPS.search(text)
-    base = text[: steps.start()] if steps else text
-    entry_id = _base(journal, thread, base)
+    entry_id = _base(journal, thread, text[: steps.start()] if steps else text, labels)
     if steps is None:
         return entry_id
-    count = sum(int(step[1] or 1) if step[0] != "^" else 1 for step in _STEP.finditer(steps[0]))
-    return _upwards(journal, thread, entry_id, count)
+    return _upwards(journal, thread, entry_id, sum(_number(step[1] or "1") for step in _STEP.finditer(steps[0])))
 
 
-def _base(journal: Journal, thread: Thread, text: str) -> str | None:
+def _base(journal: Journal, thread: Thread, text: str, labels: Mapping[str, str]) -> str | None:
     reflog = _REFLOG.fullmatch(text)
     if reflog:
-        return _moved_from(journal, thread, int(reflog[1]))
+        return _moved_from(journal, thread, _number(reflog[1]))
     if text in {"", "@"}:
         return thread.leaf
     found = journal.entry_ids(thread.id, text, limit=6)
     if found == [text]:
         return text
-    labels = journal.labels(thread.id)
     if text in labels:
         return labels[text]
     if not found:
-        raise EntryNotFoundError(thread.id, text)
+        name = short(thread.id)
+        raise AddressError(f"{name} has no entry and no label {text!r}; `sessiontree tree {name}` shows what is there")
     if len(found) > 1:
         raise UsageError(_ambiguous("entry", text, found))
     return found[0]
+
+
+def _number(digits: str) -> int:
+    """No thread is long enough for more digits than these."""
+    return int(digits[:18])
 
 
 def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int) -> str | None:
@@ -136,6 +147,8 @@ def _upwards(journal: Journal, thread: Thread, entry_id: str | None, count: int)
 
 def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:
     moves = journal.reflog(thread.id)
+    if count == 0:
+        return thread.leaf
     if not 1 <= count <= len(moves):
         raise AddressError(
             f"@{{-{count}}} is not there: the leaf of {short(thread.id)} moved {len(moves)} times so far"

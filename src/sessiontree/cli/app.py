@@ -151,16 +151,21 @@ def command() -> Any:
     def shared(
         ctx: typer.Context,
         store: str = typer.Option("", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
-        version: bool = typer.Option(False, "--version", help="Print the version."),
+        version: bool = typer.Option(  # noqa: ARG001  answered before the verb is looked for
+            False, "--version", help="Print the version.", is_eager=True, callback=_print_version
+        ),
     ) -> None:
-        if version:
-            from sessiontree import __version__  # noqa: PLC0415
-
-            print(f"sessiontree {__version__}")  # noqa: T201
-            raise typer.Exit
         ctx.obj.store_flag = store or None
 
     return get_command(app)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from sessiontree import __version__  # noqa: PLC0415
+
+        sys.stdout.write(f"sessiontree {__version__}\n")
+        raise typer.Exit
 
 
 def run(arguments: list[str] | None = None) -> None:
@@ -193,9 +198,9 @@ def _invoke(world: World, arguments: list[str] | None) -> int:
         completion.completion_init()  # type: ignore[attr-defined]
     try:
         result = command().main(args=arguments, prog_name="sessiontree", standalone_mode=False, obj=world)
-    except SystemExit:
-        # Typer ends a broken pipe by itself, with stdout wrapped; whoever reads the exit code should learn of it.
-        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+    except SystemExit as left:
+        # Typer and Rich end a broken pipe by themselves, with a 1; whoever reads the exit code should learn of it.
+        if left.code == 1:
             return exits.BROKEN_PIPE
         raise
     except Exception as error:

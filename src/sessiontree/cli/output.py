@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -82,8 +84,8 @@ class Output:
         if not (is_wanted and self.is_terminal and sys.stdin.isatty()) or self.is_dumb:
             write()
             return
-        command = os.environ.get("SESSIONTREE_PAGER") or os.environ.get("PAGER") or "less"
-        if command == "cat" or shutil.which(command.split()[0]) is None:
+        command = _pager()
+        if command in {"", "cat"} or shutil.which(command.split()[0]) is None:
             write()
             return
         _through(command, write)
@@ -175,19 +177,38 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], screen: in
     return widths
 
 
+def _pager() -> str:
+    """As with git: a name that is set to nothing means no pager."""
+    for name in ("SESSIONTREE_PAGER", "PAGER"):
+        if name in os.environ:
+            return os.environ[name].strip()
+    return "less"
+
+
+@contextmanager
+def _interrupts_left_to_the_pager() -> Iterator[None]:
+    """Ctrl-C belongs to the pager, which stays on the screen: it must not be left alone there."""
+    kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, kept)
+
+
 def _through(command: str, write: Callable[[], None]) -> None:
     environment = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  PAGER is a command
     assert pager.stdin is not None
     kept, sys.stdout = sys.stdout, _text(pager.stdin)
-    try:
-        write()
-        sys.stdout.close()
-    except BrokenPipeError:
-        pass
-    finally:
-        sys.stdout = kept
-        pager.wait()
+    with _interrupts_left_to_the_pager():
+        try:
+            write()
+            sys.stdout.close()
+        except BrokenPipeError:
+            pass
+        finally:
+            sys.stdout = kept
+            pager.wait()
 
 
 def _text(stream: Any) -> Any:

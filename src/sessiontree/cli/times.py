@@ -31,9 +31,9 @@ def clock_time(moment: datetime) -> str:
 
 def nanoseconds(option: str, text: str) -> int:
     """A time given as a date, a word or an age, as in search."""
-    from sessiontree.search.parsing import moment_of  # noqa: PLC0415  its patterns are slow to build
+    from sessiontree.search.parsing import moment_of, nanoseconds_of  # noqa: PLC0415  its patterns are slow to build
 
     try:
-        return int(moment_of(option, text, datetime.now().astimezone()).timestamp() * 1_000_000_000)
+        return nanoseconds_of(moment_of(option, text, datetime.now().astimezone()))
     except InvalidInputError as error:
         raise UsageError(str(error)) from error

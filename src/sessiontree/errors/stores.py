@@ -109,8 +109,9 @@ class StorePoisonedError(StoreError):
 class CommitUnknownError(StoreError):
     def __init__(self, place: str, problem: str, entry_ids: Iterable[str] = ()) -> None:
         self.entry_ids = tuple(entry_ids)
-        super().__init__(
-            place,
-            f"the outcome of the commit is not known ({problem}); repeat the call with the same ids "
-            f"{list(self.entry_ids)}: it is a no-op if the first one went through",
+        way_out = (
+            f"repeat the call with the same ids {list(self.entry_ids)}: it is a no-op if the first one went through"
+            if self.entry_ids
+            else "read the thread to see whether it went through before you repeat the call"
         )
+        super().__init__(place, f"the outcome of the commit is not known ({problem}); {way_out}")

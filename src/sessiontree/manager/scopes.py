@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.manager.keys import escape
@@ -53,10 +53,7 @@ def route(
 
     A linked person is a kind of chat of their own: nobody gets into it by an id that reads like the person's name.
     """
-    if not agent or not channel:
-        raise InvalidInputError(f"a message comes from an agent and a channel; got {agent!r} and {channel!r}")
-    if kind != "direct" and not peer:
-        raise InvalidInputError(f"a {kind} has an id; got none on channel {channel!r}")
+    _check_origin(agent, channel, peer, scope, kind)
     if kind != "direct":
         return SessionKey(agent=agent, channel=_joined(channel, account, kind), peer=peer, thread=thread)
     if scope == "main" or not peer:
@@ -71,6 +68,17 @@ def route(
     return SessionKey(agent=agent, channel=places[scope], peer=person or peer, thread=thread)
 
 
+def _check_origin(agent: str, channel: str, peer: str, scope: str, kind: str) -> None:
+    if not agent or not channel:
+        raise InvalidInputError(f"a message comes from an agent and a channel; got {agent!r} and {channel!r}")
+    if scope not in get_args(DirectScope) or kind not in get_args(ChatKind):
+        raise InvalidInputError(
+            f"scopes are {get_args(DirectScope)} and kinds of chats {get_args(ChatKind)}; got {scope!r} and {kind!r}"
+        )
+    if kind != "direct" and not peer:
+        raise InvalidInputError(f"a {kind} has an id; got none on channel {channel!r}")
+
+
 def _joined(*parts: str) -> str:
     """Escaped once more, so that a channel's name cannot pass for another kind of chat."""
     return ":".join(escape(part) for part in parts if part)
@@ -78,5 +86,8 @@ def _joined(*parts: str) -> str:
 
 def _linked(links: IdentityLinks, channel: str, peer: str) -> str | None:
     """Whose name this is. With a colon in it a bare peer could be read as somebody else's name on a channel."""
+    for person, known in links.items():
+        if not person or isinstance(known, str):
+            raise InvalidInputError(f"a link goes from a person's name to a list of names; got {person!r}: {known!r}")
     names = {f"{escape(channel)}:{peer}", *(() if ":" in peer else (peer,))}
     return next((person for person, known in links.items() if not names.isdisjoint(known)), None)

@@ -141,8 +141,9 @@ def diff(desk: Desk, thread_id: str, entry_id: str, root: Root, *, other: str | 
 
 
 def recover(desk: Desk, root: Root, prefer: Prefer | None) -> Operation[Literal["", "old", "new"]]:
-    visit: Visit = yield Work(function=desk.visit, arguments=(root,))
+    visit = desk.visit(root)
     try:
+        yield Work(function=visit.open)
         return (yield from settle(desk, visit, prefer))
     finally:
         visit.close()
@@ -150,8 +151,9 @@ def recover(desk: Desk, root: Root, prefer: Prefer | None) -> Operation[Literal[
 
 def _visiting(desk: Desk, root: Root, work: Callable[[Visit], Generator[Any, Any, T]]) -> Operation[T]:
     """Open the folder, settle what an interrupted restore left, then do the work."""
-    visit: Visit = yield Work(function=desk.visit, arguments=(root,))
+    visit = desk.visit(root)
     try:
+        yield Work(function=visit.open)
         yield from settle(desk, visit)
         return (yield from work(visit))
     finally:

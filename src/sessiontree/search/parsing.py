@@ -18,10 +18,12 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.words import compounds_of, tokens_of
 
-__all__ = ["FILTERS", "moment_of", "parse_query"]
+__all__ = ["FILTERS", "moment_of", "nanoseconds_of", "parse_query"]
 
 _PIECES = re.compile(r'(?P<minus>-)?(?:(?P<name>[a-z]+):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+)|(?<=:))')
 _AGO = re.compile(r"^(\d+)(min|h|d|w|m|y)$")
+_MOST_WORDS = 200
+_FARTHEST_NS = (1 << 63) - 1
 _UNITS = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 
@@ -49,6 +51,9 @@ def parse_query(text: str, *, now: datetime) -> SearchQuery:
         else:
             words = value if name is None else f"{name}:{value}"
             terms += _terms(words, is_phrase=phrase is not None and name is None, is_excluded=bool(piece["minus"]))
+    terms = list(dict.fromkeys(terms))
+    if sum(len(term.alternatives[0]) for term in terms) > _MOST_WORDS:
+        raise InvalidInputError(f"a search has at most {_MOST_WORDS} words; leave the common ones out")
     if not terms and not fields:
         raise InvalidInputError('the search is empty; give a word, a "phrase", a prefix* or a filter such as role:user')
     if terms and not fields and all(term.is_excluded for term in terms):
@@ -63,7 +68,7 @@ def _add_filter(fields: dict[str, Any], name: str, value: str, minus: str | None
         raise InvalidInputError(f"{name}: needs a value, for example {name}:{_EXAMPLES[name]}")
     match name:
         case "before" | "after":
-            fields[f"{name}_ns"] = int(moment_of(name, value, now).timestamp()) * 1_000_000_000
+            fields[f"{name}_ns"] = nanoseconds_of(moment_of(name, value, now))
         case "role" if value.casefold() not in _ROLES:
             raise InvalidInputError(f"role:{value} is none of {', '.join(_ROLES)}")
         case "thread" | "branch" | "label":
@@ -95,6 +100,11 @@ def _terms(value: str, *, is_phrase: bool, is_excluded: bool) -> list[Term]:
     if not is_phrase and len(tokens) > 1 and joined == "".join(tokens):
         alternatives.append((joined,))
     return [Term(alternatives=tuple(alternatives), is_prefix=is_prefix, is_excluded=is_excluded)]
+
+
+def nanoseconds_of(moment: datetime) -> int:
+    """Since 1970, within what stores count with: years before 1678 and after 2261 become those."""
+    return max(-_FARTHEST_NS, min(_FARTHEST_NS, int(moment.timestamp() * 1_000_000) * 1_000))
 
 
 def moment_of(name: str, value: str, now: datetime) -> datetime:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -47,11 +47,17 @@ class SearchPage(Record, frozen=True, kw_only=True):
         return len(self.hits)
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
+
+
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
     """Where the next page starts: how many hits were shown, of what was there when the first page was made."""
 
-    upto: int
-    offset: int
+    upto: _Count
+    offset: _Count
+
+
+_DECODER = msgspec.json.Decoder(Cursor)
 
 
 def encode_cursor(cursor: Cursor) -> str:
@@ -62,6 +68,6 @@ def cursor_of(text: str | None) -> Cursor | None:
     if text is None:
         return None
     try:
-        return msgspec.json.decode(bytes.fromhex(text), type=Cursor)
+        return _DECODER.decode(bytes.fromhex(text))
     except (ValueError, msgspec.MsgspecError) as error:
         raise InvalidInputError(f"{text!r} is no cursor; pass the one that the last page gave") from error

@@ -19,7 +19,7 @@ from typing import Self
 from sessiontree.errors import UnsafePathError, WorkspaceError
 from sessiontree.workspace.settings import OWN_FOLDER
 
-__all__ = ["Folder", "check_path", "check_portable", "parts_of"]
+__all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 255
@@ -67,6 +67,30 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
                 )
 
 
+def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set[str]:
+    """Names in a folder that no restore would bring back; of two that differ in case only, the later one.
+
+    >>> unsafe_names("", ["a", ".GIT", "A"], is_portable=False)
+    {'.GIT'}
+    >>> sorted(unsafe_names("", ["a", "A", "con.txt"], is_portable=True))
+    ['a', 'con.txt']
+    """
+    refused: set[str] = set()
+    letters: set[str] = set()
+    for name in sorted(names):
+        try:
+            check_path("", f"{folder}/{name}" if folder else name)
+            if is_portable:
+                check_portable("", [name])
+        except UnsafePathError:
+            refused.add(name)
+            continue
+        if is_portable and name.casefold() in letters:
+            refused.add(name)
+        letters.add(name.casefold())
+    return refused
+
+
 def parts_of(path: str) -> tuple[str, str]:
     """Folder and name; the folder of a name at the top is ''."""
     folder, _, name = path.rpartition("/")
@@ -84,6 +108,8 @@ class Folder:
         if not text.strip():
             raise WorkspaceError(text, "a folder is needed, not an empty path")
         self.root = os.path.realpath(text)
+        if not _is_text(self.root):
+            raise WorkspaceError(self.root, "the path of the folder is no Unicode text, so no entry can hold it")
         try:
             self.fd = os.open(self.root, _OPEN_FOLDER)
         except OSError as error:
@@ -173,3 +199,11 @@ def _read_all(file: int, size: int) -> bytes:
     while chunk := os.read(file, max(size, 1 << 16) + 1):
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

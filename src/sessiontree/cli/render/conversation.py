@@ -38,6 +38,13 @@ _LONGEST_TEXT = 20_000
 _LONGEST_LINE = 2_000
 
 
+class _Console(Console):
+    """Rich would end the process with 1 when the reader leaves; a pager that is left early is no failure."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # noqa: PLE0704  Rich calls this where it caught the broken pipe
+
+
 class Conversation:
     def __init__(self, out: Output, *, is_full: bool, is_raw: bool) -> None:
         self._out = out
@@ -65,7 +72,7 @@ class Conversation:
 
     def _console(self) -> Console:
         """On what stdout is now, which may be a pager's."""
-        return Console(
+        return _Console(
             file=sys.stdout,
             force_terminal=self._out.has_colour,
             no_color=not self._out.has_colour,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Annotated
 
 import typer
 
 from sessiontree.cli.addresses import short
+from sessiontree.cli.exits import UsageError
 from sessiontree.cli.output import as_json
 from sessiontree.cli.picking import thread_for
 from sessiontree.cli.render.gist import gist, is_bookkeeping, role_of
@@ -35,6 +37,8 @@ def tail(
 ) -> None:
     """Follow a thread live, whichever process writes to it, until Ctrl-C. With --json one object a line."""
     world: World = ctx.obj
+    if math.isnan(seconds):
+        raise UsageError("--for needs a number of seconds")
     found = thread_for(world, thread)
     for entry in _stream(world, found, lines, seconds or None):
         if not everything and is_bookkeeping(entry):

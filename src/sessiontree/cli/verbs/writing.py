@@ -78,10 +78,10 @@ def append(
     """Add a message to a thread and print the id of the new entry."""
     world: World = ctx.obj
     found = thread_for(world, thread)
-    said = sys.stdin.read().removesuffix("\n") if text in {None, "-"} else text
-    payload = _payload(role, said or "", call)
+    said = _from_stdin() if text is None or text == "-" else text
+    payload = _payload(role, said, call)
     if dry_run:
-        world.out.remark(f"would append to {short(found.id)} as {role}: {one_line(said or '', 60)}")
+        world.out.remark(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
         return
     if expect_leaf:
         leaf = place_of(world.journal, f"{found.id}:{expect_leaf}").entry_id
@@ -153,7 +153,16 @@ def _list_labels(world: World, thread: Thread) -> None:
         world.out.line(f"{one_line(name, 200)}\t{one_line(entry_id, 200)}")
 
 
+def _from_stdin() -> str:
+    try:
+        return sys.stdin.read().removesuffix("\n")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"stdin is not UTF-8: {error}; a message is text") from error
+
+
 def _payload(role: str, text: str, call: str) -> Payload:
+    if not text and role != "tool":
+        raise UsageError("the message is empty; nothing was appended")
     match role:
         case "user":
             return user(text)

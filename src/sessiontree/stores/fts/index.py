@@ -78,10 +78,22 @@ class SearchIndex:
         self._healing(lambda: self._catch_up(source, progress))
 
     def find(
-        self, query: SearchQuery, scopes: Sequence[Sequence[Scope]], *, order: SearchOrder, upto: int | None, most: int
+        self,
+        source: Source,
+        query: SearchQuery,
+        scopes: Sequence[Sequence[Scope]],
+        *,
+        order: SearchOrder,
+        upto: int | None,
+        most: int,
     ) -> list[Found]:
         """Matches in the wanted order; ``best`` ranks the newest few thousand of them."""
-        return self._healing(lambda: asking.find(self._open(), query, scopes, order=order, upto=upto, most=most))
+
+        def ask() -> list[Found]:
+            with self._reading(source) as connection:
+                return asking.find(connection, query, scopes, order=order, upto=upto, most=most)
+
+        return self._healing(ask)
 
     def newest(self) -> int:
         return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
@@ -188,6 +200,8 @@ class SearchIndex:
                     " WHERE d.seq >= ? AND d.seq < ? ORDER BY s.name",
                     (shard * schema.SHARD, (shard + 1) * schema.SHARD),
                 ).fetchall()
+                # Entries that came after the delete are in the table already.
+                run(f"DROP TABLE IF EXISTS {schema.table_of(shard)}")
                 self._fill(shard, [*self._words_again(source, rows)])
 
     def _words_again(self, source: Source, rows: Sequence[tuple[str, int, int]]) -> Iterator[tuple[int, str, str]]:
@@ -245,6 +259,20 @@ class SearchIndex:
             if not self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 return
             time.sleep(_ERASE_PAUSE_SECONDS)
+
+    @contextmanager
+    def _reading(self, source: Source) -> Iterator[sqlite3.Connection]:
+        """One moment of the index in which no shard is empty: another process may delete between two statements."""
+        connection = self._open()
+        while True:
+            connection.execute("BEGIN")
+            try:
+                if connection.execute("SELECT 1 FROM stale LIMIT 1").fetchone() is None:
+                    yield connection
+                    return
+            finally:
+                connection.execute("ROLLBACK")
+            self._refill(source)
 
     @contextmanager
     def _writing(self) -> Iterator[Callable[..., sqlite3.Cursor]]:

@@ -9,7 +9,7 @@ from sessiontree.search.content import searchable
 from sessiontree.search.query import SearchQuery
 from sessiontree.search.results import Cursor, Hit, SearchOrder, SearchPage, cursor_of, encode_cursor
 from sessiontree.search.snippets import snippet_of
-from sessiontree.stores.fts.index import Found, Scope, SearchIndex
+from sessiontree.stores.fts.index import Found, Scope, SearchIndex, Source
 
 __all__ = ["Shown", "page_of_hits"]
 
@@ -19,6 +19,7 @@ Shown = tuple[str, str, Entry]
 
 def page_of_hits(
     index: SearchIndex,
+    source: Source,
     query: SearchQuery,
     scopes: Sequence[Sequence[Scope]],
     *,
@@ -28,7 +29,7 @@ def page_of_hits(
     fetch: Callable[[Found], Shown | None],
 ) -> SearchPage:
     start = cursor_of(cursor) or Cursor(index.newest(), 0)
-    found = index.find(query, scopes, order=order, upto=start.upto, most=start.offset + limit + 1)
+    found = index.find(source, query, scopes, order=order, upto=start.upto, most=start.offset + limit + 1)
     chosen = found[start.offset : start.offset + limit]
     hits = [hit for match in chosen if (hit := _hit(query, match, fetch(match))) is not None]
     has_more = len(found) > start.offset + limit

@@ -37,6 +37,7 @@ class JsonlSearch:
             self._index.catch_up(self, search.progress)
             return page_of_hits(
                 self._index,
+                self,
                 search.query,
                 self._scopes(search.query),
                 order=search.order,

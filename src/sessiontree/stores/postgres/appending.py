@@ -17,7 +17,7 @@ from psycopg.types.numeric import Int8
 
 from sessiontree.commands import Append, Draft
 from sessiontree.model import Checkpoint, Entry
-from sessiontree.stores.postgres.listening import CHANNEL
+from sessiontree.stores.postgres.listening import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
 
 __all__ = ["append_at_leaf", "is_plain"]
@@ -37,7 +37,7 @@ WITH grown AS (
     {rows}
 )"""
 _TAIL = f"""
-SELECT previous, CASE WHEN watched_until > now() THEN pg_notify('{CHANNEL}', %(tree)s || ':' || key) END FROM grown"""
+SELECT previous, {NOTIFY} FROM grown"""
 _ONE_ROW = """
     SELECT %(tree)s, key, seq, %(namespace)s, %(last)s, previous, depth, messages, tokens, %(updated)s, %(turn)s,
         %(body)s FROM grown"""

@@ -22,7 +22,7 @@ from sessiontree.rules.state import (
     ThreadState,
 )
 from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpoints
-from sessiontree.stores.postgres.listening import CHANNEL
+from sessiontree.stores.postgres.listening import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 
@@ -66,7 +66,7 @@ WITH grown AS (
     UPDATE sessiontree.head SET seq = seq + %(count)s,
         touched_minute = extract(epoch FROM now())::bigint / 60
     WHERE tree = %(tree)s AND id = %(thread)s
-    RETURNING CASE WHEN watched_until > now() THEN pg_notify('{CHANNEL}', tree || ':' || key) END
+    RETURNING {NOTIFY}
 ), put AS (
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
         turn_id, body)

@@ -28,7 +28,7 @@ from sessiontree.ids import IdSource
 from sessiontree.model.record import Record
 from sessiontree.rules.state import Decision, DropThread, PutThread
 from sessiontree.stores.postgres.facts import statements_of
-from sessiontree.stores.postgres.faults import has_lost_server
+from sessiontree.stores.postgres.faults import may_have_happened
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.retrying import persistently
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, Head, head_of
@@ -116,7 +116,7 @@ class _Attempt:
         try:
             yield COMMIT
         except psycopg.Error as error:
-            if has_lost_server(error):
+            if may_have_happened(error):
                 self.doubt = _Doubt(decision=decision, stamp_before=head.stamp if head else None)
             raise
         self._remember(decision, view)

@@ -35,7 +35,7 @@ from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
-from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
+from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
@@ -140,8 +140,8 @@ class SqliteBackend:
             return missing_blobs(connection, hashes)
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        with self._reader() as connection:
-            return blobs(connection, hashes)
+        # In one transaction: between the look at a place and at its rows another process may write packs anew.
+        return self._read(lambda snapshot: snapshot.blobs(hashes))
 
     def thread_ids(self, part: str, limit: int) -> list[str]:
         return self._read(lambda snapshot: snapshot.thread_ids(part, limit))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -32,10 +32,11 @@ class SqliteSearch:
 
     def search(self, search: Search) -> SearchPage:
         self._index.catch_up(self, search.progress)
-        with self._reader() as connection:
+        with self._reader() as connection, _one_moment(connection):
             snapshot = Snapshot(connection)
             return page_of_hits(
                 self._index,
+                self,
                 search.query,
                 self._scopes(connection, search.query),
                 order=search.order,
@@ -90,6 +91,17 @@ class SqliteSearch:
             places = [(tree, target) for _, tree, target in self._index.labelled(query.labels)]
             scopes.append([Scope(source=_WHOLE, numbers=_keys(connection, places))])
         return scopes
+
+
+@contextmanager
+def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is read inside is of one moment, whoever deletes meanwhile."""
+    connection.execute("BEGIN")
+    try:
+        yield
+    finally:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 def _seen_by(snapshot: Snapshot, thread_id: str) -> Scope:
