@@ -370,3 +370,18 @@ def test_the_places_of_the_leaf_count_as_in_git(talk):
     assert talk("log", "talk@{1}", "-n", "1") == talk("log", "talk@{-1}", "-n", "1")
     assert talk("log", "talk@{0}", "-n", "1") == talk("log", "talk", "-n", "1")
     assert talk.run("log", "talk~" + "9" * 5000, code=1).stderr
+
+
+def test_stats_count_what_outlives_its_thread_once(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        journal.append_many("t", [st.user("one"), st.user("two")])
+        journal.fork("t", new_id="a")
+        journal.fork("t", new_id="b")
+        journal.delete_thread("t")
+        journal.append("a", st.user("three"))
+    assert shell.json("stats")["stats"]["messages"] == 3
+
+
+def test_a_thread_that_is_named_twice_is_deleted_once(talk):
+    assert "deleted 1 threads" in talk.run("rm", "talk", "tal", "--yes").stderr
