@@ -407,3 +407,18 @@ def test_a_repair_makes_the_index_anew(tmp_path):
         assert len(journal.search("needle").hits) == 0
         journal.store.backend.repair()
         assert len(journal.search("needle").hits) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "marked"),
+    [
+        ("profile " * 3000 + "the file is here", "file", "file"),
+        ("word " * 5000 + "Café here", "cafe", "Café"),
+        ("abc " * 2000 + "readFile(x)", "file", "File"),
+        ("out of order " * 1000 + "out of space", '"out of space"', "out of space"),
+        ("x" * 100_000 + " retrying", "retr*", "retrying"),
+    ],
+)
+def test_a_snippet_of_a_long_text_holds_the_match_and_marks_it(text, words, marked):
+    snippet = snippet_of(text, parse_query(words, now=NOW))
+    assert [snippet.text[start:end] for start, end in snippet.marks][-1:] == [marked]
