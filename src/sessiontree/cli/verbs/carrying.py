@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated, cast
@@ -75,8 +76,12 @@ def export(
     if output is None:
         sys.stdout.write(content)
         return
-    output.write_text(content, encoding="utf-8")
-    world.out.remark(f"{output}: {len(content.encode()):,} bytes")
+    data = content.encode()
+    _replace(output, data)
+    if world.out.is_json:
+        world.out.json(file=str(output), format=kind, bytes=len(data))
+    else:
+        world.out.remark(f"{output}: {len(data):,} bytes")
 
 
 def import_(
@@ -155,6 +160,22 @@ def _check(kind: str, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"{kind} is written into a folder; name one with --output")
     if kind not in FORMATS and output is not None and output.exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
+
+
+def _replace(output: Path, data: bytes) -> None:
+    """All or nothing: a disk that fills up costs the file that is there already nothing. Devices are written to."""
+    if output.exists() and not output.is_file():
+        output.write_bytes(data)
+        return
+    target = output.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(data)
+        if target.exists():
+            beside.chmod(target.stat().st_mode)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _render(world: World, thread: Thread, kind: str) -> str:

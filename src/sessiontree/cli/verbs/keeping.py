@@ -112,7 +112,8 @@ def rm(
     To put a thread away and be able to bring it back, use `archive`.
     """
     world: World = ctx.obj
-    _delete(world, [thread_of(world.journal, address) for address in threads], is_sure=yes, is_dry=dry_run)
+    found = {thread.id: thread for thread in (thread_of(world.journal, address) for address in threads)}
+    _delete(world, list(found.values()), is_sure=yes, is_dry=dry_run)
 
 
 def prune(
