@@ -32,16 +32,12 @@ _TIMES = {
     "updated_after_ns": "h.updated_ns >=",
     "updated_before_ns": "h.updated_ns <",
 }
-
-
-# What the index of titles answers; longer than the truth at times, so the bytes themselves are compared too.
-_LIKE_TITLE = r"encode(t.title_folded, 'escape') LIKE %(title_pattern)s"
+# What the index of titles answers; more than the truth at times, so the bytes themselves are compared too.
+_LIKE_TITLE = "encode(t.title_folded, 'escape') LIKE %(title_pattern)s"
 _IS_INDEXED = (
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'sessiontree' AND indexname = %(name)s)"
 )
-
-
-_BYTE_AS_TEXT = [chr(byte) if 0 < byte < 128 else f"\\{byte:03o}" for byte in range(256)]  # fmt: skip
+_BYTE_AS_TEXT = [chr(byte) if 0 < byte < 128 else f"\\{byte:03o}" for byte in range(256)]
 _BYTE_AS_TEXT[ord("\\")] = "\\\\"
 
 
