@@ -67,7 +67,7 @@ def export(
     kind = to or (output.suffix.lstrip(".").lower() if output else "md")
     _check(kind, output, force=force)
     if dry_run:
-        world.out.remark(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
+        world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
         return
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
@@ -136,7 +136,7 @@ def copy(
     world: World = ctx.obj
     total = world.journal.stats()
     if dry_run:
-        world.out.remark(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        world.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
         return
     with world.progress("copying entries") as advance:
 
