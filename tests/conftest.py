@@ -1,5 +1,6 @@
-"""What all tests share: readable failures inside the shipped contract."""
+"""What all tests share: readable failures inside the shipped contract, and the golden data."""
 
 import pytest
 
 pytest.register_assert_rewrite("sessiontree.testing")
+pytest_plugins = ["golden_data"]

@@ -129,5 +129,29 @@ class Server:
                 raise RuntimeError(f"{command}: {output.read()}")
 
 
+class Pooler:
+    """pgbouncer in transaction mode before a server, with fewer connections than its clients have."""
+
+    binary = shutil.which("pgbouncer")
+
+    def __init__(self, server: Server, connections: int = 2) -> None:
+        self.port = free_port()
+        self.url = f"postgresql://postgres@127.0.0.1:{self.port}/postgres"
+        self._folder = _folder()
+        self._folder.chmod(0o755)
+        file = self._folder / "pgbouncer.ini"
+        file.write_text(
+            f"[databases]\n* = host=127.0.0.1 port={server.port} user=postgres\n"
+            f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\nauth_type = any\n"
+            f"pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 500\n"
+        )
+        self._process = subprocess.Popen([self.binary, "-q", str(file)], user=server._user, stderr=subprocess.DEVNULL)
+
+    def remove(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
 def _folder() -> Path:
     return Path(tempfile.mkdtemp(prefix="sessiontree-pg-"))

@@ -90,6 +90,7 @@ class AsyncTurn:
         try:
             await self._take_files("before_turn")
         except BaseException as error:
+            self._files = None
             await self.__aexit__(type(error), error, None)
             raise
         return self
@@ -115,8 +116,10 @@ class AsyncTurn:
             await drive_async(turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
 
     async def _end(self, marker: TurnMarker, text: str) -> None:
-        await self._take_files("after_turn")
-        await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+        try:
+            await self._take_files("after_turn")
+        finally:
+            await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
 
     async def _beat(self) -> None:
         while True:

@@ -57,9 +57,13 @@ class Draft(Record, frozen=True, kw_only=True):
 
 
 class CreateThread(Ask, frozen=True, kw_only=True):
-    """The new thread as it shall be; the store fills in what it counts itself."""
+    """The new thread as it shall be, with its first entries; the store fills in what it counts itself.
+
+    The drafts have new ids: nothing in the store can be meant by them.
+    """
 
     thread: Thread
+    drafts: tuple[Draft, ...] = ()
 
 
 class UpdateThread(Ask, frozen=True, kw_only=True):
@@ -68,21 +72,27 @@ class UpdateThread(Ask, frozen=True, kw_only=True):
     thread_id: str
     changed: Thread
     fields: tuple[str, ...]
+    at_ns: int = 0
     expect_version: int | None = None
 
 
 class DeleteThread(Ask, frozen=True, kw_only=True):
     thread_id: str
+    expect_version: int | None = None
 
 
 class Append(Ask, frozen=True, kw_only=True):
-    """Put drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one."""
+    """Put drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one.
+
+    ``expect_live`` refuses them where the thread is archived.
+    """
 
     thread_id: str
     drafts: tuple[Draft, ...]
     parent: str | UnsetType | None = UNSET
     expect_leaf: str | UnsetType | None = UNSET
     token: int | None = None
+    expect_live: bool = False
 
     def __post_init__(self) -> None:
         """The plain append, which is most of them, needs no closer look."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import time
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
-from sessiontree.operations.requests import Call, Operation, Request, Work
+from sessiontree.errors import InvalidInputError
+from sessiontree.operations.requests import Call, Operation, Pause, Request, Work
 from sessiontree.queries import Query
 from sessiontree.store import AsyncStore, Store
 
-__all__ = ["drive", "drive_async"]
+__all__ = ["drive", "drive_async", "not_awaitable"]
 
 T = TypeVar("T")
 
@@ -42,12 +44,26 @@ async def drive_async(operation: Operation[T], store: AsyncStore) -> T:
         return finished.value  # type: ignore[no-any-return]
 
 
+def not_awaitable(reply: T) -> T:
+    """The reply of a caller's function, unless nobody here could await it: then it would never run, and say nothing."""
+    if not isinstance(reply, Awaitable):
+        return reply
+    if isinstance(reply, Coroutine):
+        reply.close()
+    raise InvalidInputError(
+        f"a function gave something to await ({reply!r}) where nothing is awaited; use AsyncJournal or AsyncSessionManager"
+    )
+
+
 def _answer(request: Request, store: Store) -> Any:
     match request:
         case Query():
             return store.read(request)
         case Call(function=function, arguments=arguments) | Work(function=function, arguments=arguments):
-            return function(*arguments)
+            return not_awaitable(function(*arguments))
+        case Pause(seconds=seconds):
+            time.sleep(seconds)
+            return None
         case _:
             return store.commit(request)
 
@@ -60,9 +76,11 @@ def _answer_async(request: Request, store: AsyncStore) -> Awaitable[Any]:
         case Call(function=function, arguments=arguments):
             return _called(function, arguments)
         case Work(function=function, arguments=arguments):
+            return _to_the_end(function, arguments)
+        case Pause(seconds=seconds):
             import asyncio  # noqa: PLC0415  only an event loop comes here
 
-            return asyncio.to_thread(function, *arguments)
+            return asyncio.sleep(seconds)
         case _:
             return store.acommit(request)
 
@@ -70,3 +88,19 @@ def _answer_async(request: Request, store: AsyncStore) -> Awaitable[Any]:
 async def _called(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     reply = function(*arguments)
     return await reply if isinstance(reply, Awaitable) else reply
+
+
+async def _to_the_end(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    """In a thread. A cancelled caller waits for it: what the thread works on must not be closed under its hands."""
+    import asyncio  # noqa: PLC0415  only an event loop comes here
+
+    work = asyncio.ensure_future(asyncio.to_thread(function, *arguments))
+    is_cancelled = False
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            is_cancelled = True
+    if is_cancelled:
+        raise asyncio.CancelledError from work.exception()
+    return work.result()

@@ -17,6 +17,8 @@ import inspect
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from sessiontree.drivers import not_awaitable
+
 if TYPE_CHECKING:
     from sessiontree.async_journal import AsyncJournal
     from sessiontree.journal import Journal
@@ -34,7 +36,7 @@ def run_flow(flow: Flow[T], journal: Journal) -> T:
         step = next(flow)
         while True:
             try:
-                reply = step(journal)
+                reply = not_awaitable(step(journal))
             except BaseException as error:  # noqa: BLE001  the flow decides, and cleans up when it is cancelled
                 step = flow.throw(error)
             else:

@@ -18,6 +18,7 @@ from sessiontree.errors import DamagedDataError, NewerFormatError
 from sessiontree.model.record import Record
 
 __all__ = [
+    "UNKNOWN_MODE",
     "Item",
     "LeftOut",
     "LeftOutReason",
@@ -28,6 +29,7 @@ __all__ = [
     "encode_manifest",
     "patched",
     "reachable",
+    "with_known_modes",
 ]
 
 _VERSION = 1
@@ -35,6 +37,12 @@ _CODEC = ("utf-8", "surrogateescape")
 
 ItemKind = Literal["file", "link", "folder"]
 LeftOutReason = Literal["too_large", "total_too_large", "unreadable", "special", "other_file_system", "unsafe_name"]
+
+
+UNKNOWN_MODE = -1
+"""Of something that came from a program which keeps no modes: whatever is there keeps its own."""
+
+_USUAL_MODES = {"file": 0o644, "link": 0o777, "folder": 0o755}
 
 
 class Item(NamedTuple):
@@ -135,6 +143,17 @@ def patched(base: Tree, manifest: Manifest) -> dict[str, Item]:
     for path in manifest.removed:
         tree.pop(path, None)
     return tree
+
+
+def with_known_modes(tree: Tree, current: Tree) -> Tree:
+    """The tree with a mode for everything: that of what is there now, or the usual one."""
+    if all(item.mode != UNKNOWN_MODE for item in tree.values()):
+        return tree
+    known = {path: item.mode for path, item in current.items() if path in tree and item.kind == tree[path].kind}
+    return {
+        path: item._replace(mode=known.get(path, _USUAL_MODES[item.kind])) if item.mode == UNKNOWN_MODE else item
+        for path, item in tree.items()
+    }
 
 
 def reachable(manifests: Iterable[str], read: Callable[[str], bytes]) -> set[str]:

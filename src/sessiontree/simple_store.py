@@ -21,11 +21,18 @@ from contextlib import suppress
 
 from sessiontree.compaction.cut import Item, cut_points
 from sessiontree.context import window_of
-from sessiontree.errors import InvalidInputError, NothingToUndoError, ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import (
+    InvalidInputError,
+    NothingToRedoError,
+    NothingToUndoError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal import Journal
 from sessiontree.messages import payload_of
 from sessiontree.model import Compaction, Entry, Message, Move, Role, TextPart
 from sessiontree.operations.entries import NewEntry
+from sessiontree.simple_steps import Steps, steps_of
 
 __all__ = ["SimpleStore"]
 
@@ -99,16 +106,23 @@ class SimpleStore:
             self._write(key, path, _summary(path), items[at].entry_id if at < len(items) else "")
 
     def undo(self, key: str) -> None:
-        """Take back the last thing that shortened or replaced the history."""
+        """Take back the last thing that shortened or replaced the history; again, the one before it."""
         thread_id = self.thread_id(key)
-        boundary = window_of(self._path(key)).boundary
-        moves = self.journal.reflog(thread_id)
-        if boundary is not None and _is_newer(boundary, moves):
-            self.journal.uncompact(thread_id)
-        elif moves:
-            self.journal.undo(thread_id)
-        else:
+        steps = self._steps(key)
+        if not steps.undo:
             raise NothingToUndoError(thread_id)
+        match steps.undo[-1]:
+            case Entry():
+                self.journal.uncompact(thread_id)
+            case Move(from_entry=before):
+                self.journal.move_leaf(thread_id, before)
+
+    def redo(self, key: str) -> None:
+        """Take the last undo back; again, the one before it. What is added meanwhile ends that."""
+        steps = self._steps(key)
+        if not steps.redo:
+            raise NothingToRedoError(self.thread_id(key))
+        self.journal.move_leaf(self.thread_id(key), steps.redo[-1].leaf)
 
     def save(self, key: str) -> None:
         """Nothing is left to do: what was acknowledged is on the disk."""
@@ -124,6 +138,14 @@ class SimpleStore:
             raise InvalidInputError("a session key must not be empty")
         with suppress(ThreadExistsError):
             self.journal.create_thread(self.thread_id(key), title=key)
+
+    def _steps(self, key: str) -> Steps:
+        thread_id = self.thread_id(key)
+        try:
+            thread = self.journal.thread(thread_id)
+        except ThreadNotFoundError:
+            return Steps()
+        return steps_of(self.journal.entries(thread_id), self.journal.reflog(thread_id), thread.leaf)
 
     def _path(self, key: str) -> list[Entry]:
         try:
@@ -152,11 +174,6 @@ def _in_force(path: Sequence[Entry]) -> list[Item]:
     window = window_of(path)
     said = ((entry.id, entry.message) for entry in (*window.tail, *window.after))
     return [Item(entry_id=entry_id, message=message, said=message, tokens=0) for entry_id, message in said if message]
-
-
-def _is_newer(boundary: Entry, moves: Sequence[Move]) -> bool:
-    """Whether a truncation came after the last move; the summary that a new history starts with came with it."""
-    return not moves or (boundary.parent is not None and boundary.created_ns >= moves[-1].at_ns)
 
 
 def _summary(path: Sequence[Entry]) -> str:

@@ -9,9 +9,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import Entry, UserMessage
 
 __all__ = ["Titler", "first_user_text", "graphemes", "title_from"]
@@ -21,7 +21,6 @@ Titler = Callable[[str], str | Awaitable[str]]
 
 _COMMAND = r"/\w+(\s|$)"
 _WRAPPED = r"(?s)<([\w-]+)(\s[^>]*)?>.*</\1>\s*$"
-_JOINER = "\u200d"
 
 
 def first_user_text(path: Sequence[Entry]) -> str:
@@ -32,6 +31,8 @@ def first_user_text(path: Sequence[Entry]) -> str:
 
 def title_from(text: str, limit: int = 60) -> str:
     """At most ``limit`` characters as a reader counts them, the last one a mark that something is missing."""
+    if limit < 1:
+        raise InvalidInputError(f"a title has room for at least one character, not {limit}")
     flat = " ".join(text.split())
     seen: list[str] = []
     for cluster in graphemes(flat):
@@ -42,42 +43,9 @@ def title_from(text: str, limit: int = 60) -> str:
 
 
 def graphemes(text: str) -> Iterator[str]:
-    """Text in pieces that must not be cut: letters with their marks, flags, joined emoji, Hangul syllables."""
-    cluster = ""
-    for character in text:
-        if cluster and not _continues(cluster, character):
-            yield cluster
-            cluster = ""
-        cluster += character
-    if cluster:
-        yield cluster
+    """Text in pieces that must not be cut: letters with their marks, conjuncts, flags, joined emoji, Hangul syllables."""
+    if text.isascii() and "\r\n" not in text:
+        return iter(text)
+    from wcwidth import iter_graphemes  # noqa: PLC0415  its tables take a while to load
 
-
-def _continues(cluster: str, character: str) -> bool:
-    before = cluster[-1]
-    if before == "\r" and character == "\n":
-        return True
-    if unicodedata.category(character) in {"Mn", "Me", "Mc"} or character == _JOINER or _is_modifier(character):
-        return True
-    if before == _JOINER and len(cluster) > 1:
-        return ord(character) > 0x2000
-    if _is_flag_half(character):
-        return len(cluster) == 1 and _is_flag_half(before)
-    return _is_hangul_tail(before, character)
-
-
-def _is_modifier(character: str) -> bool:
-    """Skin tones and the tag characters of sub-national flags."""
-    return 0x1F3FB <= ord(character) <= 0x1F3FF or 0xE0020 <= ord(character) <= 0xE007F
-
-
-def _is_flag_half(character: str) -> bool:
-    return 0x1F1E6 <= ord(character) <= 0x1F1FF
-
-
-def _is_hangul_tail(before: str, character: str) -> bool:
-    code, last = ord(character), ord(before)
-    is_vowel, is_final = 0x1160 <= code <= 0x11A7, 0x11A8 <= code <= 0x11FF
-    is_leading = 0x1100 <= last <= 0x115F
-    is_open = 0xAC00 <= last <= 0xD7A3 or 0x1160 <= last <= 0x11FF
-    return (is_vowel and (is_leading or is_open)) or (is_final and is_open) or (is_leading and 0x1100 <= code <= 0x115F)
+    return iter_graphemes(text)

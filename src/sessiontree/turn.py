@@ -85,6 +85,7 @@ class Turn:
         try:
             self._take_files("before_turn")
         except BaseException as error:
+            self._files = None
             self.__exit__(type(error), error, None)
             raise
         return self
@@ -97,8 +98,10 @@ class Turn:
             self._heart.join()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
-            self._take_files("after_turn")
-            drive(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+            try:
+                self._take_files("after_turn")
+            finally:
+                drive(turns.end_turn(self._sources, self.lease, marker, text), self._store)
         except SessionTreeError as refusal:
             if error is None:
                 raise

@@ -93,11 +93,15 @@ MUTATIONS: list[Mutation] = [
 
 @pytest.fixture(scope="session")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small sound source of every format, with branches, tools, compactions and odd texts in it."""
+    """A small sound source of every format, with branches, tools, compactions, files and odd texts in it."""
     folder = tmp_path_factory.mktemp("sound")
     with st.open("memory:") as journal:
+        root = tmp_path_factory.mktemp("root")
+        (root / "a.txt").write_text("one line\n" * 20)
+        (root / "c.bin").write_bytes(b"\xff\x00" * 50)
         for number in range(2):
             _conversation(journal, f"thread-{number}")
+            journal.workspace.snapshot(f"thread-{number}", None, root, label="u1")
         for name in FORMATS:
             export_sessions(journal, folder / name, format=name)
     return folder

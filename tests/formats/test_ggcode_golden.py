@@ -11,34 +11,35 @@ from typing import Any
 import msgspec
 import pytest
 from msgspec.structs import replace
-from tests.formats.golden_sets import Json, expected, sets
-from tests.seeds import seed_fixtures  # noqa: F401
 
 import sessiontree as st
+from golden_sets import GoldenSet, Json, sets
 from sessiontree.context import window_of
 from sessiontree.exports.markdown import history, markdown
 from sessiontree.formats import gojson, gotime, import_sessions
+from sessiontree.formats.ggcode.checkpoints import is_said_by_user
 from sessiontree.formats.ggcode.messages import wire_message
 from sessiontree.formats.ggcode.records import wire_record
 from sessiontree.formats.verbatim import from_kept
 from sessiontree.model import Event, Thread, ThreadInfo, UsageReport
 
+Golden = list[tuple[GoldenSet, st.Journal]]
+
 
 @pytest.fixture(scope="module")
-def golden(seed_fixtures: Path) -> Iterator[list[tuple[Path, st.Journal]]]:  # noqa: F811
-    found = [(folder, st.open("memory:")) for folder in sets(seed_fixtures, "ggcode")]
-    assert found
-    for folder, journal in found:
-        assert import_sessions(journal, folder / "store").format == "ggcode"
+def golden(seed_fixtures: Path) -> Iterator[Golden]:
+    found = [(one, st.open("memory:")) for one in sets(seed_fixtures, "ggcode")]
+    for one, journal in found:
+        assert import_sessions(journal, one.store).format == "ggcode"
     yield found
     for _, journal in found:
         journal.close()
 
 
-def sessions(golden) -> Iterator[tuple[Path, st.Journal, Json]]:
-    for folder, journal in golden:
-        for row in expected(folder, "sessions.json"):
-            yield folder, journal, row
+def sessions(golden: Golden) -> Iterator[tuple[GoldenSet, st.Journal, Json]]:
+    for one, journal in golden:
+        for row in one.expected("sessions.json", []):
+            yield one, journal, row
 
 
 def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, str]]:
@@ -63,25 +64,28 @@ def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, st
     return changed, times
 
 
-def test_golden_loaded_messages_of_every_session(golden) -> None:
-    for folder, journal, row in sessions(golden):
-        loaded = msgspec.json.decode((folder / "expected" / f"{row['ID']}.load.json").read_bytes())
+@pytest.mark.replays("ggcode", "expected/sessions.json", "expected/*.load.json")
+def test_golden_loaded_messages_of_every_session(golden: Golden) -> None:
+    for one, journal, row in sessions(golden):
+        loaded = one.expected(f"{row['ID']}.load.json")
         found = [msgspec.json.decode(gojson.encode(wire_message(one))) for one in history(journal.path(row["ID"]))]
         assert found == (loaded.get("messages") or []), row["ID"]
         assert len(found) == row["Messages"]
 
 
-def test_golden_tool_inputs_keep_the_text_of_their_numbers(golden) -> None:
-    for folder, journal, row in sessions(golden):
-        text = (folder / "expected" / f"{row['ID']}.load.json").read_text(encoding="utf-8")
+@pytest.mark.replays("ggcode", "expected/*.load.json")
+def test_golden_tool_inputs_keep_the_text_of_their_numbers(golden: Golden) -> None:
+    for one, journal, row in sessions(golden):
+        text = one.text(f"expected/{row['ID']}.load.json")
         calls = [call for message in history(journal.path(row["ID"])) for call in message.tool_calls]
         numbers = {number for call in calls for number in re.findall(r":(-?\d[\d.eE+]*)", call.arguments)}
         assert all(number in text for number in numbers)
 
 
-def test_golden_metadata_of_every_session_file(golden) -> None:
-    for folder, journal, row in sessions(golden):
-        loaded = expected(folder, f"{row['ID']}.load.json")
+@pytest.mark.replays("ggcode", "expected/*.load.json")
+def test_golden_metadata_of_every_session_file(golden: Golden) -> None:
+    for one, journal, row in sessions(golden):
+        loaded = one.expected(f"{row['ID']}.load.json")
         thread, times = as_loaded(journal, row["ID"])
         assert (thread.title, thread.workspace) == (loaded["title"], loaded.get("workspace", ""))
         assert (thread.vendor, thread.endpoint, thread.model) == (loaded["vendor"], loaded["endpoint"], loaded["model"])
@@ -89,10 +93,11 @@ def test_golden_metadata_of_every_session_file(golden) -> None:
             assert times["created_at"] == loaded["created_at"]
 
 
-def test_golden_events_and_costs_of_every_session(golden) -> None:
+@pytest.mark.replays("ggcode", "expected/*.load.json")
+def test_golden_events_and_costs_of_every_session(golden: Golden) -> None:
     """DEFECT of the original: those before a checkpoint vanish. Here the expected ones are the last of all."""
-    for folder, journal, row in sessions(golden):
-        loaded = msgspec.json.decode((folder / "expected" / f"{row['ID']}.load.json").read_bytes())
+    for one, journal, row in sessions(golden):
+        loaded = one.expected(f"{row['ID']}.load.json")
         events = [raw_event(entry.payload) for entry in journal.events(row["ID"])]
         wanted = loaded.get("tunnel_events") or []
         assert events[len(events) - len(wanted) :] == wanted
@@ -116,7 +121,8 @@ def raw_cost(report: UsageReport) -> bytes:
     return bytes(msgspec.json.decode(line, type=Line).cost)
 
 
-def test_golden_event_streams_can_be_resumed_anywhere(golden) -> None:
+@pytest.mark.replays("ggcode", "expected/sessions.json")
+def test_golden_event_streams_can_be_resumed_anywhere(golden: Golden) -> None:
     for _, journal, row in sessions(golden):
         events = journal.events(row["ID"])
         for place, entry in enumerate(events):
@@ -124,17 +130,19 @@ def test_golden_event_streams_can_be_resumed_anywhere(golden) -> None:
         assert journal.events(row["ID"], limit=1) == events[:1]
 
 
-def test_golden_markdown_of_every_session(golden) -> None:
-    for folder, journal, row in sessions(golden):
-        text = (folder / "expected" / f"{row['ID']}.md").read_bytes().decode()
+@pytest.mark.replays("ggcode", "expected/*.md")
+def test_golden_markdown_of_every_session(golden: Golden) -> None:
+    for one, journal, row in sessions(golden):
+        text = one.text(f"expected/{row['ID']}.md")
         thread, _ = as_loaded(journal, row["ID"])
         assert markdown(thread, journal.path(row["ID"])) == text, row["ID"]
         assert journal.export(row["ID"]).split("---", 1)[1] == text.split("---", 1)[1]
 
 
-def test_golden_list_shows_sessions_with_user_text_newest_first(golden) -> None:
-    for folder, journal in golden:
-        wanted = expected(folder, "list.json")
+@pytest.mark.replays("ggcode", "expected/list.json")
+def test_golden_list_shows_sessions_with_user_text_newest_first(golden: Golden) -> None:
+    for one, journal in golden:
+        wanted = one.expected("list.json", [])
         listed = {thread.id: thread for thread in journal.list_threads(limit=10_000)}
         found = [thread_id for thread_id in listed if thread_id in {row["id"] for row in wanted}]
         assert found == [row["id"] for row in wanted]
@@ -146,11 +154,12 @@ def test_golden_list_shows_sessions_with_user_text_newest_first(golden) -> None:
             assert thread.updated_ns == gotime.nanoseconds(row["updated_at"])
 
 
-def test_golden_a_list_deletes_nothing(golden) -> None:
+@pytest.mark.replays("ggcode", "expected/list_side_effects.json")
+def test_golden_a_list_deletes_nothing(golden: Golden) -> None:
     """DEFECT of the original: List() deletes files. Here such a session is hidden if nobody said anything, and stays."""
-    for folder, journal in golden:
+    for one, journal in golden:
         journal.list_threads(limit=10_000)
-        for thread_id in expected(folder, "list_side_effects.json")["deleted_by_list"]:
+        for thread_id in one.expected("list_side_effects.json", {}).get("deleted_by_list", []):
             thread = journal.thread(thread_id)
             said = any(
                 entry.message and entry.message.role == "user" and entry.message.text.strip()
@@ -160,28 +169,48 @@ def test_golden_a_list_deletes_nothing(golden) -> None:
             assert journal.entries(thread_id)
 
 
-def test_golden_titles_are_never_cut_inside_a_character(golden) -> None:
+@pytest.mark.replays("ggcode", "expected/sessions.json")
+def test_golden_titles_are_never_cut_inside_a_character(golden: Golden) -> None:
     """DEFECT of the original: a title is cut after 57 bytes."""
     for _, journal, row in sessions(golden):
         assert "\ufffd..." not in journal.thread(row["ID"]).title
 
 
-def test_golden_cleanup_removes_what_the_original_removes(golden, seed_fixtures: Path) -> None:  # noqa: F811
-    for folder, _ in golden:
-        answer = expected(folder, "list_side_effects.json")
+@pytest.mark.replays("ggcode", "expected/list_side_effects.json")
+def test_golden_cleanup_removes_what_the_original_removes(golden: Golden) -> None:
+    for one, _ in golden:
+        if not one.has("expected/list_side_effects.json"):
+            continue
+        answer = one.expected("list_side_effects.json")
         cut = gotime.nanoseconds(answer["cleanup_older_than"])
         assert cut is not None
         with st.open("memory:") as journal:
-            import_sessions(journal, folder / "store")
+            import_sessions(journal, one.store)
             for thread_id in answer["deleted_by_list"]:
                 journal.delete_thread(thread_id)
             would = journal.delete_older_than(cut, is_dry_run=True)
             assert len(would) == answer["cleanup_removed"]
             assert journal.delete_older_than(cut) == would
             assert [thread.id for thread in journal.list_threads(limit=10_000)] == answer["ids_after_cleanup"]
+            unknown = answer["load_missing_error"].removeprefix("session ").removesuffix(" not found")
+            with pytest.raises(st.ThreadNotFoundError, match=re.escape(unknown)):
+                journal.thread(unknown)
 
 
-def test_golden_checkpoints_keep_the_history_before_them(golden) -> None:
+@pytest.mark.replays("ggcode", "expected/sessions.json")
+def test_golden_sessions_without_user_text_are_hidden_and_kept(golden: Golden) -> None:
+    """The original looks at the last checkpoint alone; here what the user said before it counts, too."""
+    for _, journal, row in sessions(golden):
+        said = any(is_said_by_user(entry.message) for entry in journal.path(row["ID"]))
+        assert said >= row["HasUserText"]
+        listed = {thread.id for thread in journal.list_threads(limit=10_000)}
+        assert (row["ID"] in listed) == said, row["ID"]
+        assert journal.thread(row["ID"]).is_archived == (not said)
+        assert journal.entries(row["ID"])
+
+
+@pytest.mark.replays("ggcode", "expected/sessions.json")
+def test_golden_checkpoints_keep_the_history_before_them(golden: Golden) -> None:
     for _, journal, row in sessions(golden):
         path = journal.path(row["ID"])
         window = window_of(path)

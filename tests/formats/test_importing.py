@@ -10,6 +10,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.async_journal import AsyncJournal
+from sessiontree.checkpointed_sessions import CheckpointedSessions
 from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
 
 GGCODE_META = {"type": "meta", "session_id": "s1", "title": "T", "vendor": "v", "model": "m",
@@ -230,3 +231,103 @@ def test_records_before_their_parents_find_them(tmp_path: Path) -> None:
         report = import_sessions(journal, path)
         assert not report.repairs
         assert [entry.id for entry in journal.path("t", "c")] == ["a", "b", "c"]
+
+
+def test_the_files_of_checkpoints_travel_in_our_own_files(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "sub").mkdir(parents=True)
+    (root / "sub" / "a.bin").write_bytes(b"\xff\x00one")
+    with st.open("memory:") as journal, st.open("memory:") as other:
+        journal.create_thread("t")
+        first = journal.append("t", st.user("first")).id
+        journal.workspace.snapshot("t", first, root)
+        journal.fork("t", at=first, new_id="fork")
+        second = journal.append("fork", st.user("second")).id
+        (root / "b.txt").write_text("two")
+        journal.workspace.snapshot("fork", second, root)
+        export_sessions(journal, tmp_path / "out", format="native")
+        report = import_sessions(other, tmp_path / "out")
+        assert not report.notes
+        assert import_sessions(other, tmp_path / "out").entries_added == 0
+        assert not other.check()
+        (root / "sub" / "a.bin").write_bytes(b"changed")
+        other.rewind("fork", second, files=root)
+        assert (root / "sub" / "a.bin").read_bytes() == b"\xff\x00one"
+        assert (root / "b.txt").read_text() == "two"
+        other.rewind("fork", first, files=root)
+        assert not (root / "b.txt").exists()
+
+
+def test_a_checkpoint_whose_files_did_not_come_along_brings_nothing_back(tmp_path: Path) -> None:
+    """The text of an export holds no files; a restore from it must not take that for an empty folder."""
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "mine.txt").write_text("mine")
+    with st.open("memory:") as journal, st.open("memory:") as other:
+        journal.create_thread("t")
+        entry = journal.append("t", st.user("first")).id
+        journal.workspace.snapshot("t", entry, root)
+        (tmp_path / "t.jsonl").write_text(journal.export("t", format="jsonl"), encoding="utf-8")
+        for added in (2, 0):
+            report = import_sessions(other, tmp_path / "t.jsonl")
+            assert report.entries_added == added
+            assert "files" in report.damage[0].problem
+            assert not report.conflicts
+        assert not other.check()
+        with pytest.raises(st.NoCheckpointError):
+            other.rewind("t", entry, files=root)
+        assert (root / "mine.txt").read_text() == "mine"
+
+
+def test_branches_that_no_checkpoint_goes_back_to_are_named(tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        first = journal.append("t", st.user("first"))
+        journal.append("t", st.assistant("left"))
+        journal.append("t", st.assistant("right"), parent=first.id)
+        report = export_sessions(journal, tmp_path / "out", format="openrouter")
+        assert any("other branches" in note.problem for note in report.losses)
+        left = journal.children("t", first.id)[0]
+        journal.label("t", left.id, "left")
+        assert not export_sessions(journal, tmp_path / "again", format="openrouter").losses
+
+
+def test_an_imported_file_snapshot_leaves_modes_as_they_are(tmp_path: Path) -> None:
+    """The source keeps no modes: a script stays one, and the differences that are shown are those of the texts."""
+    files = {"run.sh": "#!/bin/sh\n", "sub/new.txt": "new"}
+    session = {"ID": "a", "Messages": [], "Checkpoints": {"u1": []}, "FileCheckpoints": {"u1": files}}
+    (tmp_path / "sessions.json").write_text(json.dumps({"sessions": {"a": session}}))
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "run.sh").write_text("changed")
+    (root / "run.sh").chmod(0o755)
+    with st.open("memory:") as journal:
+        import_sessions(journal, tmp_path / "sessions.json")
+        mark = journal.labels("a")["u1"]
+        journal.rewind("a", mark, files=root)
+        assert journal.workspace.plan("a", mark, root).is_empty
+    assert {str(path.relative_to(root)): path.read_text() for path in root.rglob("*.*") if path.is_file()
+            and ".sessiontree" not in path.parts} == files  # fmt: skip
+    assert (root / "run.sh").stat().st_mode & 0o777 == 0o755
+    assert (root / "sub" / "new.txt").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_checkpoint_that_went_back_in_the_source_goes_back_here(tmp_path: Path) -> None:
+    def write(count: int) -> None:
+        said = [{"role": "user", "content": str(number)} for number in range(count)]
+        session = {"ID": "a", "Messages": said, "Checkpoints": {"u": said}, "FileCheckpoints": {}}
+        (tmp_path / "sessions.json").write_text(json.dumps({"sessions": {"a": session}}))
+
+    with st.open("memory:") as journal:
+        for number, count in enumerate((1, 3, 1, 2, 3)):
+            write(count)
+            import_sessions(journal, tmp_path / "sessions.json")
+            export_sessions(journal, tmp_path / str(number), format="openrouter")
+            written = json.loads((tmp_path / str(number) / "sessions.json").read_text())["sessions"]["a"]
+            assert len(written["Messages"]) == len(written["Checkpoints"]["u"]) == count
+        sessions = CheckpointedSessions(journal)
+        assert len(sessions.rewind("a", "u").messages) == 3
+        journal.undo("a")
+        sessions.set_state("a", [], user_turns=1)
+        sessions.snapshot("a", "u")
+        assert sessions.rewind("a", "u").messages == ()

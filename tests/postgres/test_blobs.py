@@ -17,6 +17,7 @@ from sessiontree.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.stores.postgres import PostgresStore, bind_role
 from sessiontree.stores.postgres.schema import MIGRATIONS
 from sessiontree.testing import SyncOverAsync
+from sessiontree.workspace.disk import Disk
 
 BLOB_TABLES = ("blob", "chunk", "checkpoint")
 
@@ -366,3 +367,32 @@ def test_a_program_from_before_checkpoints_may_delete_beside_a_new_one(plain, ur
     snapshot(plain, root, "u")
     plain.delete_thread("u")
     assert rows(tmp_path, "blob") == 0
+
+
+def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root, tmp_path):
+    """Threads of two tenants may have the same name; only one of them knows whether its leaf moved."""
+    addresses = [with_options(process_database(), namespace=f"{tmp_path}/{name}") for name in ("one", "two")]
+    with st.open(addresses[0]) as one, st.open(addresses[1]) as two:
+        assert one.workspace.desk.place != two.workspace.desk.place
+        for journal in (one, two):
+            journal.create_thread("t")
+        (root / "a").write_text("one")
+        entry = one.append("t", st.user("x")).id
+        one.workspace.snapshot("t", entry, root)
+        (root / "a").write_text("two")
+
+        class Untidy(Disk):
+            """Everything is done but the tidying up."""
+
+            def rename(self, from_fd, from_name, to_fd, to_name):
+                if to_name == "restore.done":
+                    raise OSError(5, "Input/output error")
+                super().rename(from_fd, from_name, to_fd, to_name)
+
+        one.workspace.desk.disk = Untidy()
+        one.rewind("t", entry, files=root)
+        with pytest.raises(st.PendingRestoreError):
+            two.workspace.recover(root)
+        one.workspace.desk.disk = Disk()
+        assert one.workspace.recover(root) == "new"
+        assert (root / "a").read_text() == "one"

@@ -3,10 +3,15 @@
 import threading
 import time
 
+import psycopg
 import pytest
+from msgspec.structs import replace
 
 import sessiontree as st
 from postgres_server import with_options
+from sessiontree.commands import UpdateThread
+from sessiontree.stores.postgres import steps as postgres_steps
+from sessiontree.stores.postgres.drivers import run
 from tcp_proxy import Proxy
 
 COMMIT = b"COMMIT\0"
@@ -46,6 +51,13 @@ def eventually(verb):
         except st.StoreUnavailableError:
             if time.monotonic() > end:
                 raise
+
+
+def wait_until_gone(observer):
+    """Until the server has ended every transaction that dozed."""
+    asleep = "SELECT 1 FROM pg_stat_activity WHERE state = 'idle in transaction' AND application_name = 'sessiontree'"
+    while observer.execute(asleep).fetchone():
+        pass
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -127,6 +139,51 @@ def test_what_cannot_be_settled_is_said_and_repeating_settles_it(far, proxy, tcp
         assert [entry.id for entry in journal.path("t")] == ["a", "b", "c", "warm", "d"]
 
 
+def test_a_server_that_only_reads_has_certainly_written_nothing(far, tcp_server, namespace):
+    reader = with_options(
+        tcp_server.url, namespace=namespace, retry_seconds=0, options="-c default_transaction_read_only=on"
+    )
+    with st.open(reader) as journal:
+        assert [entry.id for entry in journal.path("t")] == ["a", "b", "c"]
+        for verb in (
+            lambda: journal.append("t", st.user("d")),
+            lambda: journal.rewind("t", "a"),
+            journal.create_thread,
+        ):
+            with pytest.raises(st.StoreUnavailableError, match="read-only"):
+                verb()
+
+
+def test_a_transaction_that_dozed_off_is_done_again(tcp_server, namespace):
+    """As after SIGSTOP in mid-transaction on a server with an idle_in_transaction_session_timeout."""
+    sleepy = with_options(
+        tcp_server.url, namespace=namespace, pool_size=1, options="-c idle_in_transaction_session_timeout=20ms"
+    )
+    with st.open(sleepy) as journal, psycopg.connect(tcp_server.url, autocommit=True) as observer:
+        journal.create_thread("t")
+        pool = journal.store._pool
+        attempts = []
+
+        def dozing(steps):
+            request = next(steps)
+            while True:
+                if request == postgres_steps.COMMIT and not attempts:
+                    attempts.append(request)
+                    wait_until_gone(observer)
+                try:
+                    request = steps.send((yield request))
+                except psycopg.Error as error:
+                    request = steps.throw(error)
+                except StopIteration as finished:
+                    return finished.value
+
+        changed = replace(journal.thread("t"), title="awake")
+        command = UpdateThread(thread_id="t", changed=changed, fields=("title",))
+        run(dozing(journal.store._verbs.commit(command)), pool)
+        assert attempts
+        assert (journal.thread("t").title, journal.thread("t").version) == ("awake", 2)
+
+
 def test_where_nothing_was_sent_the_store_is_just_not_available(far, proxy, namespace):
     with st.open(url_of(proxy, namespace, retry_seconds=0.3, pool_timeout_seconds=0.3)) as journal:
         proxy.refuse()
@@ -156,6 +213,7 @@ def test_a_move_that_others_wrote_over_is_not_claimed(far, proxy, tcp_server, na
     proxy.admit()
     worker.join()
     assert isinstance(outcome[0], st.CommitUnknownError)
+    assert "read the thread" in str(outcome[0])
 
 
 def test_a_watcher_misses_nothing_when_its_connections_are_cut(far, proxy, tcp_server, namespace):

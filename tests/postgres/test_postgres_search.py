@@ -188,3 +188,69 @@ def test_pages_stand_still_while_entries_arrive(journal, order):
 def test_a_zero_character_finds_nothing_and_breaks_nothing(journal, words):
     journal.append("t", st.user("hello"))
     assert journal.search(words).hits == ()
+
+
+def test_long_words_fit_however_many_there_are(journal):
+    words = [f"{number:05d}{'x' * 250}" for number in range(9_000)]
+    fill(
+        journal, long=" ".join(words), short="hello", wide=" ".join("é" * 400 + str(number) for number in range(3_000))
+    )
+    assert [hit.entry.id for hit in journal.search("hello").hits] == ["short"]
+    for word_ in (words[0], words[4_321], words[-1]):
+        assert [hit.entry.id for hit in journal.search(word_).hits] == ["long"]
+
+
+def test_many_long_identifiers_fit_too(journal):
+    fill(journal, names=" ".join(f"read_{'y' * 300}_{number}" for number in range(5_000)), short="hello")
+    assert [hit.entry.id for hit in journal.search("hello").hits] == ["short"]
+
+
+def test_words_that_stand_far_apart_are_found_together(journal):
+    filler = " ".join(f"w{number % 500}" for number in range(30_000))
+    fill(journal, far=f"alpha {filler} omega here", near="alpha omega", one="alpha")
+    assert {hit.entry.id for hit in journal.search("alpha omega").hits} == {"far", "near"}
+    assert {hit.entry.id for hit in journal.search('alpha "omega here"').hits} == {"far"}
+    assert {hit.entry.id for hit in journal.search("alpha -omega").hits} == {"one"}
+
+
+def test_large_bodies_are_indexed_a_few_at_a_time(journal, namespace):
+    replies = []
+
+    def overheard(steps):
+        request = next(steps)
+        while True:
+            replies.append((yield request))
+            try:
+                request = steps.send(replies[-1])
+            except StopIteration as finished:
+                return finished.value
+
+    journal.append_many("t", [st.user("x" * 3_000_000) for _ in range(6)])
+    assert run(overheard(catch_up(namespace, document_of)), journal.store._pool) == 6
+    assert max(sum(map(len, filter(is_bytes, sum(reply, ())))) for reply in replies) < 13_000_000
+
+
+def is_bytes(value):
+    return isinstance(value, bytes)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [("re*d*e", {"a"}), ("*file", {"a", "b"}), ("read_?ile", {"a"}), ("[rw]*", {"a", "b"}), ("[!r]*", {"b", "c", "d", "e"}),
+     ("[", set()), ("(", set()), ("a.c", {"c"}), ("a[.]c", {"c"}), ("a[]x]c", {"d"}), ("*\\*", {"e"})],
+)  # fmt: skip
+def test_patterns_for_tools_mean_what_they_mean_everywhere(journal, pattern, expected):
+    names = {"a": "read_file", "b": "write_file", "c": "a.c", "d": "a]c", "e": "x\\y"}
+    with st.open("memory:") as memory:
+        memory.create_thread("t")
+        for name, tool in names.items():
+            for store in (journal, memory):
+                store.append("t", st.assistant(calls=[st.call(name, tool)]), id=name)
+        for store in (journal, memory):
+            assert {hit.entry.id for hit in store.search(f"tool:{pattern}").hits} == expected
+
+
+def test_a_query_that_is_too_much_is_refused_as_such(journal):
+    fill(journal, a="hello")
+    with pytest.raises(st.InvalidInputError):
+        journal.search(" ".join(f"w{number}" * 10 for number in range(60_000)))

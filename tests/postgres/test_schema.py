@@ -1,14 +1,17 @@
 """The schema: made once, upgraded while programs run, refused when it is too new."""
 
+import math
+import secrets
 import subprocess
 import sys
 
 import psycopg
 import pytest
+from psycopg.conninfo import conninfo_to_dict
 
 import sessiontree as st
-from postgres_server import with_options
-from sessiontree.stores.postgres import PostgresStore
+from postgres_server import free_port, with_options
+from sessiontree.stores.postgres import PostgresOptions, PostgresStore
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
 KNOWN = [migration.version for migration in MIGRATIONS]
@@ -79,6 +82,46 @@ def test_an_unknown_option_or_a_wrong_one_is_named(database):
         st.open(with_options(database, no_such_option=1))
     with pytest.raises(st.StoreUrlError, match="pool_size"):
         st.open(with_options(database, pool_size="many"))
+
+
+def test_what_a_role_or_the_environment_prefers_changes_nothing(database, monkeypatch):
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    odd = f"odd_{secrets.token_hex(4)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {odd} LOGIN SUPERUSER")
+        for setting in (
+            "search_path = ''", "standard_conforming_strings = off", "bytea_output = 'escape'", "TimeZone = 'Asia/Kolkata'",
+            "DateStyle = 'German'", "client_encoding = 'LATIN1'", "plan_cache_mode = force_generic_plan",
+            "default_transaction_isolation = 'serializable'", "extra_float_digits = 0", "IntervalStyle = 'iso_8601'",
+        ):  # fmt: skip
+            connection.execute(f"ALTER ROLE {odd} SET {setting}")
+    with st.open(database.replace("postgres@", f"{odd}@")) as journal:
+        journal.create_thread("t", title="日本")
+        journal.append("t", st.user("日本 \\ ' é"), id="\\")
+        journal.fork("t", at="\\")
+        assert [hit.entry.message.text for hit in journal.search("日本").hits] == ["日本 \\ ' é"]
+        assert next(journal.watch("t", after=None)).id == "\\"
+        assert journal.check() == []
+
+
+def test_a_database_that_cannot_hold_every_text_is_refused(database):
+    narrow = f"narrow_{secrets.token_hex(4)}"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {narrow} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    name = conninfo_to_dict(database)["dbname"]
+    with pytest.raises(st.StoreError, match="LATIN1"):
+        st.open(database.replace(name, narrow))
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"namespace": "\0"}, {"namespace": "\ud800"}, {"pool_size": 0}, {"retry_seconds": -1.0}, {"retry_seconds": math.nan},
+     {"statement_timeout_seconds": math.inf}, {"connect_timeout_seconds": -1}],
+)  # fmt: skip
+def test_an_option_that_makes_no_sense_is_refused_before_anything_is_asked(wrong):
+    nobody = f"postgresql://127.0.0.1:{free_port()}/postgres"
+    with pytest.raises(st.InvalidInputError, match=next(iter(wrong))):
+        PostgresStore(nobody, options=PostgresOptions(**wrong))
 
 
 def test_a_statement_that_takes_too_long_is_given_up(database):

@@ -8,6 +8,7 @@ import pytest
 import sessiontree as st
 from postgres_server import with_options
 from sessiontree.stores.postgres import bind_role
+from sessiontree.stores.postgres.listening import channel_of
 
 
 @pytest.fixture
@@ -84,3 +85,63 @@ def test_a_role_that_is_bound_to_nothing_is_refused(database, role):
     st.open(database).close()
     with pytest.raises(st.StoreAccessError):
         st.open(database.replace("postgres@", f"{role}@"))
+
+
+def test_a_role_may_be_bound_to_namespaces_whose_long_names_begin_alike(database, role):
+    st.open(database).close()
+    names = [f"{'tenant' * 12}-{number}" for number in range(2)]
+    for name in names:
+        bind_role(database, role, name)
+    for name in names:
+        with st.open(with_options(database.replace("postgres@", f"{role}@"), namespace=name)) as journal:
+            assert journal.create_thread("t").id == "t"
+
+
+def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(tenants, tmp_path):
+    (tmp_path / "f").write_text("content")
+    with st.open(with_options(tenants, namespace="acme")) as journal, st.open("memory:") as copy:
+        journal.workspace.snapshot("t", "e", tmp_path)
+        assert [hit.entry.message.text for hit in journal.search("secret").hits] == ["secret of acme"]
+        assert st.copy_store(journal, copy).threads == 1
+        assert journal.check() == []
+    with st.open(with_options(tenants, namespace="rival")) as rival, st.open("memory:") as mine:
+        mine.create_thread("smuggled")
+        with pytest.raises(st.StoreAccessError):
+            st.copy_store(mine, rival)
+        with pytest.raises(st.StoreAccessError):
+            rival.search("secret")
+    with psycopg.connect(tenants) as connection:
+        for table in ("blob", "chunk", "stock", "checkpoint", "document", "horizon"):
+            assert connection.execute(f"SELECT DISTINCT namespace FROM sessiontree.{table}").fetchall() in (
+                [],
+                [("acme",)],
+            )
+
+
+def test_news_of_one_namespace_wake_nobody_in_another(tenants, database):
+    with psycopg.connect(tenants, autocommit=True) as ear:
+        ear.execute(f"LISTEN {channel_of('acme')}")
+        for tenant in ("rival", "acme"):
+            with st.open(with_options(database, namespace=tenant)) as journal:
+                news = journal.watch("t", timeout=5)
+                journal.append("t", st.user("new"), id="new")
+                assert next(news).id == "new"
+                (place,) = ear.execute("SELECT tree || ':' || key FROM sessiontree.head").fetchone()
+                journal.append("t", st.user("newer"))
+        heard = {notice.payload for notice in ear.notifies(timeout=5, stop_after=1)}
+    assert heard == {place}
+
+
+def test_strange_notifications_are_not_kept(tenants, database):
+    with (
+        st.open(with_options(database, namespace="acme")) as journal,
+        psycopg.connect(tenants, autocommit=True) as tenant,
+    ):
+        news = journal.watch("t", timeout=10)
+        journal.append("t", st.user("a"), id="a")
+        assert next(news).id == "a"
+        for number in range(50):
+            tenant.execute("SELECT pg_notify(%s, %s)", (channel_of("acme"), f"{number}{'x' * 7000}"))
+        journal.append("t", st.user("b"), id="b")
+        assert next(news).id == "b"
+        assert len(journal.store._listener._heard._topics) == 1

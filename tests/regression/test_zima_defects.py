@@ -6,6 +6,7 @@ import pytest
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of, talk, texts
+from sessiontree.commands import ClaimCompaction
 from sessiontree.manager import Lifetimes, SessionManager, format_key, parse_key
 from sessiontree.testing import ManualClock
 from stores import ALL, open_journal, reopened
@@ -27,7 +28,7 @@ def journal(clock):
 
 @pytest.fixture
 def manager(journal, clock):
-    with SessionManager(journal, clock=clock, policy=SMALL, auto_compact="inline") as made:
+    with SessionManager(journal, policy=SMALL, auto_compact="inline") as made:
         yield made
 
 
@@ -213,7 +214,7 @@ def test_d9_a_session_that_is_archived_while_the_model_works_stays_archived(jour
         manager.archive(KEY)
         return "notes"
 
-    with SessionManager(journal, summarize=summarize, policy=SMALL, clock=clock, auto_compact="off") as manager:
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="off") as manager:
         fill(manager)
         assert manager.compact(KEY).is_installed
         assert manager.info(KEY).state == "archived"
@@ -224,7 +225,7 @@ def test_d9_a_session_that_is_deleted_while_the_model_works_does_not_come_back(j
         manager.delete(KEY)
         return "notes"
 
-    with SessionManager(journal, summarize=summarize, policy=SMALL, clock=clock, auto_compact="off") as manager:
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="off") as manager:
         fill(manager)
         with pytest.raises(st.ThreadNotFoundError):
             manager.compact(KEY)
@@ -234,8 +235,12 @@ def test_d9_a_session_that_is_deleted_while_the_model_works_does_not_come_back(j
 def test_d10_recover_finds_sessions_that_a_crash_left_compacting(manager, journal, clock):
     fill(manager)
     thread_id = manager.get(KEY).thread_id
-    journal.update_thread(thread_id, state="compacting")
+    claim = st.CompactionClaim(id="c", owner="a crashed process", expires_ns=clock() + 10**9)
+    journal.store.commit(ClaimCompaction(thread_id=thread_id, claim=claim, now_ns=clock()))
+    assert manager.info(KEY).state == "compacting"
+    clock.advance(1)
     assert manager.recover().mended == (thread_id,)
+    assert journal.thread(thread_id).compaction_claim is None
     assert manager.info(KEY).state == "active"
 
 
@@ -246,7 +251,7 @@ def test_d10_recover_leaves_a_compaction_alone_that_somebody_is_doing(journal, c
         seen.append((manager.info(KEY).state, manager.recover().mended))
         return "notes"
 
-    with SessionManager(journal, summarize=summarize, policy=SMALL, clock=clock, auto_compact="off") as manager:
+    with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="off") as manager:
         fill(manager)
         manager.compact(KEY)
     assert seen[0] == ("compacting", ())
@@ -352,7 +357,7 @@ def test_an_archived_session_is_not_woken_by_a_message_but_a_new_one_begins(mana
 
 def test_lifetimes_can_be_switched_off(journal, clock):
     never = Lifetimes(idle_after_seconds=None, archive_after_seconds=None, delete_after_seconds=None)
-    with SessionManager(journal, clock=clock, lifetimes=never) as manager:
+    with SessionManager(journal, lifetimes=never) as manager:
         manager.add_message(KEY, st.user("hello"))
         clock.advance(10**8)
         assert manager.sweep() == type(manager.sweep())()

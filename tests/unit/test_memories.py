@@ -44,6 +44,12 @@ def journal():
         ("`User likes tea`", "- User likes tea"),
         ("- same.\n* SAME\n- Same ,", "- same."),
         ("other\nThe project uses Go\nShe prefers Vim", "- She prefers Vim\n- The project uses Go\n- other"),
+        ("+ first\n\u2013 second\n\u2014 third", "- first\n- second\n- third"),
+        ("**NO_MEMORY_NEEDED**", NO_MEMORY_NEEDED),
+        ("> *NO_MEMORY_NEEDED*.", NO_MEMORY_NEEDED),
+        ("2024. was good", "- 2024. was good"),
+        ("12. twelfth", "- twelfth"),
+        ("+5 C outside", "- +5 C outside"),
         ("saved to /tmp/x.txt\nexit code 3\nsession id 7", NO_MEMORY_NEEDED),
     ],
 )
@@ -54,6 +60,14 @@ def test_memories_are_cleaned(raw, clean):
 def test_cleaning_twice_changes_nothing():
     once = normalize_memory("- prefers tea\n- works on the repo\n3.5 GB\n\n`x`")
     assert normalize_memory(once) == once
+
+
+@pytest.mark.parametrize(
+    "line", ["User dislikes tabs", "She hates tool calls in answers", "He loves tea", "嫌いな色は赤"]
+)
+def test_what_somebody_does_not_like_is_a_preference_too(line):
+    assert bucket_of(line) == "preference"
+    assert not is_transient(line)
 
 
 def test_a_report_is_no_repo_and_a_preference_about_tool_calls_is_kept():

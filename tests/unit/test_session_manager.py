@@ -6,6 +6,7 @@ import inspect
 import resource
 import subprocess
 import sys
+from contextlib import contextmanager
 from datetime import timedelta, timezone
 from pathlib import Path
 
@@ -48,12 +49,16 @@ def journal(clock):
 
 @pytest.fixture
 def manager(journal, clock):
-    with SessionManager(journal, clock=clock, policy=SMALL, auto_compact="inline", report=raised) as made:
+    with reported() as faults, SessionManager(journal, policy=SMALL, auto_compact="inline", report=faults) as made:
         yield made
 
 
-def raised(fault):
-    raise fault.error
+@contextmanager
+def reported():
+    """Nothing may be reported in a test that does not ask for it."""
+    faults = []
+    yield faults.append
+    assert faults == []
 
 
 parts = hs.text(hs.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
@@ -160,7 +165,7 @@ def test_reset_empties_the_conversation_keeps_the_prompt_and_can_be_undone(manag
 
 def test_hooks_hear_every_end_before_and_after_and_one_that_fails_hurts_nobody(journal, clock):
     faults, heard = [], []
-    manager = SessionManager(journal, clock=clock, report=faults.append)
+    manager = SessionManager(journal, report=faults.append)
 
     def broken(end):
         raise RuntimeError("broken hook")
@@ -200,7 +205,7 @@ def test_a_day_ends_at_the_hour_that_was_set_in_the_zone_that_was_set(journal, c
     zone = timezone(timedelta(hours=5, minutes=45))
     rules = Lifetimes(daily_reset_hour=4, zone=zone)
     heard = []
-    with SessionManager(journal, clock=clock, lifetimes=rules) as manager:
+    with SessionManager(journal, lifetimes=rules) as manager:
         manager.hooks.add(lambda end: heard.append(end.reason))
         manager.add_message(KEY, st.user("at noon, UTC"))
         clock.advance((10 * 60 + 14) * 60)  # 03:59 there
@@ -214,7 +219,7 @@ def test_a_day_ends_at_the_hour_that_was_set_in_the_zone_that_was_set(journal, c
 
 
 def test_a_conversation_that_was_used_today_is_not_deleted_for_an_archiving_long_ago(journal, clock):
-    manager = SessionManager(journal, clock=clock)
+    manager = SessionManager(journal)
     manager.add_message(KEY, st.user("long ago"))
     manager.archive(KEY)
     manager.unarchive(KEY)
@@ -226,10 +231,10 @@ def test_a_conversation_that_was_used_today_is_not_deleted_for_an_archiving_long
 
 
 def test_archive_and_delete_by_age_work_for_sessions_of_other_managers(journal, clock):
-    with SessionManager(journal, clock=clock) as first:
+    with SessionManager(journal) as first:
         first.add_message(KEY, st.user("hello"))
     clock.advance(7 * 86_400)
-    with SessionManager(journal, clock=clock) as second:
+    with SessionManager(journal) as second:
         assert second.sweep().archived == 1
         assert second.sweep().archived == 0
         clock.advance(30 * 86_400)
@@ -275,9 +280,9 @@ def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(jour
         extractions.append(request)
         return f"- User prefers number {len(extractions)}"
 
-    with SessionManager(
-        journal, summarize=Told("notes"), policy=SMALL, clock=clock, auto_compact="inline",
-        refresher=JournalMemory(journal), extract=extract, report=raised,
+    with reported() as faults, SessionManager(
+        journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline",
+        refresher=JournalMemory(journal), extract=extract, report=faults,
     ) as manager:  # fmt: skip
         for number in range(40):
             for payload in round_of(number):
@@ -293,7 +298,7 @@ def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(jour
 def test_a_failing_memory_refresh_is_reported_and_does_not_block_the_compaction(journal, clock):
     faults = []
     with SessionManager(
-        journal, summarize=Told("notes"), policy=SMALL, clock=clock, auto_compact="inline",
+        journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline",
         refresher=JournalMemory(journal), extract=Told(RuntimeError("no model")), report=faults.append,
     ) as manager:  # fmt: skip
         for number in range(20):
@@ -306,9 +311,7 @@ def test_a_failing_memory_refresh_is_reported_and_does_not_block_the_compaction(
 
 def test_a_compaction_in_the_background_is_finished_by_stop_and_its_failure_is_reported(journal, clock):
     faults = []
-    manager = SessionManager(
-        journal, summarize=Told(RuntimeError("no model")), policy=SMALL, clock=clock, report=faults.append
-    )
+    manager = SessionManager(journal, summarize=Told(RuntimeError("no model")), policy=SMALL, report=faults.append)
     for number in range(20):
         for payload in round_of(number):
             manager.add_message(KEY, payload)
@@ -406,7 +409,7 @@ def test_the_async_manager_does_the_same(tmp_path):
         clock = ManualClock()
         store = st.open_async(f"sqlite:///{tmp_path / 'journal'}", clock=clock)
         async with store as journal:
-            manager = AsyncSessionManager(journal, clock=clock, policy=SMALL, summarize=slow, report=raised)
+            manager = AsyncSessionManager(journal, policy=SMALL, summarize=slow, report=faults.append)
             async with manager:
                 manager.hooks.add(hook)
                 session = await manager.get_or_create(KEY)
@@ -427,8 +430,9 @@ def test_the_async_manager_does_the_same(tmp_path):
         await asyncio.sleep(0)
         return "notes"
 
-    heard = []
+    heard, faults = [], []
     asyncio.run(run())
+    assert faults == []
     assert heard == [("before", "timeout"), ("before", "new"), ("before", "delete"), ("before", "delete")]
 
 

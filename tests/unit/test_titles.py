@@ -1,6 +1,8 @@
 """Titles: the user's first real words, whole characters, and what became of a titler."""
 
 import asyncio
+import subprocess
+import sys
 
 import pytest
 
@@ -43,6 +45,15 @@ def test_the_title_is_the_first_thing_that_a_person_said(journal):
         ("각각", ["각", "각"]),
         ("❤️x", ["❤️", "x"]),
         ("नि", ["नि"]),
+        ("กำๆ", ["กำ", "ๆ"]),
+        ("ｶﾞｷ", ["ｶﾞ", "ｷ"]),
+        ("क्षत्रिय", ["क्ष", "त्रि", "य"]),
+        ("क्\u200cष", ["क्\u200c", "ष"]),
+        ("\u0600\u0661x", ["\u0600\u0661", "x"]),
+        ("a\u200db", ["a\u200d", "b"]),
+        ("\r\nx", ["\r\n", "x"]),
+        ("1️⃣2", ["1️⃣", "2"]),
+        ("🏴󠁧󠁢󠁥󠁮󠁧󠁿x", ["🏴󠁧󠁢󠁥󠁮󠁧󠁿", "x"]),
     ],
 )
 def test_text_is_cut_between_characters_as_a_reader_sees_them(text, pieces):
@@ -53,6 +64,28 @@ def test_a_long_title_is_cut_and_says_so():
     assert title_from("x" * 60) == "x" * 60
     assert title_from("x" * 61) == "x" * 59 + "…"
     assert title_from("👩‍👩‍👧" * 9, limit=3) == "👩‍👩‍👧" * 2 + "…"
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_title_without_room_is_refused(journal, limit):
+    journal.append("t", st.user("Fix the login page"))
+    with pytest.raises(st.InvalidInputError):
+        journal.suggest_title("t", limit=limit)
+    assert title_from("Fix", limit=1) == "…"
+    assert journal.thread("t").title == ""
+
+
+def test_the_tables_of_characters_are_loaded_only_for_a_text_that_needs_them():
+    script = (
+        "import sys, sessiontree as st\n"
+        "from sessiontree.titles import title_from\n"
+        "title_from('plain words ' * 9)\n"
+        "print('wcwidth' in sys.modules)\n"
+        "title_from('ein hübscher Titel ' * 9)\n"
+        "print('wcwidth' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
 
 
 def test_a_titler_writes_the_title(journal):

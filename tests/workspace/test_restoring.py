@@ -297,18 +297,20 @@ def test_a_file_that_changes_at_the_last_moment_stops_the_restore(plain: st.Jour
 
 
 @pytest.mark.parametrize("paths", [["README", "readme"], ["aux.txt"], ["COM1"], ["dot."], ["a:b"]])
-def test_portable_names_are_asked_for_and_checked(tmp_path: Path, root: Path, paths: list[str]) -> None:
-    with st.open("memory:", workspace_settings=Settings(names="portable")) as journal:
-        journal.create_thread("t")
-        for path in paths:
-            (root / path).write_text("x")
-        one = say(journal)
-        journal.workspace.snapshot("t", one, root)
-        (root / paths[0]).write_text("y")
-        before = contents(root)
+def test_portable_names_are_asked_for_and_checked(plain: st.Journal, root: Path, paths: list[str]) -> None:
+    for path in paths:
+        (root / path).write_text("x")
+    one = say(plain)
+    plain.workspace.snapshot("t", one, root)
+    (root / paths[0]).write_text("y")
+    before = contents(root)
+    place = plain.workspace.desk.place
+    with st.open(f"sqlite:///{place}", workspace_settings=Settings(names="portable")) as strict:
         with pytest.raises(st.UnsafePathError):
-            journal.rewind("t", one, files=root)
+            strict.rewind("t", one, files=root)
         assert contents(root) == before
+        taken = strict.workspace.snapshot("t", say(strict), root)
+        assert [(out.path, out.reason) for out in taken.left_out] == [(paths[-1], "unsafe_name")]
 
 
 def test_our_own_folder_that_is_a_link_is_refused(plain: st.Journal, root: Path, tmp_path: Path) -> None:

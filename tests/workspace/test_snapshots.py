@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
 from opened import open_store
+from sessiontree.blobs import data_of
 from sessiontree.commands import Append
 from sessiontree.workspace import Settings
 from sessiontree.workspace.safe_paths import Folder
@@ -42,6 +45,7 @@ def wait_for_the_clock(journal: st.Journal, root: Path) -> None:
     newest = max(path.lstat().st_ctime_ns for path in [root, *root.rglob("*")])
     visit = journal.workspace.desk.visit(root)
     try:
+        visit.open()
         while visit.own.now_ns() <= newest:
             pass
     finally:
@@ -301,9 +305,10 @@ def test_a_long_chain_of_deltas_becomes_a_whole_manifest_again(plain: st.Journal
     for checkpoint, state in states[::7]:
         plain.workspace.restore("t", checkpoint, root)
         assert contents(root) == state
-    cache = plain.workspace.desk.visit(root)
-    assert cache.cache.chain <= 12
-    cache.close()
+    visit = plain.workspace.desk.visit(root)
+    visit.open()
+    assert visit.cache.chain <= 12
+    visit.close()
 
 
 def test_a_diff_shows_text_binaries_modes_and_renames(plain: st.Journal, root: Path) -> None:
@@ -346,3 +351,24 @@ def test_the_own_folder_is_hidden_from_git(plain: st.Journal, root: Path) -> Non
     plain.workspace.snapshot("t", say(plain), root)
     status = subprocess.run(["git", "status", "--porcelain"], cwd=root, check=True, capture_output=True)
     assert status.stdout == b""
+
+
+def test_sqlite_reads_blobs_as_of_one_moment(tmp_path: Path, root: Path) -> None:
+    """Another process that collects garbage writes packs anew; a reader that has begun must not see half of that."""
+    address = f"sqlite:///{tmp_path}/shared.db"
+    with st.open(address) as journal, st.open(address) as other:
+        journal.create_thread("t")
+        (root / "a").write_text("a" * 100)
+        (root / "b").write_text("b" * 100)
+        journal.workspace.snapshot("t", None, root)
+        names = [hashlib.sha256(letter * 100).hexdigest() for letter in (b"a", b"b")]
+
+        class Slowly(list[str]):
+            def __iter__(self) -> Iterator[str]:
+                yield names[0]
+                other.delete_thread("t")
+                yield names[1]
+
+        found = journal.store.backend.blobs(Slowly(names))
+        assert [data_of(blob)[:1] for blob in found] == [b"a", b"b"]
+        assert journal.store.backend.missing_blobs(names) == frozenset(names)

@@ -7,18 +7,28 @@ import os
 from pathlib import Path
 from types import TracebackType
 
+from sessiontree.errors import StoreGoneError
+
 __all__ = ["Gate"]
 
 
 class Gate:
-    """``with gate:`` holds the lock. Safe between processes; within one, the committer lets one writer in."""
+    """``with gate:`` holds the lock. Safe between processes; within one, the committer lets one writer in.
 
-    def __init__(self, path: Path) -> None:
+    Nobody gets in once the gate or the file that it is ``of`` was deleted or replaced: what is written to a file
+    without a name is lost, and behind another gate somebody else may be writing.
+    """
+
+    def __init__(self, path: Path, *, of: Path) -> None:
+        self._paths = (path, of)
+        self._place = str(of)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._identities = [_identity(each) for each in self._paths]
 
     def __enter__(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._check_still_there()
         except BaseException:
             # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
             fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -29,5 +39,17 @@ class Gate:
     ) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
+    def _check_still_there(self) -> None:
+        if [_identity(each) for each in self._paths] != self._identities:
+            raise StoreGoneError(self._place)
+
     def close(self) -> None:
         os.close(self._file)
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino

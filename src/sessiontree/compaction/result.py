@@ -48,6 +48,11 @@ class CompactionResult(Record, frozen=True, kw_only=True):
         return self.status == "installed"
 
     @property
+    def is_setback(self) -> bool:
+        """Whether a summary was paid for and the window is as full as before, or still too full."""
+        return self.status == "not_worth_it" or (self.is_installed and self.is_over_budget)
+
+    @property
     def tokens_saved(self) -> int:
         return self.tokens_before - self.tokens_after
 

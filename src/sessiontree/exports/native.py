@@ -15,7 +15,7 @@ from sessiontree.codec import encode_payload
 from sessiontree.model import Entry, Thread
 from sessiontree.model.record import Record
 
-__all__ = ["FORMAT_NAME", "FORMAT_VERSION", "EntryLine", "Scope", "TreeFile", "native_json", "native_jsonl"]
+__all__ = ["FORMAT_NAME", "FORMAT_VERSION", "BlobLine", "EntryLine", "Scope", "TreeFile", "native_json", "native_jsonl"]
 
 FORMAT_NAME = "sessiontree"
 FORMAT_VERSION = 1
@@ -42,6 +42,13 @@ class EntryLine(Record, frozen=True, kw_only=True):
     created_ns: int = 0
     turn_id: str = ""
     payload: msgspec.Raw
+
+
+class BlobLine(msgspec.Struct, kw_only=True):
+    """The content of a file or of a list of files; it stands before the first checkpoint that needs it."""
+
+    blob: str
+    data: bytes
 
 
 def native_jsonl(head: TreeFile, entries: Iterable[Entry]) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Reading files of lines: with the place of each line, whatever is in them, and never more than one in memory."""
+"""Reading files: line by line with the place of each, whatever is in them and whatever stands in their place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import BinaryIO, NamedTuple
 
 from sessiontree.formats.report import Tally
 
-__all__ = ["Line", "lines_of", "size_of"]
+__all__ = ["Line", "head_of", "lines_of", "modified_ns", "plain_files", "size_of", "whole_of"]
 
 LONGEST_LINE = 256 * 1024 * 1024
 _TELL_EVERY = 64 * 1024
@@ -24,7 +24,17 @@ class Line(NamedTuple):
 
 
 def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterator[Line]:
-    """The lines of a file that are not empty. One longer than ``longest`` is noted as damage and skipped."""
+    """The lines of a file that are not empty. One longer than ``longest`` is noted as damage and skipped.
+
+    Where the disk gives no more, that is noted, and the lines end.
+    """
+    try:
+        yield from _lines(path, tally, longest)
+    except OSError as error:
+        tally.note("damage", str(path), f"the file cannot be read on: {error}")
+
+
+def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
     offset = told = 0
     blank = 0
     with path.open("rb") as file:
@@ -57,6 +67,44 @@ def _skip_line(file: BinaryIO, most: int) -> int:
         if body.endswith(b"\n"):
             break
     return skipped
+
+
+def plain_files(folder: Path, pattern: str, tally: Tally | None = None) -> list[Path]:
+    """The files of a folder by name. A folder, a pipe or a dead link of such a name is noted, and never opened."""
+    found = sorted(folder.glob(pattern))
+    for path in found:
+        if tally is not None and not path.is_file():
+            tally.note("damage", str(path), "is no file that can be read; it is left out")
+    return [path for path in found if path.is_file()]
+
+
+def whole_of(path: Path, tally: Tally) -> bytes | None:
+    """A whole file; ``None`` where there is none, or where it cannot be read, which is noted."""
+    try:
+        if path.is_file():
+            return path.read_bytes()
+        problem = "is no file that can be read" if path.is_symlink() or path.exists() else ""
+    except OSError as error:
+        problem = f"the file cannot be read: {error}"
+    if problem:
+        tally.note("damage", str(path), problem)
+    return None
+
+
+def head_of(path: Path, size: int) -> bytes:
+    """The beginning of a file; nothing of what is no file or cannot be read."""
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError:
+        return b""
+
+
+def modified_ns(*paths: Path) -> int:
+    """When the newest of some files was written; 0 if there is none."""
+    return max((path.stat().st_mtime_ns for path in paths if path.is_file()), default=0)
 
 
 def size_of(*paths: Path) -> int:

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
+from sessiontree.blobs import Blob
 from sessiontree.errors import (
     ConflictError,
     DuplicateEntryError,
     EntryNotFoundError,
     InvalidInputError,
+    MissingBlobsError,
+    ThreadExistsError,
     ThreadNotFoundError,
 )
+from sessiontree.formats.contents import has_files, put_blobs
+from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Thread, ThreadFields
+from sessiontree.model import Checkpoint, Entry, Message, Payload, Thread, ThreadFields
 from sessiontree.operations.entries import NewEntry
 
 __all__ = ["load"]
@@ -37,7 +42,7 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     try:
-        thread, is_new = _open(journal, session, thread_id, format_name)
+        thread, is_new = _open_or_find(journal, session, thread_id, format_name)
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
@@ -57,7 +62,15 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     stream.finish()
     _settle_leaf(journal, thread, stream, session)
     if format_name != OURS:
-        _settle_fields(journal, thread_id, session, format_name)
+        settle_fields(journal, thread_id, session, format_name)
+
+
+def _open_or_find(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
+    try:
+        return _open(journal, session, thread_id, format_name)
+    except ThreadExistsError:
+        # Another import of the same source was faster.
+        return journal.thread(thread_id), False
 
 
 def _open(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
@@ -70,9 +83,8 @@ def _open(journal: Journal, session: Session, thread_id: str, format_name: str) 
         if session.fork is not None:
             source, at = session.fork
             return journal.fork(source, at=at, new_id=thread_id, created_ns=_time(session.created_ns), **fields), True
-        times = {"created_ns": _time(session.created_ns), "updated_ns": _time(session.updated_ns)}
-        thread = journal.create_thread(thread_id, **times, **fields)
-        return thread, True
+        created, updated = _time(session.created_ns), _time(session.updated_ns)
+        return journal.create_thread(thread_id, created_ns=created, updated_ns=updated, **fields), True
 
 
 def _time(time_ns: int) -> int:
@@ -80,25 +92,42 @@ def _time(time_ns: int) -> int:
     return time_ns if -_TIMES <= time_ns < _TIMES else 0
 
 
+def _new_entry(item: Item) -> NewEntry:
+    return NewEntry(
+        content=item.payload,
+        id=item.id,
+        created_ns=_time(item.created_ns),
+        turn_id=item.turn_id,
+        blobs=tuple(blob.hash for blob in item.blobs),
+    )
+
+
+def _is_same(stored: Payload, new: Payload | Message) -> bool:
+    """A checkpoint that came without its files is the same one."""
+    if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
+        stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
+    return stored == new
+
+
 def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
     """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
     wanted = session.leaf()
     target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
-    if not stream.is_new and before.leaf != before.origin.get("leaf", before.leaf):
+    if not stream.is_new and _was_moved_here(journal, before, stream):
         target = before.leaf
         stream.explain_branch()
     if journal.thread(before.id).leaf != target:
         journal.move_leaf(before.id, target, at_ns=_time(session.updated_ns))
 
 
-def _settle_fields(journal: Journal, thread_id: str, session: Session, format_name: str) -> None:
-    thread = journal.thread(thread_id)
-    fields: ThreadFields = {**session.finish(thread)}
-    leaf = {"leaf": thread.leaf} if thread.leaf else {}
-    fields["origin"] = {"format": format_name, **fields.get("origin", thread.origin), **leaf}
-    changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
-    if changed:
-        journal.update_thread(thread_id, **changed)
+def _was_moved_here(journal: Journal, before: Thread, stream: _Stream) -> bool:
+    """Whether somebody appended or moved the leaf since the last import; an import that broke off did not."""
+    left_by_import = before.origin.get("leaf", before.leaf)
+    if before.leaf == left_by_import:
+        return False
+    if before.leaf is None or not stream.has_read(before.leaf):
+        return True
+    return before.leaf in {entry.id for entry in journal.path(before.id, left_by_import)}
 
 
 class _Stream:
@@ -119,6 +148,7 @@ class _Stream:
         self._batch: list[NewEntry] = []
         self._batch_parent: str | None = None
         self._batch_bytes = 0
+        self._blobs: list[Blob] = []
         self._seen: set[str] = set()
         self._names: dict[str, str] = {}
         self._dropped: dict[str | None, str | None] = {}
@@ -133,6 +163,8 @@ class _Stream:
 
     def read(self, item: Item, size: int = 0) -> None:
         self._batch_bytes += size
+        if isinstance(item.payload, Checkpoint):
+            item = self._with_files_or_without(item, item.payload)
         parent = item.parent
         if parent is UNSET:
             self._place_item(item, self.tip)
@@ -144,6 +176,16 @@ class _Stream:
             self._waits.add(item.id)
             if len(self._waits) > _MOST_WAITING:
                 self._adopt_oldest()
+
+    def _with_files_or_without(self, item: Item, checkpoint: Checkpoint) -> Item:
+        """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
+        name = checkpoint.manifest
+        if not name or has_files(self._journal, name, (*item.blobs, *self._blobs)):
+            return item
+        problem = f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
+        self._tally.note("damage", self._place, problem, thread_id=self._thread_id)
+        kept = replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name})
+        return item._replace(payload=kept, blobs=())
 
     def finish(self) -> None:
         while self._waiting:
@@ -164,6 +206,9 @@ class _Stream:
         problem = f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}"
         self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
         return self.tip
+
+    def has_read(self, entry_id: str) -> bool:
+        return entry_id in self._seen
 
     def named(self, entry_id: str) -> str | None:
         """The id under which a record of the source is in the journal."""
@@ -207,9 +252,8 @@ class _Stream:
             self._flush()
         if not self._batch:
             self._batch_parent = parent
-        self._batch.append(
-            NewEntry(content=item.payload, id=item.id, created_ns=_time(item.created_ns), turn_id=item.turn_id)
-        )
+        self._batch.append(_new_entry(item))
+        self._blobs += item.blobs
         self._seen.add(item.id)
         self.tip = item.id
 
@@ -217,7 +261,7 @@ class _Stream:
         """An id that occurs twice: the same record is left out, another one gets a name of its own."""
         self._flush()
         stored = self._stored(self.named(item.id) or item.id)
-        if stored and (stored.payload, stored.parent) == (item.payload, parent):
+        if stored and stored.parent == parent and _is_same(stored.payload, item.payload):
             self._tally.note("repair", self._place, f"record {item.id!r} stands there twice", thread_id=self._thread_id)
             return
         number = 2
@@ -230,13 +274,28 @@ class _Stream:
 
     def _flush(self) -> None:
         batch, self._batch, self._batch_bytes = self._batch, [], 0
+        blobs, self._blobs = self._blobs, []
         if not batch:
             return
         parent = self._batch_parent
         while parent in self._dropped:
             parent = self._dropped[parent]
+        for is_last in (False, True):
+            put_blobs(self._journal, blobs)
+            try:
+                self._append_batch(batch, parent)
+            except MissingBlobsError:
+                # Somebody's delete collected them before the entries were there.
+                if is_last:
+                    raise
+            else:
+                return
+
+    def _append_batch(self, batch: list[NewEntry], parent: str | None) -> None:
         try:
             self._append(batch, parent)
+        except MissingBlobsError:
+            raise
         except (ConflictError, InvalidInputError):
             self._append_singly(batch, parent)
 
@@ -260,7 +319,7 @@ class _Stream:
             self._append_run(run, start)
             run, start = [], new.id
             self._tally.known += 1
-            if stored.payload != new.content:
+            if not _is_same(stored.payload, new.content):
                 problem = f"record {new.id!r} has other content than the entry in the journal, which was kept"
                 self._tally.note("conflict", self._place, problem, thread_id=self._thread_id)
         self._append_run(run, start)

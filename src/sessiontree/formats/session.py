@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
+from sessiontree.blobs import Blob
 from sessiontree.model import Custom, Payload, Thread, ThreadFields, UnknownPayload
 
 __all__ = ["UNREADABLE", "Item", "LineIds", "Session", "chain_id", "unreadable", "unreadable_bytes", "with_origin"]
@@ -22,13 +23,17 @@ _LARGEST_KEPT = 1024 * 1024
 
 
 class Item(NamedTuple):
-    """One record on its way into the journal. ``parent`` UNSET: it follows the record before it."""
+    """One record on its way into the journal. ``parent`` UNSET: it follows the record before it.
+
+    ``blobs`` are the contents that it refers to: they go into the store before it does.
+    """
 
     payload: Payload
     id: str
     created_ns: int
     parent: str | UnsetType | None = UNSET
     turn_id: str = ""
+    blobs: tuple[Blob, ...] = ()
 
 
 class Session(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -25,7 +25,10 @@ class Target:
             raise InvalidInputError(
                 f"{folder} is not an empty folder; an export overwrites nothing, choose another one"
             )
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            raise InvalidInputError(f"{folder} cannot be made: {error.strerror}; choose another folder") from error
         self.folder = folder
         self.threads: list[str] = []
         self.entries = 0
@@ -94,13 +97,20 @@ def joined(lines: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
         yield b"\n"
 
 
-def without_foreign_origins(entries: Iterable[Entry], thread: Thread, format_name: str) -> Iterator[Entry]:
-    """Entries for a writer: what an importer of another format kept for its own way back is not for this one."""
+def without_foreign_origins(
+    entries: Iterable[Entry], thread: Thread, format_name: str, *, common: Collection[str] = ()
+) -> Iterator[Entry]:
+    """Entries for a writer: what an importer of another format kept for its own way back is not for this one.
+
+    ``common`` names what means the same in every format.
+    """
     if thread.origin.get("format") == format_name:
         yield from entries
         return
     for entry in entries:
-        if getattr(entry.payload, "origin", None):
-            yield replace(entry, payload=replace(entry.payload, origin={}))
+        origin = getattr(entry.payload, "origin", None)
+        if origin:
+            kept = {name: value for name, value in origin.items() if name in common}
+            yield replace(entry, payload=replace(entry.payload, origin=kept))
         else:
             yield entry

@@ -8,28 +8,23 @@ from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack
 
 from sessiontree.async_journal import AsyncJournal
-from sessiontree.compaction import CompactionPolicy, CompactionResult, Summarizer
+from sessiontree.compaction import CompactionResult
 from sessiontree.flows import Flow, run_flow_async
-from sessiontree.ids import Clock, system_clock
 from sessiontree.manager import details, info, lifecycle, sweeping, talking
-from sessiontree.manager.desk import Desk, current, existing, move_state
-from sessiontree.manager.gauge import Gauge
-from sessiontree.manager.hooks import Fault, Hooks, Report, log_fault
+from sessiontree.manager.desk import current, existing, move_state, report_fault
+from sessiontree.manager.frame import Frame
+from sessiontree.manager.hooks import Fault
 from sessiontree.manager.info import SessionFilter, SessionInfo, SessionPage, SessionStats, info_of
-from sessiontree.manager.lifetimes import Lifetimes
-from sessiontree.manager.manager import DEFAULT_LIFETIMES, DEFAULT_POLICY, MOST_REMEMBERED, AutoCompact
 from sessiontree.manager.session import AsyncSession
 from sessiontree.manager.sweeping import Recovery, Sweep
-from sessiontree.memory import MemoryRefresher
-from sessiontree.model import Entry, Message, Payload, SessionKey
-from sessiontree.summarizers import extractive
+from sessiontree.model import Entry, Message, Payload, SessionKey, Thread
 
 __all__ = ["AsyncSessionManager"]
 
 T = TypeVar("T")
 
 
-class AsyncSessionManager:
+class AsyncSessionManager(Frame[AsyncJournal]):
     """Sessions of one journal. Any number of managers, in any number of processes, may share a store.
 
     >>> import sessiontree as st
@@ -42,36 +37,7 @@ class AsyncSessionManager:
     ['hello']
     """
 
-    def __init__(
-        self,
-        journal: AsyncJournal,
-        *,
-        summarize: Summarizer = extractive,
-        policy: CompactionPolicy = DEFAULT_POLICY,
-        lifetimes: Lifetimes = DEFAULT_LIFETIMES,
-        auto_compact: AutoCompact = "background",
-        refresher: MemoryRefresher | None = None,
-        extract: Summarizer = extractive,
-        system_prompt: str = "",
-        report: Report = log_fault,
-        clock: Clock = system_clock,
-        most_remembered: int = MOST_REMEMBERED,
-    ) -> None:
-        self.journal = journal
-        self.hooks = Hooks()
-        self._auto_compact = auto_compact
-        self._desk = Desk(
-            policy=policy,
-            summarize=summarize,
-            lifetimes=lifetimes,
-            refresher=refresher,
-            extract=extract,
-            system_prompt=system_prompt,
-            clock=clock,
-            report=report,
-            hooks=self.hooks,
-            gauge=Gauge(most_remembered),
-        )
+    def _set_up(self) -> None:
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._is_stopping = False
         self._loop: asyncio.Task[None] | None = None
@@ -117,19 +83,19 @@ class AsyncSessionManager:
 
     async def set_title(self, key: SessionKey, title: str) -> SessionInfo:
         """Name a session."""
-        return info_of(await self._run(details.set_title(key, title)))
+        return await self._info(details.set_title(key, title))
 
     async def add_tag(self, key: SessionKey, tag: str) -> SessionInfo:
         """Tag a session; a tag that it has already is no error."""
-        return info_of(await self._run(details.change_tags(key, added=tag)))
+        return await self._info(details.change_tags(key, added=tag))
 
     async def remove_tag(self, key: SessionKey, tag: str) -> SessionInfo:
         """Take a tag away; one that it does not have is no error."""
-        return info_of(await self._run(details.change_tags(key, removed=tag)))
+        return await self._info(details.change_tags(key, removed=tag))
 
     async def set_custom(self, key: SessionKey, name: str, value: Any) -> SessionInfo:
         """Keep a value of your own with a session."""
-        return info_of(await self._run(details.set_custom(key, name, value)))
+        return await self._info(details.set_custom(key, name, value))
 
     async def new(self, key: SessionKey) -> AsyncSession:
         """A fresh conversation; the old one is archived, not emptied."""
@@ -138,25 +104,25 @@ class AsyncSessionManager:
 
     async def reset(self, key: SessionKey) -> SessionInfo:
         """Empty the conversation but for its system prompt; ``journal.undo`` brings it back."""
-        return info_of(await self._run(lifecycle.reset(self._desk, key)))
+        return await self._info(lifecycle.reset(self._desk, key))
 
     async def archive(self, key: SessionKey) -> SessionInfo:
         """Put a session away; it stays readable."""
-        return info_of(await self._run(lifecycle.archive(self._desk, key)))
+        return await self._info(lifecycle.archive(self._desk, key))
 
-    async def unarchive(self, key: SessionKey) -> SessionInfo:
-        """Make an archived session the active one again."""
-        return info_of(await self._run(lifecycle.unarchive(key)))
+    async def unarchive(self, key: SessionKey, *, generation: int | None = None) -> SessionInfo:
+        """Make an archived session the active one again; ``generation`` names one before the one in use."""
+        return await self._info(lifecycle.unarchive(self._desk, key, generation))
 
     async def suspend(self, key: SessionKey) -> SessionInfo:
         """Messages are still stored, but nothing else happens until ``resume``."""
         thread = await self._run(existing(key))
-        return info_of(await self._run(move_state(thread.id, "suspended")))
+        return await self._info(move_state(self._desk, thread.id, "suspended"))
 
     async def resume(self, key: SessionKey) -> SessionInfo:
         """Make a suspended or idle session active."""
         thread = await self._run(existing(key))
-        return info_of(await self._run(move_state(thread.id, "active")))
+        return await self._info(move_state(self._desk, thread.id, "active"))
 
     async def delete(self, key: SessionKey) -> int:
         """Delete every conversation under a key for good; how many there were."""
@@ -164,11 +130,11 @@ class AsyncSessionManager:
 
     async def info(self, key: SessionKey) -> SessionInfo:
         """A session at this moment."""
-        return info_of(await self._run(existing(key)))
+        return await self._info(existing(key))
 
     async def list(self, **wanted: Unpack[SessionFilter]) -> SessionPage:
         """A page of sessions, the last used ones first; archived and past ones too."""
-        return await self._run(info.list_sessions(wanted))
+        return await self._run(info.list_sessions(wanted, self._desk.clock()))
 
     async def compact(self, key: SessionKey, *, instructions: str = "", force: bool = False) -> CompactionResult:
         """Compact a session now, wherever it was made."""
@@ -186,10 +152,10 @@ class AsyncSessionManager:
 
     async def stats(self) -> SessionStats:
         """All sessions of the store, by state."""
-        return await self._run(info.stats())
+        return await self._run(info.stats(self._desk.clock()))
 
     async def recover(self) -> Recovery:
-        """After a crash: sessions that were being compacted go on as what they were."""
+        """Tidy up after a crash: compactions that nobody does any more. Without it they are over when their claims expire."""
         return await self._run(sweeping.recover(self._desk))
 
     async def sweep(self) -> Sweep:
@@ -197,7 +163,9 @@ class AsyncSessionManager:
         return await self._run(sweeping.sweep(self._desk))
 
     async def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``."""
+        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
+        if self._loop is not None:
+            return
         await self.recover()
         self._loop = asyncio.create_task(self._sweep_on(sweep_every_seconds), name="session sweep")
 
@@ -220,7 +188,7 @@ class AsyncSessionManager:
         try:
             await self._run(flow())
         except Exception as error:  # noqa: BLE001  the message is stored; the rest is reported
-            self._desk.report(Fault(what="an automatic compaction", thread_id=thread_id, error=error))
+            report_fault(self._desk, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
         finally:
             self._busy.pop(thread_id, None)
 
@@ -230,7 +198,10 @@ class AsyncSessionManager:
             try:
                 await self.sweep()
             except Exception as error:  # noqa: BLE001  the next round tries again
-                self._desk.report(Fault(what="a sweep", thread_id="", error=error))
+                report_fault(self._desk, Fault(what="a sweep", thread_id="", error=error))
+
+    async def _info(self, flow: Flow[Thread]) -> SessionInfo:
+        return info_of(await self._run(flow), self._desk.clock())
 
     async def _run(self, flow: Flow[T]) -> T:
         return await run_flow_async(flow, self.journal)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Awaitable, Callable, Collection
 from typing import Literal
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import SessionKey, Thread
 from sessiontree.model.record import Record
 
@@ -51,10 +53,13 @@ def log_fault(fault: Fault) -> None:
 class Hooks:
     """The hooks of a manager, in the order of their registration. Safe to change while sessions end."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, are_awaited: bool) -> None:
+        self._are_awaited = are_awaited
         self._registered: tuple[tuple[Hook, HookPhase, frozenset[EndReason]], ...] = ()
 
     def add(self, hook: Hook, *, phase: HookPhase = "before", reasons: Collection[EndReason] = ALL_REASONS) -> None:
+        if not self._are_awaited and _is_coroutine_function(hook):
+            raise InvalidInputError(f"{hook!r} is a coroutine function and would never run; use an AsyncSessionManager")
         self._registered = (*self._registered, (hook, phase, frozenset(reasons)))
 
     def remove(self, hook: Hook) -> None:
@@ -62,3 +67,7 @@ class Hooks:
 
     def matching(self, phase: HookPhase, reason: EndReason) -> list[Hook]:
         return [hook for hook, when, reasons in self._registered if when == phase and reason in reasons]
+
+
+def _is_coroutine_function(hook: Hook) -> bool:
+    return inspect.iscoroutinefunction(hook) or inspect.iscoroutinefunction(getattr(hook, "__call__", None))  # noqa: B004

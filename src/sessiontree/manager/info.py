@@ -81,13 +81,13 @@ class SessionStats(Record, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-def info_of(thread: Thread) -> SessionInfo:
+def info_of(thread: Thread, now_ns: int) -> SessionInfo:
     return SessionInfo(
         id=format_key(thread.key),
         key=thread.key,
         thread_id=thread.id,
         generation=generation_of(thread) or 0,
-        state=state_of(thread),
+        state=state_of(thread, now_ns),
         title=thread.title,
         tags=thread.tags,
         custom=without_note(thread.custom),
@@ -99,9 +99,11 @@ def info_of(thread: Thread) -> SessionInfo:
     )
 
 
-def list_sessions(wanted: SessionFilter) -> Flow[SessionPage]:
+def list_sessions(wanted: SessionFilter, now_ns: int) -> Flow[SessionPage]:
     """A page of sessions, archived ones too; threads that no manager made are left out."""
-    filters: dict[str, Any] = {"is_archived": None, "limit": 50, **wanted}
+    filters: dict[str, Any] = {"limit": 50, **wanted}
+    state = filters.pop("state", None)
+    filters["is_archived"] = None if state is None else state == "archived"
     if "thread" in filters:
         filters["key_thread"] = filters.pop("thread")
     limit = filters.pop("limit")
@@ -109,7 +111,8 @@ def list_sessions(wanted: SessionFilter) -> Flow[SessionPage]:
     found: list[SessionInfo] = []
     while True:
         page: Page = yield lambda journal: journal.list_threads(cursor=cursor, limit=limit - len(found), **filters)
-        found += [info_of(thread) for thread in page if generation_of(thread) is not None]
+        infos = [info_of(thread, now_ns) for thread in page if generation_of(thread) is not None]
+        found += [info for info in infos if state in {None, info.state}]
         cursor = page.cursor
         if cursor is None or len(found) >= limit:
             return SessionPage(sessions=tuple(found), cursor=cursor)
@@ -127,10 +130,10 @@ def threads_in(**filters: Any) -> Flow[list[Thread]]:
             return found
 
 
-def stats() -> Flow[SessionStats]:
+def stats(now_ns: int) -> Flow[SessionStats]:
     """Counted in the store, so sessions that this process never touched count too."""
     threads = yield from threads_in(is_archived=None)
-    states = [state_of(thread) for thread in threads]
+    states = [state_of(thread, now_ns) for thread in threads]
     return SessionStats(
         total=len(threads),
         active=states.count("active"),

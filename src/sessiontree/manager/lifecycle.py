@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from sessiontree.errors import ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import (
+    InvalidMoveError,
+    SessionNotArchivedError,
+    SessionNotFoundError,
+    StaleVersionError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.flows import Flow
-from sessiontree.manager.desk import Desk, announce, current, existing, move_state, update
+from sessiontree.manager.desk import Desk, current, existing, generations, move_state, newest, update
+from sessiontree.manager.ending import end
 from sessiontree.manager.hooks import EndReason
-from sessiontree.manager.keys import generation_of, thread_id_of
-from sessiontree.manager.lifetimes import has_had_its_day, with_note
-from sessiontree.manager.states import check_move, state_of
+from sessiontree.manager.keys import format_key, generation_of, thread_id_of
+from sessiontree.manager.lifetimes import has_had_its_day, taken_up_ns
+from sessiontree.manager.states import MOVES, written_state
 from sessiontree.messages import system
-from sessiontree.model import Page, SessionKey, Thread
+from sessiontree.model import SessionKey, Thread
 
 __all__ = ["archive", "archive_thread", "delete", "delete_thread", "get_or_create", "new", "reset", "unarchive"]
 
@@ -21,134 +30,181 @@ __all__ = ["archive", "archive_thread", "delete", "delete_thread", "get_or_creat
 def get_or_create(desk: Desk, key: SessionKey) -> Flow[Thread]:
     """The session under a key; a fresh one if there is none, if it is archived, or if it has had its day."""
     thread = yield from current(key)
-    if thread is None:
-        return (yield from _begin(desk, key, None))
-    if state_of(thread) == "archived":
+    if thread is None or thread.is_archived:
         return (yield from _begin(desk, key, thread))
-    if has_had_its_day(thread.created_ns, desk.clock(), desk.lifetimes):
+    if has_ended_its_day(desk, thread):
         return (yield from _succeed(desk, key, thread, "reset"))
     return thread
+
+
+def has_ended_its_day(desk: Desk, thread: Thread) -> bool:
+    """Whether the next message begins a new conversation; a suspended one waits for whoever suspended it."""
+    is_waiting = written_state(thread) == "suspended"
+    return not is_waiting and has_had_its_day(taken_up_ns(thread), desk.clock(), desk.lifetimes)
 
 
 def new(desk: Desk, key: SessionKey) -> Flow[Thread]:
     """A fresh conversation; the old one is archived and can be read, listed and brought back."""
     thread = yield from current(key)
-    if thread is None or state_of(thread) == "archived":
+    if thread is None or thread.is_archived:
         return (yield from _begin(desk, key, thread))
     return (yield from _succeed(desk, key, thread, "new"))
 
 
 def reset(desk: Desk, key: SessionKey) -> Flow[Thread]:
-    """Empty the conversation but for the system prompt; ``undo`` on the thread comes back."""
+    """Empty the conversation but for the system prompt, in one commit; ``undo`` on the thread comes back."""
     thread = yield from existing(key)
-    yield from announce(desk, "before", "reset", thread)
-    prompt: str = (yield lambda journal: journal.context(thread.id)).system
-    yield lambda journal: journal.reset(thread.id)
-    if prompt:
-        yield lambda journal: journal.append(thread.id, system(prompt))
-    cleared = yield from _awake(thread.id)
-    yield from announce(desk, "after", "reset", cleared)
-    return cleared
+    if thread.is_archived:
+        raise InvalidMoveError(format_key(key), "archived", "empty", MOVES["archived"])
+
+    def act() -> Flow[Thread | None]:
+        prompt: str = (yield lambda journal: journal.context(thread.id)).system
+        if prompt:
+            yield lambda journal: journal.append(thread.id, system(prompt), parent=None)
+        else:
+            yield lambda journal: journal.reset(thread.id)
+        return (yield from move_state(desk, thread.id, "active", only_from="idle"))
+
+    with suppress(ThreadNotFoundError):
+        yield from end(desk, "reset", thread, act)
+    return (yield from _as_it_is(key, thread.id))
 
 
 def archive(desk: Desk, key: SessionKey) -> Flow[Thread]:
     thread = yield from existing(key)
-    return (yield from archive_thread(desk, thread, "archive"))
+    with suppress(ThreadNotFoundError):
+        yield from archive_thread(desk, thread, "archive")
+    return (yield from _as_it_is(key, thread.id))
 
 
-def archive_thread(desk: Desk, thread: Thread, reason: EndReason) -> Flow[Thread]:
-    if state_of(thread) == "archived":
-        return thread
-    yield from announce(desk, "before", reason, thread)
-    archived = yield from _put_away(desk, thread.id)
-    yield from announce(desk, "after", reason, archived)
-    return archived
+def archive_thread(
+    desk: Desk, thread: Thread, reason: EndReason, still: Callable[[Thread], bool] = lambda _: True
+) -> Flow[Thread | None]:
+    """Put one conversation away; ``None`` if it is already, or if it should not be any more once the hooks are done."""
+    if thread.is_archived:
+        return None
+    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id, still)))
 
 
-def unarchive(key: SessionKey) -> Flow[Thread]:
-    """Make an archived session the active one again."""
+def unarchive(desk: Desk, key: SessionKey, generation: int | None) -> Flow[Thread]:
+    """Make an archived conversation the one in use; another one that is in use is archived for it."""
     thread = yield from existing(key)
-    return (yield from move_state(thread.id, "active", only_from="archived"))
+    if generation is not None and generation != generation_of(thread):
+        return (yield from _bring_back(desk, key, generation))
+    if not thread.is_archived and generation is None:
+        archived = yield from generations(key, is_archived=True)
+        if archived:
+            raise SessionNotArchivedError(format_key(key), sorted(generation_of(each) or 0 for each in archived))
+    return (yield from move_state(desk, thread.id, "active", only_from="archived"))
 
 
 def delete(desk: Desk, key: SessionKey) -> Flow[int]:
-    """Delete every conversation under a key for good; how many there were."""
+    """Delete every conversation that is under a key now, for good; how many there were."""
     deleted = 0
-    while True:
-        thread = yield from current(key)
-        if thread is None:
-            return deleted
+    for thread in (yield from generations(key)):
         deleted += yield from delete_thread(desk, thread)
+    return deleted
 
 
-def delete_thread(desk: Desk, thread: Thread) -> Flow[bool]:
-    """Delete one conversation; ``False`` if somebody else did meanwhile."""
-    yield from announce(desk, "before", "delete", thread)
-    try:
-        yield lambda journal: journal.delete_thread(thread.id)
-    except ThreadNotFoundError:
-        return False
-    yield from announce(desk, "after", "delete", thread)
-    return True
+def delete_thread(desk: Desk, thread: Thread, still: Callable[[Thread], bool] | None = None) -> Flow[bool]:
+    """Delete one conversation; ``False`` if somebody else did meanwhile.
+
+    With ``still`` only if it holds once the hooks are done, and nobody brings the conversation back at that moment.
+    """
+
+    def act() -> Flow[Thread | None]:
+        try:
+            version = None
+            if still is not None:
+                now: Thread = yield lambda journal: journal.thread(thread.id)
+                if not still(now):
+                    return None
+                version = now.version
+            yield lambda journal: journal.delete_thread(thread.id, expect_version=version)
+        except (ThreadNotFoundError, StaleVersionError):
+            return None
+        return thread
+
+    return (yield from end(desk, "delete", thread, act)) is not None
 
 
-def generations(key: SessionKey) -> Flow[list[Thread]]:
-    """Every conversation under a key, newest first."""
-    found: list[Thread] = []
-    cursor: str | None = None
-    while True:
-        page: Page = yield lambda journal: journal.list_threads(
-            agent=key.agent,
-            channel=key.channel,
-            peer=key.peer,
-            key_thread=key.thread,
-            is_archived=None,
-            order="created",
-            cursor=cursor,
-        )
-        found += [thread for thread in page if generation_of(thread) is not None]
-        cursor = page.cursor
-        if cursor is None:
-            return found
+def _bring_back(desk: Desk, key: SessionKey, generation: int) -> Flow[Thread]:
+    """First the old one comes, then the newer ones go: what breaks off in between leaves the newer one in use."""
+    threads = yield from generations(key)
+    wanted = next((thread for thread in threads if generation_of(thread) == generation), None)
+    if wanted is None:
+        raise SessionNotFoundError(f"{format_key(key)}#{generation}")
+    back = yield from move_state(desk, wanted.id, "active", only_from="archived")
+    for thread in threads:
+        if thread.id != wanted.id:
+            yield from archive_thread(desk, thread, "archive")
+    return back
 
 
 def _succeed(desk: Desk, key: SessionKey, thread: Thread, reason: EndReason) -> Flow[Thread]:
-    yield from announce(desk, "before", reason, thread)
-    prompt: str = (yield lambda journal: journal.context(thread.id)).system
-    archived = yield from _put_away(desk, thread.id)
-    fresh = yield from _begin(desk, key, thread, prompt)
-    yield from announce(desk, "after", reason, archived)
-    return fresh
+    """The next conversation. A hook for which this is under way gets this one."""
+    fresh: list[Thread] = []
+
+    def act() -> Flow[Thread | None]:
+        archived = None
+        with suppress(ThreadNotFoundError):
+            archived = yield from _put_away(thread.id)
+        fresh.append((yield from _begin(desk, key, thread)))
+        return archived
+
+    yield from end(desk, reason, thread, act)
+    return fresh[0] if fresh else thread
 
 
-def _begin(desk: Desk, key: SessionKey, before: Thread | None, prompt: str = "") -> Flow[Thread]:
-    """The next conversation under a key. Two processes that begin it at once name it alike, and one makes it."""
-    generation = (generation_of(before) or 0) + 1 if before else 1
-    thread_id = thread_id_of(key, generation)
+def _begin(desk: Desk, key: SessionKey, after: Thread | None) -> Flow[Thread]:
+    """The next conversation under a key, and in the same commit the prompt of the one that it comes after.
+
+    Two processes that begin it at once name it alike, and one makes it; who comes later finds it in use.
+    """
+    before = yield from newest(key, is_archived=None)
+    if before is not None and not before.is_archived:
+        return before
+    thread_id = thread_id_of(key, (generation_of(before) or 0) + 1 if before else 1)
     # Later than the one before it whatever the clocks say: the newest one is the current one.
     created = max(desk.clock(), before.created_ns + 1 if before else 0)
-    text = prompt or desk.system_prompt
+    text = (yield from _prompt_of(after)) or desk.system_prompt
+    contents = (system(text),) if text else ()
     thread: Thread
-    with suppress(ThreadExistsError):
-        thread = yield lambda journal: journal.create_thread(thread_id, created_ns=created, key=key, state="active")
-        if not text:
-            return thread
-        yield lambda journal: journal.append(thread_id, system(text))
-    thread = yield lambda journal: journal.thread(thread_id)
+    try:
+        thread = yield lambda journal: journal.create_thread(
+            thread_id, created_ns=created, key=key, state="active", contents=contents
+        )
+    except ThreadExistsError:
+        thread = yield lambda journal: journal.thread(thread_id)
     return thread
 
 
-def _put_away(desk: Desk, thread_id: str) -> Flow[Thread]:
+def _prompt_of(thread: Thread | None) -> Flow[str]:
+    if thread is None:
+        return ""
+    try:
+        prompt: str = (yield lambda journal: journal.context(thread.id)).system
+    except ThreadNotFoundError:
+        return ""
+    return prompt
+
+
+def _put_away(thread_id: str, still: Callable[[Thread], bool] = lambda _: True) -> Flow[Thread | None]:
+    """Archive a thread; ``None`` if somebody else did, or if it should not be archived any more."""
+    is_mine = False
+
     def changes(thread: Thread) -> dict[str, Any] | None:
-        if state_of(thread) == "archived":
-            return None
-        check_move(thread.id, state_of(thread), "archived")
-        custom = with_note(thread.custom, archived_ns=desk.clock())
-        return {"state": "archived", "is_archived": True, "custom": custom}
+        nonlocal is_mine
+        is_mine = not thread.is_archived and still(thread)
+        return {"is_archived": True} if is_mine else None
 
-    return (yield from update(thread_id, changes))
+    thread = yield from update(thread_id, changes)
+    return thread if is_mine else None
 
 
-def _awake(thread_id: str) -> Flow[Thread]:
-    """A session that is used again is active; suspended it stays."""
-    return (yield from move_state(thread_id, "active", only_from="idle"))
+def _as_it_is(key: SessionKey, thread_id: str) -> Flow[Thread]:
+    try:
+        thread: Thread = yield lambda journal: journal.thread(thread_id)
+    except ThreadNotFoundError as error:
+        raise SessionNotFoundError(format_key(key)) from error
+    return thread

@@ -12,12 +12,14 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import Thread, moment
 from sessiontree.model.record import Record
 
-__all__ = ["Lifetimes", "has_had_its_day", "is_over", "last_interaction_ns", "note_of"]
+__all__ = ["Lifetimes", "has_had_its_day", "is_over", "last_interaction_ns", "last_use_ns", "note_of", "taken_up_ns"]
 
-_DAY = 24 * 3600.0
+_HOURS = 24
+_DAY = _HOURS * 3600.0
 _NANOSECONDS = 1_000_000_000
 _NOTE = "_session"
 
@@ -31,6 +33,13 @@ class Lifetimes(Record, frozen=True, kw_only=True):
     daily_reset_hour: int | None = None
     zone: tzinfo = UTC
 
+    def __post_init__(self) -> None:
+        ages = (self.idle_after_seconds, self.archive_after_seconds, self.delete_after_seconds)
+        if not all(age is None or age >= 0 for age in ages):
+            raise InvalidInputError(f"a lifetime is a number of seconds from 0 up, or None for never; got {self}")
+        if self.daily_reset_hour is not None and not 0 <= self.daily_reset_hour < _HOURS:
+            raise InvalidInputError(f"daily_reset_hour lies between 0 and 23, not {self.daily_reset_hour}")
+
 
 def is_over(since_ns: int, now_ns: int, seconds: float | None) -> bool:
     return seconds is not None and now_ns - since_ns >= seconds * _NANOSECONDS
@@ -41,8 +50,9 @@ def has_had_its_day(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> bool:
     if lifetimes.daily_reset_hour is None:
         return False
     now = moment(now_ns).astimezone(lifetimes.zone)
-    reset = now.replace(hour=lifetimes.daily_reset_hour, minute=0, second=0, microsecond=0)
-    if reset > now:
+    # An hour that comes twice when summer time ends counts once, the first time.
+    reset = now.replace(hour=lifetimes.daily_reset_hour, minute=0, second=0, microsecond=0, fold=0)
+    if reset.astimezone(UTC) > moment(now_ns):
         reset = _a_day_before(reset)
     return moment(started_ns) < reset.astimezone(UTC)
 
@@ -52,6 +62,15 @@ def last_interaction_ns(thread: Thread) -> int:
     note = note_of(thread)
     is_untouched = "interaction_ns" in note and note.get("leaf") == thread.leaf
     return int(note["interaction_ns"]) if is_untouched else thread.updated_ns
+
+
+def taken_up_ns(thread: Thread) -> int:
+    """When somebody last took a session up on purpose: began it, brought it back or resumed it."""
+    return max(thread.created_ns, thread.archive_changed_ns, int(note_of(thread).get("resumed_ns", 0)))
+
+
+def last_use_ns(thread: Thread) -> int:
+    return max(last_interaction_ns(thread), taken_up_ns(thread))
 
 
 def note_of(thread: Thread) -> dict[str, Any]:

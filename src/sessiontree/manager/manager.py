@@ -6,38 +6,28 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar, Unpack
+from typing import Any, Self, TypeVar, Unpack
 
-from sessiontree.compaction import CompactionPolicy, CompactionResult, Summarizer
+from sessiontree.compaction import CompactionResult
 from sessiontree.flows import Flow, run_flow
-from sessiontree.ids import Clock, system_clock
 from sessiontree.journal import Journal
 from sessiontree.manager import details, info, lifecycle, sweeping, talking
-from sessiontree.manager.desk import Desk, current, existing, move_state
-from sessiontree.manager.gauge import Gauge
-from sessiontree.manager.hooks import Fault, Hooks, Report, log_fault
+from sessiontree.manager.desk import current, existing, move_state, report_fault
+from sessiontree.manager.frame import AutoCompact, Frame
+from sessiontree.manager.hooks import Fault
 from sessiontree.manager.info import SessionFilter, SessionInfo, SessionPage, SessionStats, info_of
-from sessiontree.manager.lifetimes import Lifetimes
 from sessiontree.manager.session import Session
 from sessiontree.manager.sweeping import Recovery, Sweep
-from sessiontree.memory import MemoryRefresher
-from sessiontree.model import Entry, Message, Payload, SessionKey
-from sessiontree.summarizers import extractive
+from sessiontree.model import Entry, Message, Payload, SessionKey, Thread
 
 __all__ = ["AutoCompact", "SessionManager"]
 
 T = TypeVar("T")
 
-AutoCompact = Literal["background", "inline", "off"]
-"""When a message fills the window: compact beside the caller, before returning to it, or not at all."""
-
-DEFAULT_LIFETIMES = Lifetimes()
-DEFAULT_POLICY = CompactionPolicy()
 _WORKERS = 2
-MOST_REMEMBERED = 10_000
 
 
-class SessionManager:
+class SessionManager(Frame[Journal]):
     """Sessions of one journal. Any number of managers, in any number of processes, may share a store.
 
     >>> import sessiontree as st
@@ -48,36 +38,7 @@ class SessionManager:
     (['hello'], 'active')
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        *,
-        summarize: Summarizer = extractive,
-        policy: CompactionPolicy = DEFAULT_POLICY,
-        lifetimes: Lifetimes = DEFAULT_LIFETIMES,
-        auto_compact: AutoCompact = "background",
-        refresher: MemoryRefresher | None = None,
-        extract: Summarizer = extractive,
-        system_prompt: str = "",
-        report: Report = log_fault,
-        clock: Clock = system_clock,
-        most_remembered: int = MOST_REMEMBERED,
-    ) -> None:
-        self.journal = journal
-        self.hooks = Hooks()
-        self._auto_compact = auto_compact
-        self._desk = Desk(
-            policy=policy,
-            summarize=summarize,
-            lifetimes=lifetimes,
-            refresher=refresher,
-            extract=extract,
-            system_prompt=system_prompt,
-            clock=clock,
-            report=report,
-            hooks=self.hooks,
-            gauge=Gauge(most_remembered),
-        )
+    def _set_up(self) -> None:
         self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="session compaction")
         self._busy: set[str] = set()
         self._stopping = threading.Event()
@@ -124,19 +85,19 @@ class SessionManager:
 
     def set_title(self, key: SessionKey, title: str) -> SessionInfo:
         """Name a session."""
-        return info_of(self._run(details.set_title(key, title)))
+        return self._info(details.set_title(key, title))
 
     def add_tag(self, key: SessionKey, tag: str) -> SessionInfo:
         """Tag a session; a tag that it has already is no error."""
-        return info_of(self._run(details.change_tags(key, added=tag)))
+        return self._info(details.change_tags(key, added=tag))
 
     def remove_tag(self, key: SessionKey, tag: str) -> SessionInfo:
         """Take a tag away; one that it does not have is no error."""
-        return info_of(self._run(details.change_tags(key, removed=tag)))
+        return self._info(details.change_tags(key, removed=tag))
 
     def set_custom(self, key: SessionKey, name: str, value: Any) -> SessionInfo:
         """Keep a value of your own with a session."""
-        return info_of(self._run(details.set_custom(key, name, value)))
+        return self._info(details.set_custom(key, name, value))
 
     def new(self, key: SessionKey) -> Session:
         """A fresh conversation; the old one is archived, not emptied."""
@@ -145,25 +106,25 @@ class SessionManager:
 
     def reset(self, key: SessionKey) -> SessionInfo:
         """Empty the conversation but for its system prompt; ``journal.undo`` brings it back."""
-        return info_of(self._run(lifecycle.reset(self._desk, key)))
+        return self._info(lifecycle.reset(self._desk, key))
 
     def archive(self, key: SessionKey) -> SessionInfo:
         """Put a session away; it stays readable."""
-        return info_of(self._run(lifecycle.archive(self._desk, key)))
+        return self._info(lifecycle.archive(self._desk, key))
 
-    def unarchive(self, key: SessionKey) -> SessionInfo:
-        """Make an archived session the active one again."""
-        return info_of(self._run(lifecycle.unarchive(key)))
+    def unarchive(self, key: SessionKey, *, generation: int | None = None) -> SessionInfo:
+        """Make an archived session the active one again; ``generation`` names one before the one in use."""
+        return self._info(lifecycle.unarchive(self._desk, key, generation))
 
     def suspend(self, key: SessionKey) -> SessionInfo:
         """Messages are still stored, but nothing else happens until ``resume``."""
         thread = self._run(existing(key))
-        return info_of(self._run(move_state(thread.id, "suspended")))
+        return self._info(move_state(self._desk, thread.id, "suspended"))
 
     def resume(self, key: SessionKey) -> SessionInfo:
         """Make a suspended or idle session active."""
         thread = self._run(existing(key))
-        return info_of(self._run(move_state(thread.id, "active")))
+        return self._info(move_state(self._desk, thread.id, "active"))
 
     def delete(self, key: SessionKey) -> int:
         """Delete every conversation under a key for good; how many there were."""
@@ -171,11 +132,11 @@ class SessionManager:
 
     def info(self, key: SessionKey) -> SessionInfo:
         """A session at this moment."""
-        return info_of(self._run(existing(key)))
+        return self._info(existing(key))
 
     def list(self, **wanted: Unpack[SessionFilter]) -> SessionPage:
         """A page of sessions, the last used ones first; archived and past ones too."""
-        return self._run(info.list_sessions(wanted))
+        return self._run(info.list_sessions(wanted, self._desk.clock()))
 
     def compact(self, key: SessionKey, *, instructions: str = "", force: bool = False) -> CompactionResult:
         """Compact a session now, wherever it was made."""
@@ -193,10 +154,10 @@ class SessionManager:
 
     def stats(self) -> SessionStats:
         """All sessions of the store, by state."""
-        return self._run(info.stats())
+        return self._run(info.stats(self._desk.clock()))
 
     def recover(self) -> Recovery:
-        """After a crash: sessions that were being compacted go on as what they were."""
+        """Tidy up after a crash: compactions that nobody does any more. Without it they are over when their claims expire."""
         return self._run(sweeping.recover(self._desk))
 
     def sweep(self) -> Sweep:
@@ -204,7 +165,9 @@ class SessionManager:
         return self._run(sweeping.sweep(self._desk))
 
     def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``."""
+        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
+        if self._loop is not None:
+            return
         self.recover()
         self._loop = threading.Thread(
             target=self._sweep_on, args=(sweep_every_seconds,), name="session sweep", daemon=True
@@ -224,13 +187,17 @@ class SessionManager:
             self._guarded(thread_id, flow)
         elif thread_id not in self._busy:
             self._busy.add(thread_id)
-            self._workers.submit(self._guarded, thread_id, flow)
+            try:
+                self._workers.submit(self._guarded, thread_id, flow)
+            except RuntimeError:
+                # Stopped between the question and the answer: the message is stored, and the rest is done here.
+                self._guarded(thread_id, flow)
 
     def _guarded(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
         try:
             self._run(flow())
         except Exception as error:  # noqa: BLE001  the message is stored; the rest is reported
-            self._desk.report(Fault(what="an automatic compaction", thread_id=thread_id, error=error))
+            report_fault(self._desk, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
         finally:
             self._busy.discard(thread_id)
 
@@ -239,7 +206,10 @@ class SessionManager:
             try:
                 self.sweep()
             except Exception as error:  # noqa: BLE001  the next round tries again
-                self._desk.report(Fault(what="a sweep", thread_id="", error=error))
+                report_fault(self._desk, Fault(what="a sweep", thread_id="", error=error))
+
+    def _info(self, flow: Flow[Thread]) -> SessionInfo:
+        return info_of(self._run(flow), self._desk.clock())
 
     def _run(self, flow: Flow[T]) -> T:
         return run_flow(flow, self.journal)

@@ -5,6 +5,8 @@
 >>> links = {"ann": ("telegram:42", "discord:ann#1")}
 >>> route("bot", "telegram", "42", scope="per-peer", identity_links=links).peer
 'ann'
+>>> route("bot", "discord", "ann", scope="per-peer", identity_links=links).channel  # an id that looks like her name
+'direct'
 >>> from sessiontree.manager.keys import format_key
 >>> format_key(route("bot", "telegram", "42"))
 'bot:telegram%3Adirect:42'
@@ -13,8 +15,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, get_args
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.manager.keys import escape
 from sessiontree.model import SessionKey
 
@@ -25,9 +28,14 @@ DirectScope = Literal["main", "per-peer", "per-channel-peer", "per-account-chann
 
 ChatKind = Literal["direct", "group", "channel"]
 IdentityLinks = Mapping[str, Sequence[str]]
-"""A person's one name to the names on channels, each ``channel:peer`` or a bare peer."""
+"""A person's one name to the names on channels: ``channel:peer``, or a bare peer, which counts on every channel.
+
+What stands before the first colon is the channel, so a peer with a colon needs one: ``matrix:@ann:example.org``. A
+colon in the channel's own name is written ``%3A``.
+"""
 
 _MAIN = "main"
+_PERSON = "person"
 
 
 def route(
@@ -41,18 +49,34 @@ def route(
     thread: str = "",
     identity_links: IdentityLinks | None = None,
 ) -> SessionKey:
-    """The key for a message. Groups and channels always have their own; a direct message without a peer is main's."""
+    """The key for a message. Groups and channels always have their own; a direct message without a peer is main's.
+
+    A linked person is a kind of chat of their own: nobody gets into it by an id that reads like the person's name.
+    """
+    _check_origin(agent, channel, peer, scope, kind)
     if kind != "direct":
         return SessionKey(agent=agent, channel=_joined(channel, account, kind), peer=peer, thread=thread)
     if scope == "main" or not peer:
         return SessionKey(agent=agent, channel=_MAIN, peer=_MAIN, thread=thread)
     person = _linked(identity_links or {}, channel, peer)
+    last = kind if person is None else _PERSON
     places = {
-        "per-peer": _joined(kind),
-        "per-channel-peer": _joined(channel, kind),
-        "per-account-channel-peer": _joined(channel, account or "default", kind),
+        "per-peer": _joined(last),
+        "per-channel-peer": _joined(channel, last),
+        "per-account-channel-peer": _joined(channel, account or "default", last),
     }
-    return SessionKey(agent=agent, channel=places[scope], peer=person, thread=thread)
+    return SessionKey(agent=agent, channel=places[scope], peer=person or peer, thread=thread)
+
+
+def _check_origin(agent: str, channel: str, peer: str, scope: str, kind: str) -> None:
+    if not agent or not channel:
+        raise InvalidInputError(f"a message comes from an agent and a channel; got {agent!r} and {channel!r}")
+    if scope not in get_args(DirectScope) or kind not in get_args(ChatKind):
+        raise InvalidInputError(
+            f"scopes are {get_args(DirectScope)} and kinds of chats {get_args(ChatKind)}; got {scope!r} and {kind!r}"
+        )
+    if kind != "direct" and not peer:
+        raise InvalidInputError(f"a {kind} has an id; got none on channel {channel!r}")
 
 
 def _joined(*parts: str) -> str:
@@ -60,6 +84,10 @@ def _joined(*parts: str) -> str:
     return ":".join(escape(part) for part in parts if part)
 
 
-def _linked(links: IdentityLinks, channel: str, peer: str) -> str:
-    names = (f"{channel}:{peer}", peer)
-    return next((person for person, known in links.items() if any(name in known for name in names)), peer)
+def _linked(links: IdentityLinks, channel: str, peer: str) -> str | None:
+    """Whose name this is. With a colon in it a bare peer could be read as somebody else's name on a channel."""
+    for person, known in links.items():
+        if not person or isinstance(known, str):
+            raise InvalidInputError(f"a link goes from a person's name to a list of names; got {person!r}: {known!r}")
+    names = {f"{escape(channel)}:{peer}", *(() if ":" in peer else (peer,))}
+    return next((person for person, known in links.items() if not names.isdisjoint(known)), None)

@@ -1,5 +1,8 @@
 """The states of a session and the moves between them.
 
+Two of them are no one's to write: a session is archived because its thread is, and compacting because somebody holds
+the claim on it. So no other way of archiving and no crash can leave a session in a state that is not true.
+
 >>> check_move("bot:web:ann", "active", "idle")
 >>> can_move("archived", "idle")
 False
@@ -14,8 +17,9 @@ from typing import Literal, cast, get_args
 from sessiontree.errors import InvalidMoveError
 from sessiontree.model import Thread
 
-__all__ = ["MOVES", "SessionState", "can_move", "check_move", "state_of"]
+__all__ = ["MOVES", "SessionState", "can_move", "check_move", "state_of", "written_state"]
 
+WrittenState = Literal["active", "idle", "suspended"]
 SessionState = Literal["active", "idle", "compacting", "suspended", "archived"]
 
 MOVES: Mapping[SessionState, tuple[SessionState, ...]] = MappingProxyType(
@@ -38,8 +42,16 @@ def check_move(key: str, state: SessionState, wanted: SessionState) -> None:
         raise InvalidMoveError(key, state, wanted, MOVES[state])
 
 
-def state_of(thread: Thread) -> SessionState:
-    """A thread's state; one that no manager wrote counts as active, or as archived if it is."""
+def state_of(thread: Thread, now_ns: int) -> SessionState:
+    """A session's state at a moment."""
     if thread.is_archived:
         return "archived"
-    return cast("SessionState", thread.state) if thread.state in get_args(SessionState) else "active"
+    written = written_state(thread)
+    claim = thread.compaction_claim
+    is_claimed = claim is not None and not claim.is_expired(now_ns)
+    return "compacting" if is_claimed and written != "suspended" else written
+
+
+def written_state(thread: Thread) -> WrittenState:
+    """What a manager wrote; anything else counts as active."""
+    return cast("WrittenState", thread.state) if thread.state in get_args(WrittenState) else "active"

@@ -7,12 +7,13 @@ from contextlib import suppress
 
 from sessiontree.errors import ActiveTurnError, InvalidMoveError, ThreadNotFoundError
 from sessiontree.flows import Flow
-from sessiontree.manager.desk import Desk, announce, move_state
+from sessiontree.manager.desk import Desk, move_state
+from sessiontree.manager.ending import end
 from sessiontree.manager.info import threads_in
 from sessiontree.manager.lifecycle import archive_thread, delete_thread
-from sessiontree.manager.lifetimes import is_over, last_interaction_ns, note_of
+from sessiontree.manager.lifetimes import is_over, last_use_ns
 from sessiontree.manager.states import state_of
-from sessiontree.model import Lease, Thread
+from sessiontree.model import CompactionClaim, Lease, Thread
 from sessiontree.model.record import Record
 
 __all__ = ["Recovery", "Sweep", "recover", "sweep"]
@@ -31,7 +32,7 @@ class Sweep(Record, frozen=True, kw_only=True):
 
 
 class Recovery(Record, frozen=True, kw_only=True):
-    """Thread ids of sessions that a crash had left compacting."""
+    """Thread ids of sessions whose compaction a crash had broken off."""
 
     mended: tuple[str, ...] = ()
 
@@ -58,16 +59,16 @@ def sweep(desk: Desk) -> Flow[Sweep]:
 
 
 def recover(desk: Desk) -> Flow[Recovery]:
-    """After a crash: sessions whose compaction nobody does any more go on as what they were."""
+    """Take away the claims of compactors that crashed. They count for nothing once expired: this only tidies up."""
     mended: list[str] = []
-    for thread in (yield from threads_in(is_archived=None, state="compacting")):
+    for thread in (yield from threads_in(is_archived=None)):
         claim = thread.compaction_claim
-        if claim is not None and not claim.is_expired(desk.clock()):
+        if claim is None or not claim.is_expired(desk.clock()):
             continue
-        before = note_of(thread).get("state", "active")
         with suppress(ThreadNotFoundError):
-            yield from move_state(thread.id, before, only_from="compacting")
-            mended.append(thread.id)
+            cleared: CompactionClaim | None = yield lambda journal: journal.clear_expired_claim(thread.id)
+            if cleared is not None:
+                mended.append(thread.id)
     return Recovery(mended=tuple(mended))
 
 
@@ -95,38 +96,42 @@ def _alone(thread_id: str, count: _Count, act: Callable[[Thread], Flow[bool]]) -
 def _rest(desk: Desk, thread: Thread) -> Flow[bool]:
     if not _is_to_rest(desk, thread):
         return False
-    yield from announce(desk, "before", "timeout", thread)
-    rested = yield from move_state(thread.id, "idle", only_from="active")
-    yield from announce(desk, "after", "timeout", rested)
-    return True
+
+    def act() -> Flow[Thread | None]:
+        """Somebody may have said something while the hooks ran."""
+        now: Thread = yield lambda journal: journal.thread(thread.id)
+        if not _is_to_rest(desk, now):
+            return None
+        return (yield from move_state(desk, thread.id, "idle", only_from="active"))
+
+    return (yield from end(desk, "timeout", thread, act)) is not None
 
 
 def _archive(desk: Desk, thread: Thread) -> Flow[bool]:
     if not _is_to_archive(desk, thread):
         return False
-    yield from archive_thread(desk, thread, "archive")
-    return True
+    return (yield from archive_thread(desk, thread, "archive", lambda now: _is_to_archive(desk, now))) is not None
 
 
 def _delete(desk: Desk, thread: Thread) -> Flow[bool]:
     if not _is_to_delete(desk, thread):
         return False
-    return (yield from delete_thread(desk, thread))
+    return (yield from delete_thread(desk, thread, lambda now: _is_to_delete(desk, now)))
 
 
 def _is_to_rest(desk: Desk, thread: Thread) -> bool:
-    since = last_interaction_ns(thread)
-    return state_of(thread) == "active" and is_over(since, desk.clock(), desk.lifetimes.idle_after_seconds)
+    now = desk.clock()
+    return state_of(thread, now) == "active" and is_over(last_use_ns(thread), now, desk.lifetimes.idle_after_seconds)
 
 
 def _is_to_archive(desk: Desk, thread: Thread) -> bool:
-    since = last_interaction_ns(thread)
-    is_live = state_of(thread) in {"active", "idle", "suspended"}
-    return is_live and is_over(since, desk.clock(), desk.lifetimes.archive_after_seconds)
+    """A suspended session waits for whoever suspended it, a compacting one for its compaction."""
+    now = desk.clock()
+    is_at_rest = state_of(thread, now) in {"active", "idle"}
+    return is_at_rest and is_over(last_use_ns(thread), now, desk.lifetimes.archive_after_seconds)
 
 
 def _is_to_delete(desk: Desk, thread: Thread) -> bool:
-    # The note may be of an earlier archiving: what was said since then counts too.
-    since = max(int(note_of(thread).get("archived_ns", 0)), thread.updated_ns)
-    is_put_away = state_of(thread) == "archived"
-    return is_put_away and is_over(since, desk.clock(), desk.lifetimes.delete_after_seconds)
+    """By the age of the archiving; what was said afterwards counts too."""
+    since = max(thread.archive_changed_ns, thread.updated_ns)
+    return thread.is_archived and is_over(since, desk.clock(), desk.lifetimes.delete_after_seconds)

@@ -6,13 +6,19 @@ from contextlib import suppress
 from typing import Any
 
 from sessiontree.compaction import CompactionResult, Trigger, needs_compaction, occupied_tokens
-from sessiontree.errors import CompactionClaimedError, ThreadNotFoundError
+from sessiontree.errors import (
+    CompactionClaimedError,
+    EntryNotFoundError,
+    SummaryError,
+    ThreadArchivedError,
+    ThreadNotFoundError,
+)
 from sessiontree.flows import Flow
-from sessiontree.manager.desk import Desk, existing, move_state, update
+from sessiontree.manager.desk import Desk, existing, generations, move_state, report_fault, update
 from sessiontree.manager.hooks import Fault
 from sessiontree.manager.lifecycle import get_or_create
-from sessiontree.manager.lifetimes import last_interaction_ns, note_of, with_note
-from sessiontree.manager.states import state_of
+from sessiontree.manager.lifetimes import is_over, last_interaction_ns, with_note
+from sessiontree.manager.states import written_state
 from sessiontree.memory import crosses_soft_threshold
 from sessiontree.memory.refresh import refresh_flow
 from sessiontree.messages import payload_of
@@ -22,37 +28,33 @@ from sessiontree.tokens import estimate_message
 
 __all__ = ["Added", "add_message", "compact", "get_messages", "uncompact"]
 
+# Whoever repeats a call does so soon: older conversations are not searched for its message.
+_GENERATIONS_OF_A_RETRY = 20
+_ALWAYS_LOOKED_AT = 2
+_SECONDS_OF_A_RETRY = 24 * 3600.0
+
 
 class Added(Record, frozen=True, kw_only=True):
     """A stored message, and whether the session should be compacted now."""
 
     entry: Entry
     thread_id: str
-    tokens: int
+    tokens: int = 0
     is_compaction_due: bool = False
     is_memory_due: bool = False
 
 
 def add_message(desk: Desk, key: SessionKey, content: Payload | Message, id: str | None) -> Flow[Added]:
     """Store a message. It is durable when this returns; whatever follows from it comes later."""
-    thread = yield from get_or_create(desk, key)
-    before = yield from fullness(desk, thread)
-    entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id)
-    if entry.parent == thread.leaf:
-        now = _grown(before, payload_of(content))
-        desk.gauge.note(thread.id, entry.id, now)
-    else:
-        now = before
-    if state_of(thread) == "idle":
-        yield from move_state(thread.id, "active", only_from="idle")
-    is_awake = state_of(thread) in {"active", "idle"}
-    return Added(
-        entry=entry,
-        thread_id=thread.id,
-        tokens=now,
-        is_compaction_due=is_awake and needs_compaction(now, desk.policy),
-        is_memory_due=desk.refresher is not None and crosses_soft_threshold(before, now, desk.policy),
-    )
+    if id is not None:
+        repeated = yield from _stored(desk, key, content, id)
+        if repeated is not None:
+            return repeated
+    while True:
+        thread = yield from get_or_create(desk, key)
+        # The conversation may be put away between these two: then the message belongs to the next one.
+        with suppress(ThreadArchivedError, ThreadNotFoundError):
+            return (yield from _added(desk, thread, content, id))
 
 
 def get_messages(key: SessionKey) -> Flow[tuple[str, tuple[Message, ...]]]:
@@ -76,58 +78,103 @@ def fullness(desk: Desk, thread: Thread) -> Flow[int]:
 
 
 def remember(desk: Desk, thread_id: str) -> Flow[None]:
-    """Draw memories out; a failure is reported and keeps nobody from compacting."""
-    if desk.refresher is None:
+    """Draw memories out; a failure is reported, keeps nobody from compacting, and is not repeated at once."""
+    if desk.refresher is None or desk.memory_setbacks.is_resting(thread_id, desk.clock()):
         return
     try:
         yield from refresh_flow(thread_id, desk.refresher, desk.extract, desk.policy)
+        desk.memory_setbacks.forget(thread_id)
     except Exception as error:  # noqa: BLE001  a model's and a refresher's fault alike
-        desk.report(Fault(what="a memory refresh", thread_id=thread_id, error=error))
+        desk.memory_setbacks.note(thread_id, desk.clock(), getattr(error, "retry_after_seconds", None))
+        report_fault(desk, Fault(what="a memory refresh", thread_id=thread_id, error=error))
 
 
 def compact(
     desk: Desk, thread_id: str, *, trigger: Trigger = "manual", instructions: str = "", force: bool = False
 ) -> Flow[CompactionResult]:
-    """Memories first, then the compaction; meanwhile the session is compacting, afterwards what it was before."""
+    """Memories first, then the compaction, which counts as no interaction."""
     yield from remember(desk, thread_id)
     before: Thread = yield lambda journal: journal.thread(thread_id)
-    is_mine = state_of(before) in {"active", "idle"}
-    if is_mine:
-        before = yield from _begin_compacting(thread_id)
-    try:
-        result: CompactionResult = yield lambda journal: journal.compact(
-            thread_id,
-            desk.summarize,
-            policy=desk.policy,
-            instructions=instructions,
-            force=force,
-            trigger=trigger,
-            reason="manual" if trigger == "manual" else "threshold",
-        )
-    finally:
-        if is_mine:
-            with suppress(ThreadNotFoundError):
-                yield from _end_compacting(thread_id)
+    result: CompactionResult = yield lambda journal: journal.compact(
+        thread_id,
+        desk.summarize,
+        policy=desk.policy,
+        instructions=instructions,
+        force=force,
+        trigger=trigger,
+        reason="manual" if trigger == "manual" else "threshold",
+    )
     if result.entry is not None:
         desk.gauge.note(thread_id, result.entry.id, result.tokens_after)
+        with suppress(ThreadNotFoundError):
+            yield from _note_interaction(before, result.entry)
     return result
 
 
 def compact_if_due(desk: Desk, thread_id: str) -> Flow[CompactionResult | None]:
-    """The automatic one: ``None`` if the session is fine, gone, or being compacted by somebody else."""
+    """The automatic one: ``None`` if the session is fine, gone, being compacted by somebody else, or failed lately."""
+    if desk.setbacks.is_resting(thread_id, desk.clock()):
+        return None
     try:
         path: list[Entry] = yield lambda journal: journal.path(thread_id)
         if not needs_compaction(occupied_tokens(path), desk.policy):
             return None
-        return (yield from compact(desk, thread_id, trigger="post_response"))
+        result = yield from compact(desk, thread_id, trigger="post_response")
     except (CompactionClaimedError, ThreadNotFoundError):
         return None
+    except SummaryError as error:
+        desk.setbacks.note(thread_id, desk.clock(), error.retry_after_seconds)
+        raise
+    if result.is_setback:
+        desk.setbacks.note(thread_id, desk.clock())
+    elif result.is_installed:
+        desk.setbacks.forget(thread_id)
+    return result
 
 
 def uncompact(key: SessionKey) -> Flow[Entry]:
     thread = yield from existing(key)
     entry: Entry = yield lambda journal: journal.uncompact(thread.id)
     return entry
+
+
+def _stored(desk: Desk, key: SessionKey, content: Payload | Message, id: str) -> Flow[Added | None]:
+    """The message of this id if it is there: a repeated call must not begin a day, nor be stored in the next one."""
+    for number, thread in enumerate((yield from generations(key, most=_GENERATIONS_OF_A_RETRY))):
+        if number >= _ALWAYS_LOOKED_AT and thread.is_archived and _is_long_ago(desk, thread):
+            continue
+        try:
+            yield lambda journal: journal.entry(thread.id, id)
+        except (EntryNotFoundError, ThreadNotFoundError):
+            continue
+        entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id)
+        return Added(entry=entry, thread_id=thread.id)
+    return None
+
+
+def _is_long_ago(desk: Desk, thread: Thread) -> bool:
+    return is_over(thread.archive_changed_ns, desk.clock(), _SECONDS_OF_A_RETRY)
+
+
+def _added(desk: Desk, thread: Thread, content: Payload | Message, id: str | None) -> Flow[Added]:
+    before = yield from fullness(desk, thread)
+    entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id, expect_live=True)
+    if entry.parent == thread.leaf:
+        now = _grown(before, payload_of(content))
+        desk.gauge.note(thread.id, entry.id, now)
+    else:
+        now = before
+    if written_state(thread) == "idle":
+        yield from move_state(desk, thread.id, "active", only_from="idle")
+    is_awake = written_state(thread) != "suspended"
+    is_remembering = is_awake and desk.refresher is not None
+    return Added(
+        entry=entry,
+        thread_id=thread.id,
+        tokens=now,
+        is_compaction_due=is_awake and needs_compaction(now, desk.policy),
+        is_memory_due=is_remembering and crosses_soft_threshold(before, now, desk.policy),
+    )
 
 
 def _grown(before: int, payload: Payload) -> int:
@@ -138,36 +185,15 @@ def _grown(before: int, payload: Payload) -> int:
     return before + (estimate_message(message) if isinstance(message, Message) else 0)
 
 
-def _begin_compacting(thread_id: str) -> Flow[Thread]:
-    def changes(thread: Thread) -> dict[str, Any] | None:
-        if state_of(thread) not in {"active", "idle"}:
-            return None
-        custom = with_note(
-            thread.custom, state=state_of(thread), interaction_ns=last_interaction_ns(thread), leaf=thread.leaf
-        )
-        return {"state": "compacting", "custom": custom}
-
-    return (yield from update(thread_id, changes))
-
-
-def _end_compacting(thread_id: str) -> Flow[Thread]:
-    """Back to what it was. Archived or suspended meanwhile it stays, and the compaction counts as no interaction."""
-    tail: list[Entry] = yield lambda journal: journal.path(thread_id, limit=2)
+def _note_interaction(before: Thread, compaction: Entry) -> Flow[Thread]:
+    """Keep in mind when somebody last said something before the compaction that is now the leaf."""
+    tail: list[Entry] = yield lambda journal: journal.path(before.id, compaction.id, limit=2)
+    is_undisturbed = compaction.parent == before.leaf
+    spoken = last_interaction_ns(before) if is_undisturbed else tail[0].created_ns
 
     def changes(thread: Thread) -> dict[str, Any] | None:
-        if thread.state != "compacting":
+        if thread.leaf != compaction.id:
             return None
-        custom = with_note(thread.custom, **_interaction(thread, tail))
-        return {"state": note_of(thread).get("state", "active"), "custom": custom}
+        return {"custom": with_note(thread.custom, leaf=compaction.id, interaction_ns=spoken)}
 
-    return (yield from update(thread_id, changes))
-
-
-def _interaction(thread: Thread, tail: list[Entry]) -> dict[str, Any]:
-    """When somebody last said something before the compaction that is now the leaf."""
-    if not tail or tail[-1].type != "compaction" or tail[-1].id != thread.leaf:
-        return {}
-    note = note_of(thread)
-    is_undisturbed = tail[-1].parent == note.get("leaf")
-    spoken = note["interaction_ns"] if is_undisturbed else tail[0].created_ns
-    return {"leaf": thread.leaf, "interaction_ns": spoken}
+    return (yield from update(before.id, changes))

@@ -21,11 +21,13 @@ NO_MEMORY_NEEDED = "NO_MEMORY_NEEDED"
 Bucket = Literal["preference", "project", "other"]
 
 _BUCKETS: tuple[Bucket, ...] = ("preference", "project", "other")
-# A bullet needs a blank behind it: "3.5 GB" and "-5 C" are no list items.
-_BULLET = re.compile(r"^(?:[-*•]+|\d+[.)])\s+")
+# A bullet needs a blank behind it: "3.5 GB" and "-5 C" are no list items. "2024. was good" begins with a year.
+_BULLET = re.compile(r"^(?:[-*+•\u2013\u2014]+|\d{1,3}[.)])\s+")
 _EDGES = " .,:;`\"'"
 _PREFERENCE = re.compile(
-    r"\b(?:preferences?|prefers?|likes?|wants?|expects?|defaults?)\b|偏好|喜欢|默认|好み", re.IGNORECASE
+    r"\b(?:preferences?|prefers?|likes?|dislikes?|loves?|hates?|enjoys?|avoids?|favou?rs?|wants?|expects?|defaults?)\b"
+    r"|偏好|喜欢|讨厌|默认|好み|嫌い",
+    re.IGNORECASE,
 )
 _PROJECT = re.compile(
     r"\b(?:projects?|repos?|repository|repositories|working on|codebases?|uses|builds)\b|项目|仓库|プロジェクト",
@@ -59,7 +61,7 @@ def memory_lines(text: str, known: Iterable[str] = ()) -> list[str]:
     for raw in text.splitlines():
         line = _normalized_line(raw)
         mark = fingerprint(line)
-        if mark and mark not in seen and mark != NO_MEMORY_NEEDED.casefold() and not is_transient(line):
+        if mark and mark not in seen and not _says_nothing(mark) and not is_transient(line):
             seen.add(mark)
             found[bucket_of(line)].append(line)
     return [line for bucket in _BUCKETS for line in found[bucket]]
@@ -89,6 +91,11 @@ def bucket_of(line: str) -> Bucket:
     if _PREFERENCE.search(line):
         return "preference"
     return "project" if _PROJECT.search(line) else "other"
+
+
+def _says_nothing(mark: str) -> bool:
+    """The sentinel, also where a model dressed it up."""
+    return mark.strip("*_#>[](){}!" + _EDGES) == NO_MEMORY_NEEDED.casefold()
 
 
 def _normalized_line(line: str) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from sessiontree.errors import InvalidInputError, ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import InvalidInputError, StaleLeafError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.flows import Flow, run_flow, run_flow_async
 from sessiontree.memory.hygiene import fingerprint, memory_lines
 from sessiontree.memory.refresh import ExtractedMemory
-from sessiontree.model import Entry, Memory
+from sessiontree.model import Entry, Memory, Thread
 from sessiontree.model.record import Record
 
 if TYPE_CHECKING:
@@ -109,21 +109,39 @@ def _thread_id(scope: str) -> str:
 
 
 def _store(thread_id: str, memory: ExtractedMemory) -> Flow[Entry | None]:
-    entries = yield from _entries(thread_id)
-    known = {mark for entry in entries for mark in _payload(entry).fingerprints}
-    lines = memory_lines(memory.text, known)
-    if not lines:
-        return None
-    with suppress(ThreadExistsError):
-        yield lambda journal: journal.create_thread(thread_id, title="Memories", tags=(_TAG,))
-    payload = Memory(
+    """Store what nobody stored before; who was faster meanwhile is read first, and then it is tried again."""
+    while True:
+        leaf = yield from _leaf(thread_id)
+        known = {mark for entry in (yield from _entries(thread_id)) for mark in _payload(entry).fingerprints}
+        lines = memory_lines(memory.text, known)
+        if not lines:
+            return None
+        try:
+            stored: Entry = yield lambda journal: journal.append(thread_id, _memory(memory, lines), expect_leaf=leaf)
+        except StaleLeafError:
+            continue
+        except ThreadNotFoundError:
+            with suppress(ThreadExistsError):
+                yield lambda journal: journal.create_thread(thread_id, title="Memories", tags=(_TAG,))
+            continue
+        return stored
+
+
+def _memory(memory: ExtractedMemory, lines: Sequence[str]) -> Memory:
+    return Memory(
         text="\n".join(f"- {line}" for line in lines),
         tags=("session-compaction", f"thread:{memory.thread_id}"),
         fingerprints=tuple(map(fingerprint, lines)),
         metadata={"thread_id": memory.thread_id, "window_id": memory.window_id},
     )
-    stored: Entry = yield lambda journal: journal.append(thread_id, payload)
-    return stored
+
+
+def _leaf(thread_id: str) -> Flow[str | None]:
+    try:
+        thread: Thread = yield lambda journal: journal.thread(thread_id)
+    except ThreadNotFoundError:
+        return None
+    return thread.leaf
 
 
 def _recall(thread_id: str, query: str, limit: int) -> Flow[list[Recollection]]:

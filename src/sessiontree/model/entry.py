@@ -229,6 +229,7 @@ class Event(_Payload, tag="event", frozen=True, kw_only=True):
 class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
     """A workspace snapshot of ``root`` for the entry ``target``: ``manifest`` is the blob that lists the files.
 
+    No ``root``: it was imported from a program that does not say where its files were, and fits every folder.
     ``moment`` says when it was taken: at any time, before or after a turn, or right before leaf move number
     ``before_move`` of the thread, which moved the files too. ``left_out`` counts what it saw and did not take.
     """

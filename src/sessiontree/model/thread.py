@@ -47,7 +47,10 @@ class CompactionClaim(Record, frozen=True, kw_only=True):
 
 
 class Thread(Record, frozen=True, kw_only=True):
-    """A conversation. ``entries``, ``messages`` and ``tokens`` count the active path, kept by the store."""
+    """A conversation. ``entries``, ``messages`` and ``tokens`` count the active path, kept by the store.
+
+    ``archive_changed_ns`` is when it was last put away or brought back, by whatever way; the store keeps it too.
+    """
 
     id: str
     tree: str
@@ -66,6 +69,7 @@ class Thread(Record, frozen=True, kw_only=True):
     status: str = ""
     last_viewed_ns: int = 0
     is_archived: bool = False
+    archive_changed_ns: int = 0
     parent_thread: str = ""
     forked_from_thread: str = ""
     forked_from_entry: str = ""

@@ -94,7 +94,9 @@ def checkpoints(thread_id: str, root: str | os.PathLike[str] | None) -> Operatio
     entries: list[Entry] = yield ReadEntries(thread_id=thread_id)
     wanted = None if root is None else os.path.realpath(root)
     return [
-        entry for entry in entries if isinstance(entry.payload, Checkpoint) and wanted in {None, entry.payload.root}
+        entry
+        for entry in entries
+        if isinstance(entry.payload, Checkpoint) and (wanted is None or entry.payload.root in {"", wanted})
     ]
 
 
@@ -109,7 +111,7 @@ def find_checkpoint(thread_id: str, entry_id: str, root: str | os.PathLike[str])
                 raise
             break
         for entry in reversed(found):
-            if entry.id == entry_id or _is_for(entry, entry_id):
+            if _has_files(entry) and (entry.id == entry_id or _is_for(entry, entry_id)):
                 return entry
         thread: Thread = yield ReadThread(thread_id=asked)
         asked = thread.forked_from_thread
@@ -221,6 +223,11 @@ def _payload(visit: Visit, manifest: str, note: Note) -> Checkpoint:
         before_move=note.before_move,
         left_out=len(visit.cache.left_out),
     )
+
+
+def _has_files(entry: Entry) -> bool:
+    """An imported checkpoint may have come without its files: that is not an empty folder."""
+    return isinstance(entry.payload, Checkpoint) and bool(entry.payload.manifest)
 
 
 def _is_for(entry: Entry, target: str) -> bool:

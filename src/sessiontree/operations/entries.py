@@ -19,7 +19,19 @@ from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
 from sessiontree.tree import labels_of
 
-__all__ = ["NewEntry", "append", "append_many", "children", "entries", "entry", "label", "labels", "path", "weight_of"]
+__all__ = [
+    "NewEntry",
+    "append",
+    "append_many",
+    "children",
+    "draft_of",
+    "entries",
+    "entry",
+    "label",
+    "labels",
+    "path",
+    "weight_of",
+]
 
 _LARGEST_BODY = 900 * 1024 * 1024
 
@@ -48,11 +60,17 @@ def append(
     parent: str | UnsetType | None = UNSET,
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
+    expect_live: bool = False,
 ) -> Operation[Entry]:
     turn_id, token = _turn_of(lease, thread_id)
-    draft = _draft(sources, new, turn_id)
+    draft = draft_of(sources, new, turn_id)
     stored: tuple[Entry, ...] = yield Append(
-        thread_id=thread_id, drafts=(draft,), parent=parent, expect_leaf=expect_leaf, token=token
+        thread_id=thread_id,
+        drafts=(draft,),
+        parent=parent,
+        expect_leaf=expect_leaf,
+        token=token,
+        expect_live=expect_live,
     )
     return stored[0]
 
@@ -67,7 +85,7 @@ def append_many(
     lease: Lease | None = None,
 ) -> Operation[list[Entry]]:
     turn_id, token = _turn_of(lease, thread_id)
-    drafts = tuple(_draft(sources, content, turn_id) for content in contents)
+    drafts = tuple(draft_of(sources, content, turn_id) for content in contents)
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id,
         drafts=drafts,
@@ -116,7 +134,7 @@ def _turn_of(lease: Lease | None, thread_id: str) -> tuple[str, int | None]:
     return lease.turn_id, lease.token
 
 
-def _draft(sources: Sources, content: Content, turn_id: str) -> Draft:
+def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
     payload, body = seal(payload_of(new.content))
     if len(body) > _LARGEST_BODY:

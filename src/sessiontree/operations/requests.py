@@ -8,18 +8,20 @@ from typing import Any, TypeVar
 from sessiontree.commands import Command
 from sessiontree.ids import Clock, IdSource
 from sessiontree.model.record import Record
+from sessiontree.operations.setbacks import Setbacks
 from sessiontree.queries import AnyQuery
 
-__all__ = ["Call", "Operation", "Request", "Sources", "Work"]
+__all__ = ["Call", "Operation", "Pause", "Request", "Sources", "Work"]
 
 T = TypeVar("T")
 
 
 class Sources(Record, frozen=True, kw_only=True):
-    """Where time and ids come from."""
+    """Where time and ids come from, and what automatic compactions have to be patient with."""
 
     clock: Clock
     ids: IdSource
+    setbacks: Setbacks
 
 
 class Call(Record, frozen=True, kw_only=True):
@@ -36,6 +38,12 @@ class Work(Record, frozen=True, kw_only=True):
     arguments: tuple[Any, ...] = ()
 
 
-Request = Command | AnyQuery | Call | Work
+class Pause(Record, frozen=True, kw_only=True):
+    """Let time pass without holding anybody up."""
+
+    seconds: float
+
+
+Request = Command | AnyQuery | Call | Work | Pause
 Operation = Generator[Request, Any, T]
 """A verb, written once: it yields requests and returns its answer."""

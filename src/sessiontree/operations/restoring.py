@@ -7,18 +7,15 @@ and keeps the new files or puts the old ones back.
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from sessiontree.commands import MoveLeaf
 from sessiontree.errors import (
     CommitUnknownError,
-    FolderChangedError,
     PendingRestoreError,
     RestoreConflictError,
     ThreadNotFoundError,
@@ -33,10 +30,10 @@ from sessiontree.operations.turns import DEFAULT_TTL_SECONDS, acquire_lease, rel
 from sessiontree.queries import ReadMoves, ReadThread
 from sessiontree.workspace.actions import Action, actions_for
 from sessiontree.workspace.cache import Head
+from sessiontree.workspace.carrying_out import change_files, commit, finish, guarded, take_back, take_back_pending, tidy
 from sessiontree.workspace.desk import Desk, Visit
 from sessiontree.workspace.ignore import IGNORE_FILES, ignored_by
 from sessiontree.workspace.plan import Plan, make_plan
-from sessiontree.workspace.restore import apply, roll_back
 from sessiontree.workspace.settings import Conflicts
 from sessiontree.workspace.staging import Pledge, Staged, Staging, discard, open_staging, pending_restore
 
@@ -77,14 +74,15 @@ def plan_restore(desk: Desk, visit: Visit, task: Task) -> Operation[Plan]:
 
 def restore_files(sources: Sources, desk: Desk, visit: Visit, task: Task) -> Operation[Plan]:
     """Bring files back without moving the leaf; the restore itself decides when it counts."""
+    is_closed = visit.is_between_turns
     plan = yield from plan_restore(desk, visit, task)
     _refuse_conflicts(plan, task.conflicts)
     before = yield from _take_before(sources, desk, visit, task, plan)
     plan, current = yield from _plan_again(desk, visit, task, plan)
     staging = yield from _apply(visit, plan, current, None)
     if staging is not None:
-        yield Work(function=_commit, arguments=(visit, staging))
-    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
+        yield Work(function=commit, arguments=(visit, staging))
+    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id, is_closed=is_closed),))
     return replace(plan, before=before.id)
 
 
@@ -95,7 +93,9 @@ def move_with_files(
     lease = yield from acquire_lease(sources, task.thread_id, this_process(), None, DEFAULT_TTL_SECONDS)
     try:
         moved = yield from _move(sources, desk, visit, task, to_entry=to_entry, reason=reason, lease=lease)
-    except Exception:
+    except GeneratorExit:
+        raise
+    except BaseException:
         yield from release_lease(lease)
         raise
     yield from release_lease(lease)
@@ -111,9 +111,9 @@ def settle(desk: Desk, visit: Visit, prefer: Prefer | None = None) -> Operation[
     staging, staged = found
     has_happened = prefer == "new" if prefer else (yield from _has_happened(desk, visit, staged.pledge))
     if has_happened:
-        yield Work(function=_finish, arguments=(visit, staging))
+        yield Work(function=finish, arguments=(visit, staging))
         return "new"
-    yield Work(function=_take_back, arguments=(visit, staging, staged))
+    yield Work(function=take_back, arguments=(visit, staging, staged))
     return "old"
 
 
@@ -127,6 +127,7 @@ def _move(
     reason: MoveReason,
     lease: Lease,
 ) -> Operation[Thread]:
+    is_closed = visit.is_between_turns
     plan = yield from plan_restore(desk, visit, task)
     _refuse_conflicts(plan, task.conflicts)
     number = yield from _next_move(task.thread_id)
@@ -143,16 +144,17 @@ def _move(
             expect_leaf=before.id,
             token=lease.token,
         )
-    except CommitUnknownError:
-        # Nobody knows whether the leaf moved; the next visit to the folder asks the reflog.
-        raise
-    except Exception:
+    except BaseException as error:
+        # Where nobody knows whether the leaf moved, the next visit to the folder asks the reflog.
+        is_refused = isinstance(error, Exception) and not isinstance(error, CommitUnknownError)
+        if staging is not None and is_refused:
+            yield Work(function=take_back_pending, arguments=(visit, staging))
         if staging is not None:
-            yield Work(function=_take_back_pending, arguments=(visit, staging))
+            staging.close()
         raise
     if staging is not None:
-        yield Work(function=_tidy, arguments=(visit, staging))
-    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id),))
+        yield Work(function=tidy, arguments=(visit, staging))
+    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id, is_closed=is_closed),))
     return moved
 
 
@@ -187,6 +189,9 @@ def _plan_again(desk: Desk, visit: Visit, task: Task, plan: Plan) -> Operation[t
     foreign = {*kept, *plan.left_alone}
     conflicts: Conflicts = "keep_mine" if kept else "force"
     fresh: Plan = yield Work(function=_make_plan, arguments=(visit, conflicts, target, current, foreign))
+    lost = [conflict.path for conflict in fresh.conflicts if conflict.reason == "untracked"]
+    if lost and conflicts == "force":
+        raise WorkspaceError(visit.root, f"cannot be restored: no checkpoint can keep {lost[0]!r}, move it away first")
     return fresh, current
 
 
@@ -236,7 +241,8 @@ def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:
 def _foreign(desk: Desk, visit: Visit, task: Task, current: Tree) -> Operation[set[str]]:
     """Paths that somebody else changed: outside the turns of this thread, or in another thread."""
     known: list[Entry] = yield from checkpoints(task.thread_id, visit.root)
-    baseline = _baseline(desk, visit.cache.head, task.thread_id, known)
+    of_here = [entry for entry in known if isinstance(entry.payload, Checkpoint) and entry.payload.root]
+    baseline = _baseline(desk, visit.cache.head, task.thread_id, of_here)
     if not baseline:
         return set()
     before = yield from resolve(desk, baseline)
@@ -263,13 +269,20 @@ def _apply(visit: Visit, plan: Plan, current: Tree, pledge: Pledge | None) -> Op
     disk = visit.desk.disk
     root_mode = os.fstat(visit.folder.fd).st_mode & 0o777
     actions, contents = actions_for(plan, current, root_mode)
-    staging: Staging = yield Work(function=_guarded, arguments=(visit, open_staging, visit.own.fd, disk))
+    staging: Staging = yield Work(function=guarded, arguments=(visit, open_staging, visit.own.fd, disk))
     try:
         staged = yield from _stage(visit, staging, actions, contents, pledge)
-    except Exception:
+    except BaseException:
         staging.close()
         raise
-    yield Work(function=_change_files, arguments=(visit, staging, staged))
+    try:
+        yield Work(function=change_files, arguments=(visit, staging, staged))
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException:
+        # Cancelled while the files were being changed: the leaf did not move, so they must not stay so.
+        yield Work(function=take_back_pending, arguments=(visit, staging))
+        raise
     return staging
 
 
@@ -277,16 +290,22 @@ def _stage(
     visit: Visit, staging: Staging, actions: Sequence[Action], contents: dict[int, Item], pledge: Pledge | None
 ) -> Operation[Staged]:
     disk = visit.desk.disk
-    inodes: dict[int, int] = {}
+    stats: dict[int, os.stat_result] = {}
     for batch in _batches(contents):
         datas = yield from read_files(tuple({item.hash for _, item in batch if item.hash}))
         for number, item in batch:
             stage = (visit, staging.stage, disk, number, item, datas.get(item.hash, b""))
-            inodes[number] = yield Work(function=_guarded, arguments=stage)
-    numbered = tuple(replace(action, inode=inodes.get(action.number, 0)) for action in actions)
-    staged = Staged(actions=numbered, pledge=pledge)
-    yield Work(function=_guarded, arguments=(visit, staging.make_ready, disk, staged))
+            stats[number] = yield Work(function=guarded, arguments=stage)
+    staged = Staged(actions=tuple(_with_stat(action, stats) for action in actions), pledge=pledge)
+    yield Work(function=guarded, arguments=(visit, staging.make_ready, disk, staged))
     return staged
+
+
+def _with_stat(action: Action, stats: dict[int, os.stat_result]) -> Action:
+    if action.kind not in {"put", "replace"}:
+        return action
+    status = stats[action.number]
+    return replace(action, inode=status.st_ino, mtime_ns=status.st_mtime_ns)
 
 
 def _batches(contents: dict[int, Item]) -> Iterator[list[tuple[int, Item]]]:
@@ -300,68 +319,6 @@ def _batches(contents: dict[int, Item]) -> Iterator[list[tuple[int, Item]]]:
         size += item.size
     if batch:
         yield batch
-
-
-def _change_files(visit: Visit, staging: Staging, staged: Staged) -> None:
-    try:
-        apply(visit.folder, staging, staged, visit.desk.disk, visit.key_at)
-    except FolderChangedError:
-        _take_back(visit, staging, staged)
-        raise
-    except OSError as error:
-        _take_back(visit, staging, staged)
-        raise _in_our_words(visit, error) from error
-
-
-def _guarded(visit: Visit, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Preparing may fail, for example for lack of space: then the preparation goes, and nothing was changed."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        discard(visit.own.fd, visit.desk.disk)
-        raise _in_our_words(visit, error) from error
-
-
-def _in_our_words(visit: Visit, error: OSError) -> WorkspaceError:
-    problem = "no space left" if error.errno in {errno.ENOSPC, errno.EDQUOT} else str(error)
-    return WorkspaceError(visit.root, f"cannot be restored ({problem}); it is as it was before")
-
-
-def _take_back_pending(visit: Visit, staging: Staging) -> None:
-    found = pending_restore(visit.own.fd)
-    assert found is not None
-    staging.close()
-    _take_back(visit, *found)
-
-
-def _take_back(visit: Visit, staging: Staging, staged: Staged) -> None:
-    visit.folder.leave()
-    roll_back(visit.folder, staging, staged, visit.desk.disk)
-    _tidy(visit, staging)
-
-
-def _commit(visit: Visit, staging: Staging) -> None:
-    """A restore without a leaf move counts once it is settled."""
-    try:
-        _finish(visit, staging)
-    except OSError as error:
-        _take_back_pending(visit, staging)
-        raise _in_our_words(visit, error) from error
-
-
-def _tidy(visit: Visit, staging: Staging) -> None:
-    """What is decided is decided, even if the disk has no room to write that down: the next visit tidies up."""
-    with contextlib.suppress(OSError):
-        _finish(visit, staging)
-
-
-def _finish(visit: Visit, staging: Staging) -> None:
-    visit.folder.leave()
-    try:
-        staging.settle(visit.desk.disk)
-    finally:
-        staging.close()
-    discard(visit.own.fd, visit.desk.disk)
 
 
 def _has_happened(desk: Desk, visit: Visit, pledge: Pledge | None) -> Operation[bool]:
@@ -379,5 +336,11 @@ def _has_happened(desk: Desk, visit: Visit, pledge: Pledge | None) -> Operation[
     return any(move.number == pledge.number and move.from_entry == pledge.from_entry for move in moves)
 
 
-def _head(desk: Desk, task: Task, checkpoint: str) -> Head:
-    return Head(place=desk.place, thread_id=task.thread_id, checkpoint=checkpoint, manifest=task.checkpoint.manifest)
+def _head(desk: Desk, task: Task, checkpoint: str, *, is_closed: bool) -> Head:
+    return Head(
+        place=desk.place,
+        thread_id=task.thread_id,
+        checkpoint=checkpoint,
+        manifest=task.checkpoint.manifest,
+        is_closed=is_closed,
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, to_builtins
@@ -11,7 +12,8 @@ from msgspec.structs import astuple, replace
 from sessiontree.codec import check_number, encode_record, refuse_not_finite
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import Page, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model import Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.operations.entries import NewEntry, draft_of
 from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ListThreads, ReadThread
@@ -28,10 +30,15 @@ def create_thread(
     thread_id: str | None,
     created_ns: int | None,
     fields: ThreadFields,
+    *,
     updated_ns: int | None = None,
+    contents: Iterable[Payload | Message] = (),
 ) -> Operation[Thread]:
     new = _new_thread(sources, thread_id, created_ns, fields)
-    thread: Thread = yield CreateThread(thread=new if updated_ns is None else replace(new, updated_ns=updated_ns))
+    thread: Thread = yield CreateThread(
+        thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
+        drafts=tuple(draft_of(sources, NewEntry(content=content)) for content in contents),
+    )
     return thread
 
 
@@ -40,19 +47,22 @@ def thread(thread_id: str) -> Operation[Thread]:
     return found
 
 
-def update_thread(thread_id: str, expect_version: int | None, fields: ThreadFields) -> Operation[Thread]:
+def update_thread(
+    sources: Sources, thread_id: str, expect_version: int | None, fields: ThreadFields
+) -> Operation[Thread]:
     blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
     changed: Thread = yield UpdateThread(
         thread_id=thread_id,
         changed=_with_fields(blank, fields),
         fields=tuple(fields),
         expect_version=expect_version,
+        at_ns=sources.clock(),
     )
     return changed
 
 
-def delete_thread(thread_id: str) -> Operation[Deleted]:
-    report: Deleted = yield DeleteThread(thread_id=thread_id)
+def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
+    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version)
     return report
 
 

@@ -27,12 +27,12 @@ def suggest_title(sources: Sources, thread_id: str, titler: Titler | None, limit
     fields = yield from _titled(text, titler, limit)
     fields["title_updated_ns"] = sources.clock()
     try:
-        return (yield from update_thread(thread_id, thread.version, fields))
+        return (yield from update_thread(sources, thread_id, thread.version, fields))
     except StaleVersionError:
         changed: Thread = yield ReadThread(thread_id=thread_id)
         if changed.title:
             return changed
-        return (yield from update_thread(thread_id, None, fields))
+        return (yield from update_thread(sources, thread_id, None, fields))
 
 
 def _titled(text: str, titler: Titler | None, limit: int) -> Operation[ThreadFields]:

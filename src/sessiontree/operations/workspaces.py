@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 from sessiontree.commands import Redo, Undo
 from sessiontree.errors import NothingToRedoError, NothingToUndoError
-from sessiontree.manifest import Tree
+from sessiontree.manifest import Tree, with_known_modes
 from sessiontree.model import Checkpoint, CheckpointMoment, Entry, Lease, Move, MoveReason, Thread, TurnMarker
 from sessiontree.operations.checkpoints import (
     Note,
@@ -141,8 +141,9 @@ def diff(desk: Desk, thread_id: str, entry_id: str, root: Root, *, other: str | 
 
 
 def recover(desk: Desk, root: Root, prefer: Prefer | None) -> Operation[Literal["", "old", "new"]]:
-    visit: Visit = yield Work(function=desk.visit, arguments=(root,))
+    visit = desk.visit(root)
     try:
+        yield Work(function=visit.open)
         return (yield from settle(desk, visit, prefer))
     finally:
         visit.close()
@@ -150,8 +151,9 @@ def recover(desk: Desk, root: Root, prefer: Prefer | None) -> Operation[Literal[
 
 def _visiting(desk: Desk, root: Root, work: Callable[[Visit], Generator[Any, Any, T]]) -> Operation[T]:
     """Open the folder, settle what an interrupted restore left, then do the work."""
-    visit: Visit = yield Work(function=desk.visit, arguments=(root,))
+    visit = desk.visit(root)
     try:
+        yield Work(function=visit.open)
         yield from settle(desk, visit)
         return (yield from work(visit))
     finally:
@@ -178,6 +180,7 @@ def _diff_to_folder(visit: Visit, old: Tree) -> Operation[TreeDiff]:
 
 
 def _compare(old: Tree, new: Tree, datas: dict[str, bytes]) -> Operation[TreeDiff]:
+    old, new = with_known_modes(old, new), with_known_modes(new, old)
     compared: TreeDiff = yield Work(function=lambda: diff_trees(old, new, lambda item: datas[item.hash]))
     return compared
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
@@ -12,13 +15,22 @@ from sessiontree.errors import (
     InvalidInputError,
     InvalidParentError,
     StaleLeafError,
+    ThreadArchivedError,
     ThreadNotFoundError,
 )
 from sessiontree.model import Entry, Move
 from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
-__all__ = ["append", "check_fence", "check_leaf", "child", "existing", "visible"]
+__all__ = ["Grown", "append", "check_fence", "check_leaf", "child", "existing", "grow", "visible"]
+
+
+class Grown(NamedTuple):
+    """Entries under a thread's new leaf, and what must be written for them."""
+
+    state: ThreadState
+    entries: tuple[Entry, ...]
+    facts: tuple[Fact, ...]
 
 
 def append(command: Append, view: View) -> Decision:
@@ -30,6 +42,8 @@ def append(command: Append, view: View) -> Decision:
             return Decision(stored)
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
+    if command.expect_live and state.meta.is_archived:
+        raise ThreadArchivedError(command.thread_id)
     check_blobs(view, command.thread_id, command.drafts)
     parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
@@ -126,22 +140,28 @@ def _parent(parent: str | UnsetType | None, view: View, state: ThreadState) -> N
 
 
 def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) -> Decision:
-    facts: list[Fact] = []
-    entries: list[Entry] = []
+    moves: tuple[Fact, ...] = ()
     leaf = state.leaf
     if (parent.key if parent else None) != (leaf.key if leaf else None):
         state, move = _branched(state, parent, command.drafts[0].created_ns)
-        facts.append(move)
-    tip, previous = parent, state.newest
-    for draft in command.drafts:
+        moves = (move,)
+    grown = grow(view, state, parent, command.drafts)
+    return Decision(grown.entries, (*moves, *grown.facts))
+
+
+def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draft]) -> Grown:
+    """Put drafts, in order, under a node and move the leaf to the last one."""
+    facts: list[Fact] = []
+    entries: list[Entry] = []
+    previous = state.newest
+    for draft in drafts:
         node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
         facts.append(PutEntry(state, node, parent_id, previous, draft))
         entries.append(_entry(draft, state, parent_id))
         tip, previous = node, node.key
-    updated = max(state.updated_ns, command.drafts[-1].created_ns)
-    facts.append(PutHead(_with_tip(state, tip, updated)))
-    return Decision(tuple(entries), tuple(facts))
+    grown = _with_tip(state, tip, max(state.updated_ns, drafts[-1].created_ns))
+    return Grown(grown, tuple(entries), (*facts, PutHead(grown)))
 
 
 def _with_tip(state: ThreadState, tip: Node | None, updated_ns: int) -> ThreadState:

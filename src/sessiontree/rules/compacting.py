@@ -8,7 +8,7 @@ from sessiontree.commands import Append, ClaimCompaction, InstallCompaction, Rel
 from sessiontree.errors import ClaimLostError, CompactionClaimedError, StaleLeafError
 from sessiontree.model import CompactionClaim
 from sessiontree.rules.appending import append, existing, visible
-from sessiontree.rules.state import Decision, PutThread, ThreadState, View
+from sessiontree.rules.state import Decision, PutHead, PutThread, ThreadState, View
 
 __all__ = ["claim_compaction", "install_compaction", "release_claim"]
 
@@ -35,13 +35,20 @@ def release_claim(command: ReleaseClaim, view: View) -> Decision:
 def install_compaction(command: InstallCompaction, view: View) -> Decision:
     """The claim is the fence: who lost it while a model was thinking writes nothing.
 
-    The leaf may have grown meanwhile, so it is not compared; only what was summarised must still be on its path.
+    The leaf may have grown meanwhile, so it is not compared; only what was summarised must still be on its path. The
+    same commit gives the claim back: nothing that fails afterwards can make an installed compaction look failed.
     """
     state = existing(view, command.thread_id)
     if view.find(state.tree, command.draft.id) is None:
         _check_claim(state, command.claim_id)
         _check_base(view, state, command.base)
-    return append(Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token), view)
+    decision = append(Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token), view)
+    if not decision.facts:
+        return decision
+    *facts, head = decision.facts
+    assert isinstance(head, PutHead), "an append ends with the new head"
+    released = replace(head.state, meta=replace(head.state.meta, compaction_claim=None))
+    return Decision(decision.result, (*facts, PutThread(released)))
 
 
 def _with_claim(state: ThreadState, claim: CompactionClaim | None) -> Decision:

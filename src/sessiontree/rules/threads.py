@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
-from sessiontree.rules.appending import existing, visible
+from sessiontree.rules.appending import existing, grow, visible
 from sessiontree.rules.blobs import garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
@@ -30,17 +30,21 @@ def create_thread(command: CreateThread, view: View) -> Decision:
         base=None,
         updated_ns=thread.updated_ns,
     )
-    return Decision(state.public(), (PutThread(state),))
+    if not command.drafts:
+        return Decision(state.public(), (PutThread(state),))
+    grown = grow(view, state, None, command.drafts)
+    return Decision(grown.state.public(), (PutThread(state), *grown.facts))
 
 
 def update_thread(command: UpdateThread, view: View) -> Decision:
     state = existing(view, command.thread_id)
     version = state.meta.version
-    if command.expect_version is not None and command.expect_version != version:
-        raise StaleVersionError(command.thread_id, command.expect_version, version)
+    _check_version(state, command.expect_version)
     if not command.fields:
         return Decision(state.public())
     changes = {name: getattr(command.changed, name) for name in command.fields}
+    if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
+        changes["archive_changed_ns"] = command.at_ns
     changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
     return Decision(changed.public(), (PutThread(changed),))
 
@@ -64,10 +68,16 @@ def fork(command: Fork, view: View) -> Decision:
 
 def delete_thread(command: DeleteThread, view: View) -> Decision:
     state = existing(view, command.thread_id)
+    _check_version(state, command.expect_version)
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
     return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
+
+
+def _check_version(state: ThreadState, expected: int | None) -> None:
+    if expected is not None and expected != state.meta.version:
+        raise StaleVersionError(state.meta.id, expected, state.meta.version)
 
 
 def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:

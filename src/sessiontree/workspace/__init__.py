@@ -5,7 +5,7 @@ reading   the bytes of what changed
 plan      what a restore would do               (pure)
 actions   the same as single changes to a disk  (pure)
 staging   a restore prepared beside the files
-restore   doing and undoing it                  (disk, safe_paths)
+restore   doing and undoing it                  (disk, safe_paths, carrying_out)
 diff      what differs between two trees        (pure)
 """
 

@@ -17,7 +17,10 @@ _WRITABLE = 0o300
 
 
 class Action(Record, frozen=True, kw_only=True):
-    """``number`` names the staged file to put and the place where the old one is kept meanwhile."""
+    """``number`` names the staged file to put and the place where the old one is kept meanwhile.
+
+    ``inode`` and ``mtime_ns`` are those of the staged file: whatever else is found in its place is somebody else's.
+    """
 
     kind: ActionKind
     path: bytes
@@ -25,6 +28,7 @@ class Action(Record, frozen=True, kw_only=True):
     old_mode: int = 0
     new_mode: int = 0
     inode: int = 0
+    mtime_ns: int = 0
 
 
 def actions_for(plan: Plan, current: Tree, root_mode: int) -> tuple[tuple[Action, ...], dict[int, Item]]:
@@ -50,7 +54,7 @@ def _removals(steps: Iterable[Step]) -> Iterator[Action]:
     for number, step in sorted(enumerate(steps), key=lambda pair: pair[1].path, reverse=True):
         if step.old is None or (step.new is not None and not _changes_kind(step)):
             continue
-        if step.old.kind == "folder" and step.new is None:
+        if step.old.kind == "folder":
             yield Action(kind="remove_folder", path=_raw(step.path), old_mode=step.old.mode)
         else:
             yield Action(kind="remove", path=_raw(step.path), number=number)
@@ -77,7 +81,7 @@ def _modes(steps: Iterable[Step], current: Tree, root_mode: int) -> Iterator[Act
     for path, mode in _closed_parents(steps, current, root_mode):
         wanted[path] = (mode | _WRITABLE, mode)
     for step in steps:
-        if step.new is None:
+        if step.new is None or (_changes_kind(step) and step.new.kind != "folder"):
             wanted.pop(step.path, None)
         elif step.kind == "mode" and step.old is not None:
             wanted[step.path] = (wanted.get(step.path, (step.old.mode, 0))[0], step.new.mode)

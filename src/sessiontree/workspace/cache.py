@@ -14,12 +14,12 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sessiontree.manifest import Item, ItemKind, LeftOut
+from sessiontree.manifest import Item, ItemKind, LeftOut, LeftOutReason
 from sessiontree.model.record import Record
 
-__all__ = ["Cache", "Head", "Key", "Known", "KnownFolder", "key_of", "load_cache", "save_cache"]
+__all__ = ["Cache", "Head", "Key", "Known", "KnownFolder", "drop_cache", "key_of", "load_cache", "save_cache"]
 
-_VERSION = 1
+_VERSION = 2
 _NAME = "cache"
 _FRESH = "cache.new"
 _CHECKSUM_BYTES = 4
@@ -53,7 +53,7 @@ class KnownFolder(msgspec.Struct, array_like=True):
     is_racy: bool
     files: dict[bytes, Known] = {}
     folders: list[bytes] = []
-    ignored: set[bytes] = set()
+    ignored: set[bytes] = set()  # folders end in a slash
     ignore_files: dict[bytes, tuple[Key, bytes]] = {}
     size: int = 0
     has_left_out: bool = False
@@ -78,8 +78,14 @@ class Cache(msgspec.Struct):
     files: int = 0
     size: int = 0
     folders: dict[bytes, KnownFolder] = {}
-    left_out: tuple[LeftOut, ...] = ()
+    left_out_raw: list[tuple[bytes, LeftOutReason, int]] = []
     head: Head | None = None
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return tuple(
+            LeftOut(path=os.fsdecode(path), reason=reason, size=size) for path, reason, size in self.left_out_raw
+        )
 
     def items(self) -> Iterator[tuple[str, Item]]:
         """Everything that was taken, as a manifest lists it."""
@@ -130,3 +136,10 @@ def save_cache(own_fd: int, cache: Cache) -> None:
         writer.write(zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))
         writer.write(body)
     os.replace(_FRESH, _NAME, src_dir_fd=own_fd, dst_dir_fd=own_fd)
+
+
+def drop_cache(own_fd: int) -> None:
+    """Rather none than an old one, which would tell of another checkpoint."""
+    for name in (_FRESH, _NAME):
+        with contextlib.suppress(OSError):
+            os.unlink(name, dir_fd=own_fd)

@@ -6,11 +6,12 @@ import os
 import stat
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
+from contextlib import ExitStack, closing
 from typing import NamedTuple
 
 from sessiontree.errors import WorkspaceError
 from sessiontree.manifest import LeftOut, Tree
-from sessiontree.workspace.cache import Cache, Head, Key, load_cache, save_cache
+from sessiontree.workspace.cache import Cache, Head, Key, drop_cache, load_cache, save_cache
 from sessiontree.workspace.disk import Disk
 from sessiontree.workspace.ignore import Rules, root_rules
 from sessiontree.workspace.own_folder import OwnFolder
@@ -48,13 +49,8 @@ class Desk:
             self.resolved.popitem(last=False)
 
     def visit(self, root: str | os.PathLike[str]) -> Visit:
-        """Open a folder and wait until nobody else works on it."""
-        folder = Folder(root)
-        try:
-            return Visit(self, folder)
-        except BaseException:
-            folder.close()
-            raise
+        """A visit that is yet to be opened; whoever has it closes it, however far it came."""
+        return Visit(self, root)
 
     def cache_of(self, root: str, own: OwnFolder) -> Cache:
         stamp = _stamp(own)
@@ -64,33 +60,57 @@ class Desk:
         return load_cache(own.fd)
 
     def keep_cache(self, root: str, own: OwnFolder, cache: Cache) -> None:
-        save_cache(own.fd, cache)
-        self._caches[root] = (_stamp(own), cache)
+        """A disk without room for it costs time at the next visit, nothing else."""
+        try:
+            save_cache(own.fd, cache)
+        except OSError:
+            self._caches.pop(root, None)
+            drop_cache(own.fd)
+        else:
+            self._caches[root] = (_stamp(own), cache)
 
     def own_paths(self, root: str) -> frozenset[str]:
         """Where the store lies inside a folder, if it does."""
-        place = os.path.realpath(self.place)
-        inside = os.path.relpath(place, root)
-        if inside.startswith("..") or inside == ".":
+        inside = os.path.relpath(os.path.realpath(self.place), root)
+        if inside.split("/", maxsplit=1)[0] in {"..", "."}:
             return frozenset()
         return frozenset(inside + suffix for suffix in _STORE_SUFFIXES)
+
+    def check_apart(self, root: str) -> None:
+        """A store that is spread over the folder itself cannot be told from the files in it."""
+        if os.path.realpath(self.place) == root:
+            raise WorkspaceError(root, "is where the store keeps its own files; give the store a folder of its own")
 
 
 class Visit:
     """A folder that is open and locked; close it in the end."""
 
-    def __init__(self, desk: Desk, folder: Folder) -> None:
+    folder: Folder
+    own: OwnFolder
+    cache: Cache
+
+    def __init__(self, desk: Desk, root: str | os.PathLike[str]) -> None:
         self.desk = desk
-        self.folder = folder
-        self.root = folder.root
         self.settings = desk.settings
-        self.own = OwnFolder(folder)
+        self.root = os.fspath(root)
+        self._opened = ExitStack()
+
+    def open(self) -> None:
+        """Open the folder and wait until nobody else works on it."""
+        self.folder = self._opened.enter_context(Folder(self.root))
+        self.root = self.folder.root
+        self.desk.check_apart(self.root)
         try:
+            self.own = self._opened.enter_context(closing(OwnFolder(self.folder)))
             self.own.lock()
-            self.cache = desk.cache_of(folder.root, self.own)
-        except BaseException:
-            self.own.close()
-            raise
+        except OSError as error:
+            raise WorkspaceError(self.root, f"cannot be written: {error.strerror}") from error
+        self.cache = self.desk.cache_of(self.root, self.own)
+
+    @property
+    def is_between_turns(self) -> bool:
+        """Whether the last turn that worked here has ended: what changes from then on is somebody else's."""
+        return self.cache.head is not None and self.cache.head.is_closed
 
     @property
     def rules(self) -> Rules:
@@ -157,8 +177,7 @@ class Visit:
         return found
 
     def close(self) -> None:
-        self.own.close()
-        self.folder.close()
+        self._opened.close()
 
     def _is_in_the_way(self, path: str, *, is_last: bool) -> bool:
         status = self.folder.look(path)

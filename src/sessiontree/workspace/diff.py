@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
@@ -96,14 +97,15 @@ def _renames(removed: Mapping[str, Item], added: Mapping[str, Item], read: Read)
 
 
 def _find_alike(removed: dict[str, Item], added: Mapping[str, Item], read: Read, found: dict[str, str]) -> None:
-    if len(removed) * len(added) > _MOST_PAIRS:
+    pairs = [(old, new) for new in added.items() for old in removed.items() if _may_be_alike(old[1], new[1])]
+    if len(pairs) > _MOST_PAIRS:
         return
+    lines: dict[bytes, Counter[bytes]] = {}
     scored = []
-    for target, new in added.items():
-        for source, old in removed.items():
-            score = _likeness(old, new, read)
-            if score >= _SIMILAR:
-                scored.append((-score, target, source))
+    for (source, old), (target, new) in pairs:
+        score = _likeness(_lines(old, read, lines), _lines(new, read, lines))
+        if score >= _SIMILAR:
+            scored.append((-score, target, source))
     taken: set[str] = set()
     for _, target, source in sorted(scored):
         if target not in found and source not in taken:
@@ -111,15 +113,24 @@ def _find_alike(removed: dict[str, Item], added: Mapping[str, Item], read: Read,
             taken.add(source)
 
 
-def _likeness(old: Item, new: Item, read: Read) -> float:
+def _may_be_alike(old: Item, new: Item) -> bool:
     if old.kind != "file" or new.kind != "file" or max(old.size, new.size) > _LARGEST_TEXT:
-        return 0.0
-    if min(old.size, new.size) < _SIMILAR * max(old.size, new.size) / 2:
-        return 0.0
-    first, second = read(old), read(new)
-    if _is_binary(first) or _is_binary(second):
-        return 0.0
-    return difflib.SequenceMatcher(None, first.splitlines(), second.splitlines(), autojunk=False).ratio()
+        return False
+    return min(old.size, new.size) >= _SIMILAR * max(old.size, new.size) / 2
+
+
+def _lines(item: Item, read: Read, known: dict[bytes, Counter[bytes]]) -> Counter[bytes]:
+    """How often each line is in a file; a binary file has none."""
+    if item.content not in known:
+        data = read(item)
+        known[item.content] = Counter() if _is_binary(data) else Counter(data.splitlines())
+    return known[item.content]
+
+
+def _likeness(old: Counter[bytes], new: Counter[bytes]) -> float:
+    """The share of lines that both have, wherever they stand: in time that grows with the files, not with their product."""
+    both = old.total() + new.total()
+    return 2 * (old & new).total() / both if both else 0.0
 
 
 def _renamed(source: str, target: str, old: Item, new: Item, read: Read) -> FileDiff:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 from pathspec import GitIgnoreSpec
 
@@ -23,20 +24,30 @@ IGNORE_FILES = (".gitignore", ".sessiontreeignore")
 _FOLDER_MARK = "ps_d"
 """The group in which pathspec's expressions hold the slash after a folder."""
 
+_STAR = "[^/]*"
+"""What pathspec makes of a star."""
+
 _NEVER_AT_ROOT = frozenset({OWN_FOLDER})
 _NEVER_ANYWHERE = frozenset({".git"})
+
+
+class _Line(NamedTuple):
+    regex: re.Pattern[str]
+    include: bool
 
 
 class Rules:
     """The rules in force inside one folder; ``fingerprint`` changes whenever a decision could."""
 
-    def __init__(self, prefix: str, lines: Iterable[str], above: Rules | None, never: frozenset[str]) -> None:
+    def __init__(
+        self, prefix: str, lines: Iterable[str], above: Rules | None, never: frozenset[str], names: str = ""
+    ) -> None:
         self._prefix = prefix
         self._lines = tuple(lines)
         self._above = above
         self._never = never
         digest = hashlib.sha256("\n".join((prefix, *self._lines)).encode("utf-8", "surrogateescape"))
-        digest.update(repr(sorted(never)).encode("utf-8", "surrogateescape"))
+        digest.update(repr((sorted(never), names)).encode("utf-8", "surrogateescape"))
         self.fingerprint: bytes = hashlib.sha256((above.fingerprint if above else b"") + digest.digest()).digest()
 
     def within(self, folder: str, texts: Iterable[bytes]) -> Rules:
@@ -44,10 +55,12 @@ class Rules:
         lines = [line for text in texts for line in text.decode("utf-8", "surrogateescape").splitlines()]
         return Rules(folder + "/" if folder else "", lines, self, self._never) if lines else self
 
+    def forbids(self, path: str, name: str) -> bool:
+        """What is never taken, whatever the ignore files say."""
+        return name in _NEVER_ANYWHERE or path in _NEVER_AT_ROOT or path in self._never
+
     def ignores(self, path: str, name: str, *, is_folder: bool) -> bool:
-        if name in _NEVER_ANYWHERE or path in _NEVER_AT_ROOT or path in self._never:
-            return True
-        return self._verdict(path + "/" if is_folder else path) is True
+        return self.forbids(path, name) or self._verdict(path + "/" if is_folder else path) is True
 
     def _verdict(self, path: str) -> bool | None:
         inside = path[len(self._prefix) :]
@@ -60,8 +73,29 @@ class Rules:
     @cached_property
     def _patterns(self) -> list[tuple[re.Pattern[str], bool]]:
         """Strongest first."""
-        parsed = GitIgnoreSpec.from_lines(self._lines).patterns
-        return [(line.regex, line.include) for line in reversed(parsed) if line.regex and line.include is not None]
+        return [(line.regex, line.include) for line in _parsed(reversed(self._lines))]
+
+
+def _parsed(lines: Iterable[str]) -> Iterator[_Line]:
+    """Lines that are no pattern are passed over, as git does."""
+    for line in lines:
+        try:
+            (pattern,) = GitIgnoreSpec.from_lines([line]).patterns
+        except (ValueError, re.error):
+            continue
+        if pattern.regex is not None and pattern.include is not None:
+            yield _Line(re.compile(_without_retries(pattern.regex.pattern)), pattern.include)
+
+
+def _without_retries(expression: str) -> str:
+    """The same expression, in time that does not explode with the number of stars in a name.
+
+    What follows a star is taken where it comes first: if the rest does not match from there, it does from nowhere.
+    """
+    first, *rest = expression.split(_STAR)
+    for number, part in enumerate(rest[:-1]):
+        rest[number] = f"{_STAR}{part}" if "(?" in part else f"(?>{_STAR}?{part})"
+    return "".join([first, *rest[:-1], *(_STAR + part for part in rest[-1:])])
 
 
 def _is_about_itself(found: re.Match[str], path: str) -> bool:
@@ -74,7 +108,7 @@ def _is_about_itself(found: re.Match[str], path: str) -> bool:
 
 def root_rules(settings: Settings, never: Iterable[str] = ()) -> Rules:
     """The rules before any file in the folder is read; ``never`` are paths of the store, if it is in the folder."""
-    return Rules("", (*settings.default_ignores, *settings.ignore), None, frozenset(never))
+    return Rules("", (*settings.default_ignores, *settings.ignore), None, frozenset(never), settings.names)
 
 
 def ignored_by(rules: Rules, path: str, *, is_folder: bool, texts_in: Callable[[str], Iterable[bytes]]) -> bool:

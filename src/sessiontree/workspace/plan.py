@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Literal
 
-from sessiontree.manifest import Item, Tree
+from sessiontree.manifest import Item, Tree, with_known_modes
 from sessiontree.model.record import Record
 from sessiontree.workspace.settings import Conflicts
 
@@ -82,7 +82,7 @@ def make_plan(
     ``occupied`` tells which of some paths hold something untracked, ``crowded`` which of some folders have something
     untracked in them.
     """
-    steps = {step.path: step for step in _steps(target, current)}
+    steps = {step.path: step for step in _steps(with_known_modes(target, current), current)}
     left_alone = {
         step.path
         for step in steps.values()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 from collections.abc import Callable, Iterable
 
 from sessiontree.errors import FolderChangedError
@@ -87,30 +88,47 @@ def _keep_old(staging: Staging, number: str, fd: int, name: str, disk: Disk) -> 
 
 
 def _undo(folder: Folder, staging: Staging, action: Action, path: str, disk: Disk) -> None:
+    """What others put in a place after a crash stays theirs; the checkpoint before the restore has what was there."""
     status = folder.look(path) if path else os.fstat(folder.fd)
-    number = str(action.number)
+    place = _reached(folder, path)
+    if place is None:
+        return
     match action.kind:
         case "chmod":
             if status is not None:
-                fd, name = folder.place(path) if path else (folder.fd, ".")
-                disk.set_mode(fd, name, action.old_mode)
+                disk.set_mode(*place, action.old_mode)
         case "make_folder":
             if status is not None:
-                folder.leave()
                 _remove_if_empty(folder, path, disk)
         case "remove_folder":
-            fd, name = folder.place(path)
             if status is None:
-                disk.make_folder(fd, name)
-            # Open to its owner while its files come back; a folder that was closed is closed again by the first action.
-            disk.set_mode(fd, name, action.old_mode | 0o300)
+                disk.make_folder(*place)
+            if status is None or stat.S_ISDIR(status.st_mode):
+                # Open to its owner while its files come back; one that was closed is closed again by the first action.
+                disk.set_mode(*place, action.old_mode | 0o300)
         case "put":
-            if status is not None and status.st_ino == action.inode and not staging.has_new(action.number):
-                disk.remove(*folder.place(path))
+            if status is not None and _is_ours(status, action) and not staging.has_new(action.number):
+                disk.remove(*place)
         case "remove" | "replace":
-            if staging.has_old(action.number):
-                folder.leave()
-                disk.rename(staging.old, number, *folder.place(path))
+            if staging.has_old(action.number) and (status is None or _is_ours(status, action)):
+                disk.rename(staging.old, str(action.number), *place)
+
+
+def _reached(folder: Folder, path: str) -> tuple[int, str] | None:
+    """Where a path is; None if somebody took away the folder that it was in."""
+    folder.leave()
+    try:
+        return folder.place(path) if path else (folder.fd, ".")
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            return None
+        raise
+
+
+def _is_ours(status: os.stat_result, action: Action) -> bool:
+    return action.inode != 0 and (status.st_ino, status.st_mtime_ns) == (action.inode, action.mtime_ns)
 
 
 def _remove_if_empty(folder: Folder, path: str, disk: Disk) -> None:

@@ -4,7 +4,7 @@
 >>> check_path("root", "src/../../etc/passwd")
 Traceback (most recent call last):
     ...
-sessiontree.errors.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
+sessiontree.errors.folders.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Self
 from sessiontree.errors import UnsafePathError, WorkspaceError
 from sessiontree.workspace.settings import OWN_FOLDER
 
-__all__ = ["Folder", "check_path", "check_portable", "parts_of"]
+__all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 255
@@ -53,7 +53,7 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
     >>> check_portable("root", ["README", "readme"])
     Traceback (most recent call last):
         ...
-    sessiontree.errors.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
+    sessiontree.errors.folders.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
     """
     seen: dict[str, str] = {}
     for path in paths:
@@ -65,6 +65,30 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
                 raise UnsafePathError(
                     root, path, f"has a part {part!r} that names a device or is changed on some systems"
                 )
+
+
+def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set[str]:
+    """Names in a folder that no restore would bring back; of two that differ in case only, the later one.
+
+    >>> unsafe_names("", ["a", ".GIT", "A"], is_portable=False)
+    {'.GIT'}
+    >>> sorted(unsafe_names("", ["a", "A", "con.txt"], is_portable=True))
+    ['a', 'con.txt']
+    """
+    refused: set[str] = set()
+    letters: set[str] = set()
+    for name in sorted(names):
+        try:
+            check_path("", f"{folder}/{name}" if folder else name)
+            if is_portable:
+                check_portable("", [name])
+        except UnsafePathError:
+            refused.add(name)
+            continue
+        if is_portable and name.casefold() in letters:
+            refused.add(name)
+        letters.add(name.casefold())
+    return refused
 
 
 def parts_of(path: str) -> tuple[str, str]:
@@ -84,6 +108,8 @@ class Folder:
         if not text.strip():
             raise WorkspaceError(text, "a folder is needed, not an empty path")
         self.root = os.path.realpath(text)
+        if not _is_text(self.root):
+            raise WorkspaceError(self.root, "the path of the folder is no Unicode text, so no entry can hold it")
         try:
             self.fd = os.open(self.root, _OPEN_FOLDER)
         except OSError as error:
@@ -173,3 +199,11 @@ def _read_all(file: int, size: int) -> bytes:
     while chunk := os.read(file, max(size, 1 << 16) + 1):
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+
+def _is_text(path: str) -> bool:
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

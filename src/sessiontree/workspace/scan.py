@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sessiontree.manifest import Item, LeftOut, LeftOutReason
 from sessiontree.workspace.cache import Cache, Key, Known, KnownFolder, key_of
 from sessiontree.workspace.ignore import IGNORE_FILES, Rules
-from sessiontree.workspace.safe_paths import Folder
+from sessiontree.workspace.safe_paths import Folder, unsafe_names
 from sessiontree.workspace.settings import Settings
 
 __all__ = ["Pending", "Scan", "scan"]
@@ -84,14 +84,14 @@ class Scan:
     def cache(self, manifest: str = "", chain: int = 0) -> Cache:
         """The cache for the next scan, once everything pending was read."""
         files = sum(len(known.files) for known in self.folders.values())
-        left_out = tuple(self.left_out)
+        left_out = [(os.fsencode(out.path), out.reason, out.size) for out in self.left_out]
         return Cache(
             manifest=manifest,
             chain=chain,
             files=files,
             size=self.size,
             folders=self.folders,
-            left_out=left_out,
+            left_out_raw=left_out,
             head=self.old.head,
         )
 
@@ -209,12 +209,19 @@ class _Walker:
             entries = sorted(listing, key=lambda entry: entry.name)
             names = {entry.name for entry in entries}
             fresh.ignore_files = self._ignore_files(path, names)
+            fresh.is_racy |= any(self._found.is_racy(read) for read, _ in fresh.ignore_files.values())
             rules = self._rules_inside(path, fresh, above)
             fresh.rules = rules.fingerprint
             self._found.folders[os.fsencode(path)] = fresh
-            is_same_rules = known.rules == fresh.rules
+            decided = known if known.rules == fresh.rules and not self._include else _NOTHING_KNOWN
+            unsafe = unsafe_names(path, names, is_portable=self._settings.names == "portable")
             for entry in entries:
-                self._decide(fd, path, entry, known if is_same_rules else _NOTHING_KNOWN, rules)
+                if entry.name in unsafe and not rules.forbids(_join(path, entry.name), entry.name):
+                    self._found.leave_out(path, entry.name, "unsafe_name")
+                else:
+                    self._decide(fd, path, entry, decided, rules)
+            if self._include:
+                fresh.rules = b""
         for name in known.files.keys() - {os.fsencode(name) for name in names}:
             self._found.removed.append(_join(path, os.fsdecode(name)))
         return fresh
@@ -224,10 +231,12 @@ class _Walker:
         name = os.fsencode(entry.name)
         here = _join(path, entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not self._is_included(here) and here not in self._on_the_way:
-            is_known = name in known.files or (is_folder and name in known.folders)
-            if not is_known and (name in known.ignored or rules.ignores(here, entry.name, is_folder=is_folder)):
-                fresh.ignored.add(name)
+        is_wanted = (self._is_included(here) or here in self._on_the_way) and not rules.forbids(here, entry.name)
+        if not is_wanted:
+            mark = name + b"/" if is_folder else name
+            is_known = name in known.folders if is_folder else name in known.files
+            if not is_known and (mark in known.ignored or rules.ignores(here, entry.name, is_folder=is_folder)):
+                fresh.ignored.add(mark)
                 self._note_ignored(path, name)
                 return
         if is_folder:
@@ -263,7 +272,12 @@ class _Walker:
             self._found.pending.append(Pending(path, text, status.st_size))
 
     def _take_link(self, fd: int, path: str, name: bytes, key: Key, before: Known | None) -> None:
-        target = os.readlink(name, dir_fd=fd)
+        try:
+            target = os.readlink(name, dir_fd=fd)
+        except OSError:  # it is gone, or something else by now
+            if before is not None:
+                self._found.removed.append(_join(path, os.fsdecode(name)))
+            return
         known = Known(key, "link", target, self._found.is_racy(key))
         self._found.folders[os.fsencode(path)].files[name] = known
         if before is None or before.item != known.item:

@@ -56,14 +56,14 @@ class Staging:
                 os.close(fd)
         self.old = self.new = self.fd = -1
 
-    def stage(self, disk: Disk, number: int, item: Item, data: bytes) -> int:
-        """Put content aside, ready to be renamed into place; the answer is its inode."""
+    def stage(self, disk: Disk, number: int, item: Item, data: bytes) -> os.stat_result:
+        """Put content aside, ready to be renamed into place."""
         name = str(number)
         if item.kind == "link":
             disk.make_link(self.new, name, item.content)
         else:
             disk.write_file(self.new, name, data, item.mode)
-        return os.stat(name, dir_fd=self.new, follow_symlinks=False).st_ino
+        return os.stat(name, dir_fd=self.new, follow_symlinks=False)
 
     def make_ready(self, disk: Disk, staged: Staged) -> None:
         disk.write_file(self.fd, _PLAN, msgspec.msgpack.encode(staged), 0o600)

@@ -15,7 +15,7 @@ from sessiontree.formats.floret import wire
 from sessiontree.formats.floret.entries import payload_of, wire_of
 from sessiontree.formats.floret.leaf import repaired_leaf
 from sessiontree.formats.floret.meta import folder_name, meta_of
-from sessiontree.formats.lines import Line, lines_of, size_of
+from sessiontree.formats.lines import Line, lines_of, size_of, whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept, keep_original
@@ -57,6 +57,7 @@ class _Folder:
         self._meta = self._read_meta()
         self._parents: dict[str, str] = {}
         self._has_holes = False
+        self._kept_lease: dict[str, Any] = {}
 
     def session(self) -> Session:
         meta = self._meta
@@ -74,9 +75,9 @@ class _Folder:
     def _read_meta(self) -> wire.ThreadMeta:
         path = self._folder / _THREAD
         try:
-            self._original = path.read_bytes()
+            self._original = whole_of(path, self._tally) or b""
             meta = gojson.as_type(self._original, wire.ThreadMeta)
-        except (OSError, gojson.JsonError) as error:
+        except gojson.JsonError as error:
             self._original = b""
             self._tally.note("damage", str(path), f"the metadata cannot be read: {error}")
             meta = wire.ThreadMeta(id="", title_updated_at="", created_at="", updated_at="", last_viewed_at="")
@@ -125,14 +126,15 @@ class _Folder:
     def _lease(self) -> dict[str, Any]:
         """A lease of the original is kept for the way back; nobody of that program holds a lease here."""
         path = self._folder / _LEASE
-        if not path.is_file():
+        body = whole_of(path, self._tally)
+        if body is None:
             return {}
-        body = path.read_bytes()
         try:
             gojson.as_type(body, wire.TurnLease)
         except gojson.JsonError as error:
             self._tally.note("damage", str(path), f"the lease cannot be read: {error}; the thread is free here")
-        return {"lease": as_kept(body)}
+        self._kept_lease = {"lease": as_kept(body)}
+        return self._kept_lease
 
     def _items(self) -> Iterator[Item]:
         path = self._folder / _ENTRIES
@@ -203,7 +205,8 @@ class _Folder:
         return Item(payload, entry.id, created_ns or 0, entry.parent_id or None, entry.turn_id)
 
     def _finish(self, thread: Thread) -> ThreadFields:
-        origin = {name: value for name, value in thread.origin.items() if name != _THREAD}
+        origin = {name: value for name, value in thread.origin.items() if name not in (_THREAD, "lease")}
+        origin |= self._kept_lease
         if self._original and not self._has_holes:
             kept = keep_original(self._original, meta_of(thread))
             origin |= {_THREAD: kept} if kept else {}

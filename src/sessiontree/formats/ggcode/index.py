@@ -9,6 +9,7 @@ import msgspec
 
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.ggcode import wire
+from sessiontree.formats.lines import whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.verbatim import keep_original, original_or
 from sessiontree.model import Thread
@@ -24,10 +25,11 @@ class Index:
     def __init__(self, folder: Path, tally: Tally) -> None:
         self.entries: dict[str, tuple[int, wire.IndexEntry, bytes]] = {}
         path = folder / INDEX
-        if not path.is_file():
+        body = whole_of(path, tally)
+        if body is None:
             return
         try:
-            rows = msgspec.json.decode(path.read_bytes(), type=list[msgspec.Raw])
+            rows = msgspec.json.decode(body, type=list[msgspec.Raw])
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             tally.note("damage", str(path), f"the index cannot be read: {error}; the session files are enough")
             return

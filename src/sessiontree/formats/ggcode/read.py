@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +16,7 @@ from sessiontree.formats.ggcode.index import INDEX, Index, kept_entry
 from sessiontree.formats.ggcode.messages import message_of, wire_message
 from sessiontree.formats.ggcode.meta import meta_hash
 from sessiontree.formats.ggcode.records import payload_of_record, wire_record
-from sessiontree.formats.lines import Line, lines_of, size_of
+from sessiontree.formats.lines import Line, head_of, lines_of, modified_ns, plain_files, size_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, LineIds, Session, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept
@@ -39,35 +38,28 @@ _decode = msgspec.json.Decoder(wire.Record).decode
 
 def detect(source: Path) -> bool:
     """A folder with an index, or with JSONL files whose records have a type and a session."""
-    return source.is_dir() and any(_is_ours(path) for path in source.glob("*.jsonl"))
+    return source.is_dir() and any(map(_is_ours, plain_files(source, "*.jsonl")))
 
 
 def size(source: Path) -> int:
-    return size_of(*source.glob("*.jsonl"))
+    return size_of(*plain_files(source, "*.jsonl"))
 
 
 def sessions(source: Path, tally: Tally) -> Iterator[Session]:
     index = Index(source, tally)
-    for path in sorted(source.glob("*.jsonl")):
+    for path in plain_files(source, "*.jsonl", tally):
         yield _Log(path, index, tally).session()
 
 
 def _meta_lines(path: Path) -> Iterator[bytes]:
-    if not path.stat().st_size:
-        return
-    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as body:
-        start = 0 if body[: len(_META)] == _META else body.find(b"\n" + _META) + 1
-        while start or body[: len(_META)] == _META:
-            end = body.find(b"\n", start)
-            yield body[start : end if end >= 0 else len(body)]
-            start = body.find(b"\n" + _META, start) + 1
-            if not start:
-                return
+    """The meta records alone. Not by a memory map: that ends the process if somebody shortens the file meanwhile."""
+    for line in lines_of(path, Tally()):
+        if line.body.startswith(_META):
+            yield line.body
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_HEAD)
+    head = head_of(path, _HEAD)
     return head.startswith(_STARTS) and b'"created_at":' in head
 
 
@@ -83,7 +75,7 @@ class _Log:
         self._recent = Recent()
         self._has_user_text = False
         self._meta = self._last_meta()
-        modified = path.stat().st_mtime_ns
+        modified = modified_ns(path)
         newest = self._indexed[1] if self._indexed else self._meta
         self._created_ns = self._time(self._meta.created_at, newest.created_at) or modified
         self._updated_ns = self._time(newest.updated_at, self._meta.updated_at) or self._created_ns

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from sessiontree.blobs import Blob, blob_of
 from sessiontree.codec import decode_payload
-from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, EntryLine, TreeFile
-from sessiontree.formats.lines import lines_of, size_of
+from sessiontree.errors import DamagedDataError
+from sessiontree.exports.native import FORMAT_NAME, FORMAT_VERSION, BlobLine, EntryLine, TreeFile
+from sessiontree.formats.lines import head_of, lines_of, size_of, whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session
 from sessiontree.model import Thread, ThreadFields
@@ -18,6 +20,7 @@ from sessiontree.model import Thread, ThreadFields
 __all__ = ["detect", "sessions", "size"]
 
 _HEAD = 4096
+_BLOB = b'{"blob":'
 _FIELDS = tuple(ThreadFields.__annotations__)
 _ENDINGS = (".json", ".jsonl")
 
@@ -47,8 +50,7 @@ def _files(source: Path) -> list[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(_HEAD).replace(b" ", b"").replace(b"\n", b"")
+    head = head_of(path, _HEAD).replace(b" ", b"").replace(b"\n", b"")
     return head.startswith(b'{"format":"' + FORMAT_NAME.encode() + b'"')
 
 
@@ -75,7 +77,7 @@ class _Tree:
     def _head(self) -> TreeFile | None:
         try:
             if self._path.suffix == ".json":
-                body = self._path.read_bytes()
+                body = whole_of(self._path, self._tally) or b""
                 self._tally.advance(len(body))
                 self._document = msgspec.json.decode(body, type=_Document)
                 return self._document
@@ -101,16 +103,21 @@ class _Tree:
 
     def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[Item]:
         """The thread's own entries; what was inherited from a thread that is not in the file goes to the first."""
+        blobs: tuple[Blob, ...] = ()
         for body, offset in self._lines(is_first=is_first):
             try:
+                if body.startswith(_BLOB):
+                    blobs += (_blob(body),)
+                    continue
                 line = msgspec.json.decode(body, type=EntryLine)
                 payload = decode_payload(bytes(line.payload))
-            except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
                 if is_first:
                     self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(body))
                 continue
             if line.thread_id == thread_id or (is_first and line.thread_id not in names):
-                yield Item(payload, line.id, line.created_ns, line.parent, line.turn_id)
+                yield Item(payload, line.id, line.created_ns, line.parent, line.turn_id, blobs)
+            blobs = ()
 
     def _lines(self, *, is_first: bool) -> Iterator[tuple[bytes, int]]:
         if self._document is not None:
@@ -119,3 +126,11 @@ class _Tree:
         for line in lines_of(self._path, self._tally if is_first else Tally()):
             if line.offset and line.body:
                 yield line.body, line.offset
+
+
+def _blob(body: bytes) -> Blob:
+    line = msgspec.json.decode(body, type=BlobLine)
+    blob = blob_of(line.data)
+    if blob.hash != line.blob:
+        raise DamagedDataError(f"blob {line.blob}", 0, "the content does not hash to its name")
+    return blob

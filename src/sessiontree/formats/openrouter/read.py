@@ -1,7 +1,7 @@
 """Reading the file of the openrouter SDK.
 
 A checkpoint of the SDK is a copy of all messages. Here messages with the same history are the same entries, so a
-checkpoint is a label on an entry, and a rewind is a move of the leaf to it.
+checkpoint is a labelled mark behind one of them, and a rewind is a move of the leaf to it.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import Any
 
 import msgspec
 
+from sessiontree.chat import payload_of_chat
+from sessiontree.checkpointed_sessions import mark_of
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.chat import payload_of_chat
-from sessiontree.formats.lines import size_of
+from sessiontree.formats.lines import head_of, modified_ns, size_of, whole_of
 from sessiontree.formats.openrouter import wire
+from sessiontree.formats.openrouter.files import checkpoint_of
 from sessiontree.formats.report import Tally
-from sessiontree.formats.session import Item, Session, chain_id
+from sessiontree.formats.session import Item, Session, chain_id, with_origin
 from sessiontree.model import Checkpoint, Label, Thread, ThreadFields
 
 __all__ = ["detect", "sessions", "size"]
@@ -26,10 +28,7 @@ _HEAD = 64 * 1024
 
 
 def detect(source: Path) -> bool:
-    if not source.is_file():
-        return False
-    with source.open("rb") as file:
-        head = file.read(_HEAD)
+    head = head_of(source, _HEAD)
     return head.lstrip().startswith(b"{") and b'"sessions"' in head[:200]
 
 
@@ -38,7 +37,7 @@ def size(source: Path) -> int:
 
 
 def sessions(source: Path, tally: Tally) -> Iterator[Session]:
-    body = source.read_bytes()
+    body = whole_of(source, tally) or b""
     tally.advance(len(body))
     if not body.strip():
         return
@@ -96,34 +95,45 @@ class _Reader:
         self._counter = counter
         self._place = place
         self._leaf: str | None = None
-        modified = source.stat().st_mtime_ns
+        self._marks: dict[str, str] = {}
+        modified = modified_ns(source)
         self._created_ns = gotime.nanoseconds(session.created_at) or modified
         self._updated_ns = gotime.nanoseconds(session.updated_at) or self._created_ns
 
     def session(self) -> Session:
-        facts = {"inner_id": self._session.id, "user_turns": self._session.user_turns, "fork_counter": self._counter}
         return Session(
             id=self._key or "default",
             place=self._place,
             created_ns=self._created_ns,
             updated_ns=self._updated_ns,
-            fields={"origin": {"key": self._key, **facts}},
+            fields={"origin": {"key": self._key, **self._facts(0)}},
             items=self._items(),
             leaf=lambda: self._leaf,
             finish=self._finish,
         )
 
+    def _facts(self, counted: int) -> dict[str, Any]:
+        """What a thread has no field for; fork ids that were given out here stay given out."""
+        return {
+            "inner_id": self._session.id,
+            "user_turns": self._session.user_turns,
+            "fork_counter": max(self._counter, counted),
+        }
+
     def _items(self) -> Iterator[Item]:
         """First what the checkpoints hold beyond the messages, so that the tip comes last."""
         written: set[str] = set()
-        tips: dict[str, str] = {}
+        marks = self._marks
         for name, messages in self._session.checkpoints.items():
             tip = yield from self._chain(messages or [], written)
-            tips[name] = tip
-        for name, tip in tips.items():
-            yield self._marked(Label(target=tip, label=name) if tip else Label(target="", label=name), name, tip)
+            marks[name] = chain_id(tip, b"checkpoint " + name.encode())
+            null = {"is_null": True} if messages is None else {}
+            mark = with_origin(mark_of(name), is_imported=True, **null)
+            yield Item(mark, marks[name], self._updated_ns, tip or None)
+            yield self._under(marks[name], Label(target=marks[name], label=name))
         for name, files in self._session.file_checkpoints.items():
-            yield self._marked(_file_checkpoint(name, tips.get(name, ""), files or {}), "files " + name, tips.get(name))
+            checkpoint, blobs = checkpoint_of(name, marks.get(name, ""), files)
+            yield self._under(marks.get(name, ""), checkpoint)._replace(blobs=blobs)
         self._leaf = (yield from self._chain(self._session.messages or [], written)) or None
 
     def _chain(self, messages: wire.Chat, written: set[str]) -> Generator[Item, None, str]:
@@ -136,16 +146,12 @@ class _Reader:
             previous = entry_id
         return previous
 
-    def _marked(self, payload: Label | Checkpoint, name: str, tip: str | None) -> Item:
-        entry_id = chain_id(tip or "", name.encode() + msgspec.json.encode(payload))
-        return Item(payload, entry_id, self._updated_ns, tip or None)
+    def _under(self, mark: str, payload: Label | Checkpoint) -> Item:
+        entry_id = chain_id(mark, msgspec.json.encode(payload))
+        return Item(payload, entry_id, self._updated_ns, mark or None)
 
     def _finish(self, thread: Thread) -> ThreadFields:
         times = {"created_at": self._session.created_at, "updated_at": self._session.updated_at}
         is_null = {"has_null_messages": True} if self._session.messages is None else {}
-        return {"origin": {**thread.origin, "times": times, **is_null}}
-
-
-def _file_checkpoint(name: str, tip: str, files: dict[str, str | None]) -> Checkpoint:
-    size = sum(len(text.encode()) for text in files.values() if text is not None)
-    return Checkpoint(target=tip, label=name, files=len(files), size=size, origin={"files": files})
+        facts = self._facts(thread.origin.get("fork_counter", 0))
+        return {"origin": {**thread.origin, **facts, "times": times, "marks": self._marks, **is_null}}

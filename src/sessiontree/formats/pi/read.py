@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.lines import Line, lines_of, size_of
+from sessiontree.formats.lines import Line, head_of, lines_of, modified_ns, size_of
 from sessiontree.formats.pi.entries import payload_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
@@ -45,8 +45,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        return _HEADER.match(file.readline(64 * 1024)) is not None
+    return _HEADER.match(head_of(path, 64 * 1024).split(b"\n", 1)[0]) is not None
 
 
 class _File:
@@ -66,7 +65,7 @@ class _File:
 
     def session(self) -> Session:
         header = self._header
-        modified = self._path.stat().st_mtime_ns
+        modified = modified_ns(self._path)
         name = self._path.name.removesuffix(".jsonl")
         created_ns = gotime.nanoseconds(_str(header.get("timestamp"))) or modified
         parent = _str(header.get("parentSession") or header.get("branchedFrom"))

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.lines import Line, lines_of, size_of
+from sessiontree.formats.lines import Line, head_of, lines_of, modified_ns, plain_files, size_of, whole_of
 from sessiontree.formats.picoclaw import wire
 from sessiontree.formats.picoclaw.messages import payload_of, wire_of
 from sessiontree.formats.picoclaw.meta import legacy_of, meta_of, stem_of
@@ -28,26 +28,27 @@ def detect(source: Path) -> bool:
     """A folder with meta files, or with JSON files or JSONL files of messages."""
     if not source.is_dir():
         return False
-    if any(source.glob("*" + _META)):
+    if plain_files(source, "*" + _META):
         return True
-    return any(_is_ours(path) for path in (*source.glob("*" + _LINES), *_legacy_files(source)))
+    return any(_is_ours(path) for path in (*plain_files(source, "*" + _LINES), *_legacy_files(source)))
 
 
 def size(source: Path) -> int:
-    return size_of(*source.glob("*" + _LINES), *_legacy_files(source))
+    return size_of(*plain_files(source, "*" + _LINES), *_legacy_files(source))
 
 
 def sessions(source: Path, tally: Tally) -> Iterator[Session]:
-    for path in _legacy_files(source):
+    for path in _legacy_files(source, tally):
         session = _legacy(path, tally)
         if session is not None:
             yield session
-    for stem in sorted({_stem(path) for path in (*source.glob("*" + _LINES), *source.glob("*" + _META))}):
+    files = (*plain_files(source, "*" + _LINES, tally), *plain_files(source, "*" + _META))
+    for stem in sorted(set(map(_stem, files))):
         yield _Log(source, stem, tally).session()
 
 
-def _legacy_files(source: Path) -> list[Path]:
-    return sorted(path for path in source.glob("*" + _LEGACY) if not path.name.endswith(_META))
+def _legacy_files(source: Path, tally: Tally | None = None) -> list[Path]:
+    return [path for path in plain_files(source, "*" + _LEGACY, tally) if not path.name.endswith(_META)]
 
 
 def _stem(path: Path) -> str:
@@ -55,8 +56,7 @@ def _stem(path: Path) -> str:
 
 
 def _is_ours(path: Path) -> bool:
-    with path.open("rb") as file:
-        head = file.read(64 * 1024).lstrip()
+    head = head_of(path, 64 * 1024).lstrip()
     return head.startswith((b'{"role":', b'{\n  "key":', b'{"key":', b'{"messages":'))
 
 
@@ -71,7 +71,7 @@ class _Log:
         self._original: bytes | None = None
         self._has_meta = self._meta_path.is_file()
         self._meta = self._read_meta()
-        self._time_ns = gotime.nanoseconds(self._meta.updated_at) or self._modified_ns()
+        self._time_ns = gotime.nanoseconds(self._meta.updated_at) or modified_ns(self._path, self._meta_path)
 
     def session(self) -> Session:
         key = self._meta.key or self._stem
@@ -91,16 +91,14 @@ class _Log:
     def _read_meta(self) -> wire.Meta:
         if not self._has_meta:
             return wire.Meta()
-        self._original = self._meta_path.read_bytes()
+        self._original = whole_of(self._meta_path, self._tally)
+        if self._original is None:
+            return wire.Meta()
         try:
             return gojson.as_type(self._original, wire.Meta)
         except gojson.JsonError as error:
             self._tally.note("damage", str(self._meta_path), f"the metadata cannot be read: {error}")
             return wire.Meta()
-
-    def _modified_ns(self) -> int:
-        paths = (self._path, self._meta_path)
-        return max((path.stat().st_mtime_ns for path in paths if path.is_file()), default=0)
 
     def _items(self) -> Iterator[Item]:
         """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
@@ -149,14 +147,16 @@ class _Log:
 
 
 def _legacy(path: Path, tally: Tally) -> Session | None:
-    body = path.read_bytes()
+    body = whole_of(path, tally)
+    if body is None:
+        return None
     tally.advance(len(body))
     try:
         found = gojson.as_type(body, wire.LegacySession)
     except gojson.JsonError as error:
         tally.note("damage", str(path), f"the session cannot be read: {error}", size=len(body))
         return None
-    updated_ns = gotime.nanoseconds(found.updated) or path.stat().st_mtime_ns
+    updated_ns = gotime.nanoseconds(found.updated) or modified_ns(path)
     key = found.key or path.name.removesuffix(_LEGACY)
 
     def finish(thread: Thread) -> ThreadFields:

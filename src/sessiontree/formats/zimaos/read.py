@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from sessiontree.chat import FOREIGN, payload_of_chat
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.chat import FOREIGN, payload_of_chat
-from sessiontree.formats.lines import size_of
+from sessiontree.formats.lines import head_of, size_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id
 from sessiontree.formats.zimaos.rows import COLUMNS, STATES, Metadata
@@ -24,18 +24,18 @@ __all__ = ["detect", "sessions", "size"]
 
 Row = dict[str, Any]
 
+_LOG_ENDINGS = ("-wal", "-journal")
+_COPIES = 5
+
 
 def detect(source: Path) -> bool:
     """An SQLite file with a table of sessions that has the seed's columns."""
-    if not source.is_file():
+    if head_of(source, 16) != b"SQLite format 3\x00":
         return False
-    with source.open("rb") as file:
-        if file.read(16) != b"SQLite format 3\x00":
-            return False
     try:
         with _opened(source) as connection:
             found = {_text(row[1]) for row in connection.execute("PRAGMA table_info(sessions)")}
-    except (sqlite3.Error, UnicodeError):
+    except (sqlite3.Error, OSError, UnicodeError):
         return False
     return {"agent_id", "channel_id", "peer_id", "messages"} <= found
 
@@ -45,31 +45,56 @@ def size(source: Path) -> int:
 
 
 def sessions(source: Path, tally: Tally) -> Iterator[Session]:
-    with _opened(source) as connection:
-        try:
+    try:
+        with _opened(source) as connection:
             for values in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM sessions ORDER BY rowid"):
                 row = {name: _text(value) for name, value in zip(COLUMNS, values, strict=True)}
                 tally.advance(sum(len(value) for value in row.values() if isinstance(value, str)))
                 yield _Row(row, f"{source}, session {row['id']!r}", tally).session()
-        except (sqlite3.Error, UnicodeError) as error:
-            tally.note("damage", str(source), f"the database cannot be read on: {error}")
+    except (sqlite3.Error, OSError, UnicodeError) as error:
+        tally.note("damage", str(source), f"the database cannot be read on: {error}")
 
 
 @contextmanager
 def _opened(source: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that creates no file beside the source; what is still in its log is read from a copy."""
-    log = source.with_name(source.name + "-wal")
+    """A connection that creates no file beside the source and takes no lock on it.
+
+    Where a log or a rollback journal lies beside it, the database alone is not the truth: then a copy is opened.
+    """
     with tempfile.TemporaryDirectory() as folder:
-        if log.is_file() and log.stat().st_size:
-            copy = Path(folder) / "copy.db"
-            shutil.copyfile(source, copy)
-            shutil.copyfile(log, copy.with_name("copy.db-wal"))
-            address = str(copy)
+        copy = Path(folder) / "copy.db"
+        if _logs(source):
+            _copy(source, copy)
+            address = f"file:{quote(str(copy))}"
         else:
             address = f"file:{quote(str(source.absolute()))}?immutable=1"
         with closing(sqlite3.connect(address, uri=True)) as connection:
             connection.text_factory = bytes
             yield connection
+
+
+def _logs(source: Path) -> list[Path]:
+    """What SQLite needs to bring the database up to date, or back to its last commit."""
+    beside = (source.with_name(source.name + ending) for ending in _LOG_ENDINGS)
+    return [path for path in beside if path.is_file() and path.stat().st_size]
+
+
+def _copy(source: Path, copy: Path) -> None:
+    """Copy the database with its logs; again if somebody wrote meanwhile, so that they belong together."""
+    for _ in range(_COPIES):
+        before = _stamps(source)
+        for ending in ("", *_LOG_ENDINGS):
+            target = copy.with_name(copy.name + ending)
+            target.unlink(missing_ok=True)
+            part = source.with_name(source.name + ending)
+            if part.is_file():
+                shutil.copyfile(part, target)
+        if _stamps(source) == before:
+            return
+
+
+def _stamps(source: Path) -> list[tuple[int, int]]:
+    return [(path.stat().st_size, path.stat().st_mtime_ns) for path in (source, *_logs(source))]
 
 
 def _text(value: Any) -> Any:

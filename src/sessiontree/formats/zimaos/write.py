@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
+from sessiontree.chat import chat_of
 from sessiontree.context import window_of
 from sessiontree.formats import gojson, gotime
-from sessiontree.formats.chat import chat_of
 from sessiontree.formats.writing import Target, without_foreign_origins
 from sessiontree.formats.zimaos.rows import COLUMNS, SCHEMA, STATES, Metadata
 from sessiontree.journal import Journal
@@ -27,7 +27,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
     with closing(sqlite3.connect(target.folder / _NAME)) as connection:
         connection.executescript(SCHEMA)
         for thread in threads:
-            path = list(without_foreign_origins(journal.path(thread.id), thread, "zimaos"))
+            path = list(without_foreign_origins(journal.path(thread.id), thread, "zimaos", common=("message",)))
             row = _row(thread, path)
             connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({','.join('?' * len(COLUMNS))})", row)
             target.threads.append(thread.id)

@@ -103,7 +103,7 @@ def open_folder(folder: Path, files: Files) -> tuple[Layout, Gate]:
     _make_with_parents(folder, files)
     if not _is_ours(layout):
         _refuse_strangers(layout)
-    gate = Gate(layout.gate)
+    gate = Gate(layout.gate, of=folder)
     try:
         with gate:
             _complete(layout, files)

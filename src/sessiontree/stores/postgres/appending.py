@@ -17,7 +17,7 @@ from psycopg.types.numeric import Int8
 
 from sessiontree.commands import Append, Draft
 from sessiontree.model import Checkpoint, Entry
-from sessiontree.stores.postgres.listening import CHANNEL
+from sessiontree.stores.postgres.listening import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
 
 __all__ = ["append_at_leaf", "is_plain"]
@@ -37,7 +37,7 @@ WITH grown AS (
     {rows}
 )"""
 _TAIL = f"""
-SELECT previous, CASE WHEN watched_until > now() THEN pg_notify('{CHANNEL}', %(tree)s || ':' || key) END FROM grown"""
+SELECT previous, {NOTIFY} FROM grown"""
 _ONE_ROW = """
     SELECT %(tree)s, key, seq, %(namespace)s, %(last)s, previous, depth, messages, tokens, %(updated)s, %(turn)s,
         %(body)s FROM grown"""
@@ -52,7 +52,10 @@ _MANY_ROWS = """
 
 def is_plain(command: Append) -> bool:
     """Whether the statement can serve it: entries under the leaf that need no blobs."""
-    return bool(command.drafts) and command.parent is UNSET and not any(map(_needs_blobs, command.drafts))
+    # Whether a thread is archived stands in another row, which only the careful way locks.
+    if command.expect_live or command.parent is not UNSET:
+        return False
+    return bool(command.drafts) and not any(map(_needs_blobs, command.drafts))
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:

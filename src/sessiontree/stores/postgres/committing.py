@@ -6,14 +6,13 @@ from typing import TypeVar
 
 import psycopg
 from msgspec.structs import replace
-from psycopg_pool import PoolTimeout
 
 from sessiontree.commands import AcquireLease, Append, Command, ReleaseLease, RenewLease, Result
 from sessiontree.errors import CommitUnknownError
 from sessiontree.ids import IdSource
 from sessiontree.stores.postgres import leasing
 from sessiontree.stores.postgres.appending import append_at_leaf, is_plain
-from sessiontree.stores.postgres.faults import has_lost_server
+from sessiontree.stores.postgres.faults import may_have_happened
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.retrying import persistently
 from sessiontree.stores.postgres.steps import Steps
@@ -73,7 +72,7 @@ class Commits:
                     raise earlier
                 return (yield from self._at_once(command))
             except psycopg.Error as error:
-                was_sent = was_sent or (has_lost_server(error) and not isinstance(error, PoolTimeout))
+                was_sent = was_sent or may_have_happened(error)
                 raise
 
         def give_up(error: psycopg.Error) -> Exception | None:

@@ -12,6 +12,7 @@ import psycopg
 from psycopg import AsyncConnection, AsyncRawCursor, Connection, RawCursor
 from psycopg.pq import ExecStatus
 from psycopg.pq.abc import PGresult
+from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
 from sessiontree.stores.postgres.steps import Pause, Row, Statement, Steps
@@ -95,16 +96,21 @@ async def run_on_async(steps: Steps[T], connection: AsyncPlainConnection) -> T:
 
 
 class PlainConnection(Connection[Row]):
-    """A connection with one cursor that is used again: making cursors costs as much as a small statement."""
+    """A connection with one cursor that is used again: making cursors costs as much as a small statement.
+
+    Arrays are sent as they are, not as text: that is faster, and means the same under every setting of the session.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.adapters.register_dumper(list, ListBinaryDumper)
         self.plain_cursor: RawCursor[Row] = RawCursor(self)
 
 
 class AsyncPlainConnection(AsyncConnection[Row]):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        self.adapters.register_dumper(list, ListBinaryDumper)
         self.plain_cursor: AsyncRawCursor[Row] = AsyncRawCursor(self)
 
 

@@ -22,7 +22,7 @@ from sessiontree.rules.state import (
     ThreadState,
 )
 from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpoints
-from sessiontree.stores.postgres.listening import CHANNEL
+from sessiontree.stores.postgres.listening import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 
@@ -66,7 +66,7 @@ WITH grown AS (
     UPDATE sessiontree.head SET seq = seq + %(count)s,
         touched_minute = extract(epoch FROM now())::bigint / 60
     WHERE tree = %(tree)s AND id = %(thread)s
-    RETURNING CASE WHEN watched_until > now() THEN pg_notify('{CHANNEL}', tree || ':' || key) END
+    RETURNING {NOTIFY}
 ), put AS (
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
         turn_id, body)
@@ -114,15 +114,16 @@ DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace
 
 def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
     """The statements that make a decision true, in an order that keeps every step sound."""
+    for fact in decision.facts:
+        if isinstance(fact, PutThread) and view.head(fact.state.meta.id) is None:
+            yield from _new_thread(fact.state, view, namespace, stamp)
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
         yield _put_entries(entries, view, namespace)
         yield from put_checkpoints(entries, view.uuid_of(entries[0].state.tree), namespace)
     for fact in decision.facts:
         match fact:
-            case PutThread(state=state) if view.head(state.meta.id) is None:
-                yield from _new_thread(state, view, namespace, stamp)
-            case PutThread(state=state):
+            case PutThread(state=state) if view.head(state.meta.id) is not None:
                 yield Statement(_CHANGED_THREAD, _thread_values(state, view, namespace))
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
             case PutHead(state=state):

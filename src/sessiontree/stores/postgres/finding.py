@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from fnmatch import translate
 from typing import Any, Protocol
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
@@ -20,6 +20,7 @@ from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_tex
 __all__ = ["search", "thread_ids"]
 
 _MOST_LABELS = 1_000
+_WILDCARD = re.compile(r"\*|\?|\[!?(?P<set>\]?[^\]]*)\]|[^\w*?]|_")
 
 _IDS = """
 SELECT id FROM sessiontree.thread WHERE namespace = %(namespace)s AND (id = %(part)s
@@ -118,9 +119,25 @@ def _storable(values: Sequence[str]) -> list[str]:
 
 
 def _line_pattern(glob: str) -> str:
-    """A shell pattern for one line of several, as PostgreSQL's regular expressions say it."""
-    body = translate(glob).removeprefix("(?s:").removesuffix(r")\Z").replace(".*", "[^\\n]*")
-    return f"(?n)^{body}$"
+    """A shell pattern for one line of several, as PostgreSQL's regular expressions say it.
+
+    >>> _line_pattern("read_*[!0-9]")
+    '(?n)^read\\\\_[^\\\\n]*[^0-9]$'
+    """
+    return "(?n)^" + _WILDCARD.sub(_translated, glob) + "$"
+
+
+def _translated(found: re.Match[str]) -> str:
+    match found[0]:
+        case "*":
+            return r"[^\n]*"
+        case "?":
+            return r"[^\n]"
+        case chosen if found["set"]:
+            negation = "^" if chosen[1] == "!" else ""
+            return "[" + negation + re.sub(r"[\\\[\]^]", r"\\\g<0>", found["set"]) + "]"
+        case other:
+            return "\\" + other
 
 
 def _scope(reads: Reader, namespace: str, query: SearchQuery) -> Steps[tuple[list[str], dict[str, Any]]]:

@@ -8,9 +8,9 @@ connection and now and then anyway, so nothing is missed.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import threading
 import time
-from collections import Counter
 
 import psycopg
 from psycopg import AsyncConnection, Connection
@@ -19,10 +19,14 @@ from sessiontree.model.record import Record
 from sessiontree.stores.postgres.homes import Homes
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 
-__all__ = ["CHANNEL", "AsyncListener", "Listener", "Mark", "Watches"]
+__all__ = ["NOTIFY", "AsyncListener", "Heard", "Listener", "Mark", "Watches", "channel_of"]
 
-CHANNEL = "sessiontree"
-_EVERYBODY = ""
+NOTIFY = """CASE WHEN watched_until > now() THEN pg_notify(
+    'sessiontree_' || left(encode(sha256(convert_to(%(namespace)s, 'UTF8')), 'hex'), 32),
+    %(tree)s || ':' || key) END"""
+"""What an append asks of the head row: the channel's name is made only where somebody watches."""
+
+_MOST_TOPICS = 100_000
 _WATCHED_SECONDS = 60
 _RENEW_SECONDS = 20.0
 _RECONNECT_SECONDS = 0.5
@@ -32,6 +36,11 @@ POLL_SECONDS = 0.1
 _WATCH = f"""
 UPDATE sessiontree.head SET watched_until = now() + interval '{_WATCHED_SECONDS} seconds'
 WHERE tree = %(tree)s AND id = %(thread)s RETURNING key"""
+
+
+def channel_of(namespace: str) -> str:
+    """A channel for each namespace: nobody is woken for another one's news, or learns of it by chance."""
+    return "sessiontree_" + hashlib.sha256(namespace.encode()).hexdigest()[:32]
 
 
 class Mark(Record, frozen=True, kw_only=True):
@@ -58,16 +67,55 @@ class Watches:
             self._homes.forget(thread_id)
             return None
         topic = f"{tree}:{rows[0][0]}"
+        if len(self._topics) >= _MOST_TOPICS:
+            self._topics.clear()
         self._topics[thread_id] = (topic, time.monotonic() + _RENEW_SECONDS)
         return topic
+
+
+class Heard:
+    """When something was last heard about the topics that somebody asked for; other topics are not kept.
+
+    >>> heard = Heard()
+    >>> before = heard.last("a")
+    >>> heard.hear("b"), heard.last("a") == before
+    (False, True)
+    >>> heard.hear("a"), heard.last("a") == before
+    (True, False)
+    """
+
+    def __init__(self) -> None:
+        self._clock = 0
+        self._all = 0
+        self._topics: dict[str, int] = {}
+
+    def last(self, topic: str) -> int:
+        if topic not in self._topics and len(self._topics) >= _MOST_TOPICS:
+            self._topics.clear()
+            self.hear_all()
+        return max(self._topics.setdefault(topic, 0), self._all)
+
+    def hear(self, topic: str) -> bool:
+        """Whether anybody asked for it."""
+        if topic not in self._topics:
+            return False
+        self._clock += 1
+        self._topics[topic] = self._clock
+        return True
+
+    def hear_all(self) -> None:
+        """Something may have happened to any topic."""
+        self._clock += 1
+        self._all = self._clock
 
 
 class Listener:
     """A thread that listens and wakes whoever waits."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, channel: str) -> None:
         self._conninfo = conninfo
-        self._heard: Counter[str] = Counter()
+        self._channel = channel
+        self._heard = Heard()
         self._news = threading.Condition()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -78,27 +126,29 @@ class Listener:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="sessiontree listener", daemon=True)
                 self._thread.start()
-            return Mark(topic=topic, heard=self._count(topic))
+            return Mark(topic=topic, heard=self._heard.last(topic))
 
     def wait(self, mark: Mark, timeout: float) -> None:
         if not self.is_live:
             self._stop.wait(min(timeout, POLL_SECONDS))
             return
         with self._news:
-            self._news.wait_for(lambda: self._count(mark.topic) != mark.heard or self._stop.is_set(), timeout)
+            self._news.wait_for(lambda: self._heard.last(mark.topic) != mark.heard or self._stop.is_set(), timeout)
 
     def close(self) -> None:
         self._stop.set()
-        self._hear(_EVERYBODY)
+        self._hear_all()
         if self._thread is not None:
             self._thread.join()
 
-    def _count(self, topic: str) -> int:
-        return self._heard[topic] + self._heard[_EVERYBODY]
-
     def _hear(self, topic: str) -> None:
         with self._news:
-            self._heard[topic] += 1
+            if self._heard.hear(topic):
+                self._news.notify_all()
+
+    def _hear_all(self) -> None:
+        with self._news:
+            self._heard.hear_all()
             self._news.notify_all()
 
     def _run(self) -> None:
@@ -110,13 +160,13 @@ class Listener:
                     self._listen(connection)
             except psycopg.Error:
                 self.is_live = False
-                self._hear(_EVERYBODY)
+                self._hear_all()
                 self._stop.wait(_RECONNECT_SECONDS)
 
     def _listen(self, connection: Connection) -> None:
-        connection.execute(f"LISTEN {CHANNEL}")
+        connection.execute(f"LISTEN {self._channel}")
         self.is_live = True
-        self._hear(_EVERYBODY)
+        self._hear_all()
         while not self._stop.is_set():
             for notice in connection.notifies(timeout=_LISTEN_SECONDS):
                 self._hear(notice.payload)
@@ -125,9 +175,10 @@ class Listener:
 class AsyncListener:
     """The same as a task of the event loop."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, channel: str) -> None:
         self._conninfo = conninfo
-        self._heard: Counter[str] = Counter()
+        self._channel = channel
+        self._heard = Heard()
         self._news = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
         self.is_live = False
@@ -135,7 +186,7 @@ class AsyncListener:
     def mark(self, topic: str) -> Mark:
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="sessiontree listener")
-        return Mark(topic=topic, heard=self._count(topic))
+        return Mark(topic=topic, heard=self._heard.last(topic))
 
     async def wait(self, mark: Mark, timeout: float) -> None:
         if not self.is_live:
@@ -143,7 +194,7 @@ class AsyncListener:
             return
         try:
             async with asyncio.timeout(timeout), self._news:
-                await self._news.wait_for(lambda: self._count(mark.topic) != mark.heard)
+                await self._news.wait_for(lambda: self._heard.last(mark.topic) != mark.heard)
         except TimeoutError:
             return
 
@@ -151,14 +202,16 @@ class AsyncListener:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-            await self._hear(_EVERYBODY)
-
-    def _count(self, topic: str) -> int:
-        return self._heard[topic] + self._heard[_EVERYBODY]
+            await self._hear_all()
 
     async def _hear(self, topic: str) -> None:
         async with self._news:
-            self._heard[topic] += 1
+            if self._heard.hear(topic):
+                self._news.notify_all()
+
+    async def _hear_all(self) -> None:
+        async with self._news:
+            self._heard.hear_all()
             self._news.notify_all()
 
     async def _run(self) -> None:
@@ -170,13 +223,13 @@ class AsyncListener:
                     await self._listen(connection)
             except psycopg.Error:
                 self.is_live = False
-                await self._hear(_EVERYBODY)
+                await self._hear_all()
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _listen(self, connection: AsyncConnection) -> None:
-        await connection.execute(f"LISTEN {CHANNEL}")
+        await connection.execute(f"LISTEN {self._channel}")
         self.is_live = True
-        await self._hear(_EVERYBODY)
+        await self._hear_all()
         async for notice in connection.notifies():
             await self._hear(notice.payload)
 

@@ -11,14 +11,14 @@ import msgspec
 from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.model.record import Record
 
-__all__ = ["PostgresOptions", "conninfo_of", "parse_options", "place_of"]
+__all__ = ["PostgresOptions", "checked", "conninfo_of", "parse_options", "place_of"]
 
 
 class PostgresOptions(Record, frozen=True, kw_only=True):
     """Every option can stand in the URL's query: ``postgresql://host/db?namespace=acme&pool_size=20``.
 
     ``namespace`` keeps tenants apart. ``retry_seconds`` bounds how long a verb goes on by itself after a lost
-    connection. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
+    connection, ``open_retry_seconds`` how long opening waits for a server that is down or starts. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
     """
 
     namespace: str = ""
@@ -27,11 +27,15 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
     connect_timeout_seconds: int = 10
     statement_timeout_seconds: float = 0.0
     retry_seconds: float = 30.0
+    open_retry_seconds: float = 10.0
     listen_url: str = ""
 
 
 DEFAULTS = PostgresOptions()
 _NAMES = frozenset(PostgresOptions.__struct_fields__)
+_WHERE = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
+_SPANS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
+_LONGEST_SPAN = 1_000_000
 _PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
 
 
@@ -53,11 +57,23 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
 
 
 def checked(options: PostgresOptions) -> PostgresOptions:
-    if "\x00" in options.namespace:
-        raise InvalidInputError("a namespace must not hold a NUL character")
+    if "\x00" in options.namespace or not _is_unicode(options.namespace):
+        raise InvalidInputError("a namespace must not hold a NUL character or half of a surrogate pair")
     if options.pool_size < 1:
         raise InvalidInputError(f"pool_size must be at least 1, not {options.pool_size}")
+    for name in _SPANS:
+        seconds = getattr(options, name)
+        if not 0 <= seconds <= _LONGEST_SPAN:
+            raise InvalidInputError(f"{name} must be a number of seconds from 0 to {_LONGEST_SPAN}, not {seconds}")
     return options
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
@@ -72,6 +88,7 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
         "application_name": "sessiontree",
         **({"target_session_attrs": "read-write"} if "," in str(given.get("host") or "") else {}),
         **given,
+        "client_encoding": "utf8",
     }
     words = [str(given.get("options") or "")]
     if options.statement_timeout_seconds:
@@ -83,10 +100,15 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
     return make_conninfo(**settings)
 
 
-def place_of(url: str) -> str:
-    """The address for messages, without the password.
+def place_of(url: str, options: PostgresOptions | None = None) -> str:
+    """The address for messages and for telling stores apart: server, database and namespace, no password.
 
-    >>> place_of("postgresql://me:secret@host/db")
-    'postgresql://me@host/db'
+    >>> place_of("postgresql://me:secret@host/db?sslmode=require&namespace=acme")
+    'postgresql://me@host/db?namespace=acme'
     """
-    return _PASSWORD.sub(r"\1@", url.partition("?")[0])
+    address, _, query = url.partition("?")
+    kept = {name: value for name, value in parse_qsl(query) if name in _WHERE}
+    if options is not None:
+        kept["namespace"] = options.namespace
+    where = urlencode({name: value for name, value in kept.items() if value}, quote_via=quote, safe="/")
+    return _PASSWORD.sub(r"\1@", address) + ("?" + where if where else "")

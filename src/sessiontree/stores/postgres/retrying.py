@@ -9,10 +9,10 @@ from typing import TypeVar
 
 import psycopg
 
-from sessiontree.stores.postgres.faults import has_lost_server, in_our_words, is_collision
+from sessiontree.stores.postgres.faults import has_lost_server, in_our_words, is_collision, may_open_later
 from sessiontree.stores.postgres.steps import Pause, Steps
 
-__all__ = ["pauses", "persistently"]
+__all__ = ["pauses", "persistently", "wait_to_open"]
 
 T = TypeVar("T")
 
@@ -28,6 +28,14 @@ def pauses(total_seconds: float) -> Iterator[float]:
     while time.monotonic() < end:
         yield pause * random.uniform(0.5, 1.0)  # noqa: S311  spreads callers out, guards nothing
         pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def wait_to_open(error: psycopg.Error, waits: Iterator[float], place: str) -> float:
+    """How long to wait before the next try to connect; raises where waiting is no use, or the time is up."""
+    wait = next(waits, None) if may_open_later(error) else None
+    if wait is None:
+        raise in_our_words(error, place) from error
+    return wait
 
 
 def persistently(

@@ -7,7 +7,7 @@ committed before it began.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
@@ -19,9 +19,16 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps
 __all__ = ["Document", "Found", "TermLike", "catch_up", "find", "tsquery_of", "tsvectors_of"]
 
 _BATCH = 500
-# A tsvector holds positions up to 16,383 and a megabyte; longer texts are cut into pieces that overlap.
+_BATCH_BYTES = 8 << 20
+# A tsvector holds positions up to 16,383 and a megabyte; longer texts are cut into pieces that overlap. Each piece also
+# names the words of the whole text, without positions, as far as there is room: so words that stand far apart are found
+# together. With a lexeme goes up to 8 bytes of its own.
 _PIECE = 8_000
+_PIECE_BYTES = 500_000
 _OVERLAP = 64
+_VOCABULARY_BYTES = 60_000
+_COMPOUND_BYTES = 200_000
+_LEXEME_BYTES = 8
 _LONGEST_LEXEME = 500
 _GAP = 1_000
 # A commit may be late, for example where it waits for a standby: threads are looked at again for that long.
@@ -40,8 +47,12 @@ _MOVE_HORIZON = """
 INSERT INTO sessiontree.horizon (namespace, minute) VALUES (%(namespace)s, %(minute)s)
 ON CONFLICT (namespace) DO UPDATE SET minute = greatest(horizon.minute, excluded.minute)"""
 _UNREAD = """
-SELECT e.seq, e.created_ns, e.body FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = %(owner)s AND e.seq > %(after)s ORDER BY e.seq LIMIT %(limit)s"""
+SELECT seq, created_ns, body FROM (
+    SELECT e.seq, e.created_ns, e.body,
+        sum(octet_length(e.body)) OVER (ORDER BY e.seq) - octet_length(e.body) AS bytes_before
+    FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.owner = %(owner)s AND e.seq > %(after)s ORDER BY e.seq LIMIT %(limit)s
+) unread WHERE bytes_before < %(bytes)s ORDER BY seq"""
 _PUT = """
 INSERT INTO sessiontree.document (tree, owner, seq, piece, namespace, created_ns, role, tools, model, files, lexemes)
 SELECT %(tree)s, %(owner)s, d.seq, d.piece, %(namespace)s, d.created_ns, d.role, d.tools, d.model, d.files,
@@ -50,6 +61,7 @@ FROM unnest(%(seqs)s::bigint[], %(pieces)s::integer[], %(created)s::bigint[], %(
     %(models)s::text[], %(files)s::text[], %(lexemes)s::text[])
     AS d (seq, piece, created_ns, role, tools, model, files, lexemes)
 ON CONFLICT DO NOTHING"""
+_AT_ONCE = {"limit": _BATCH, "bytes": _BATCH_BYTES}
 _DONE = """
 UPDATE sessiontree.head SET indexed_seq = greatest(indexed_seq, %(seq)s) WHERE tree = %(tree)s AND id = %(thread)s"""
 _FIND = """
@@ -156,15 +168,42 @@ def tsquery_of(terms: Sequence[TermLike]) -> str:
 def tsvectors_of(document: Document) -> Iterator[str]:
     """The lexemes of a document with their positions, in pieces that fit."""
     tokens = document.tokens
-    for start in range(0, max(1, len(tokens)), _PIECE):
-        piece = tokens[start : start + _PIECE + _OVERLAP]
+    bounds = list(_bounds(tokens))
+    vocabulary = [] if len(bounds) == 1 else _within(_VOCABULARY_BYTES, tokens)
+    for number, (start, end) in enumerate(bounds):
+        piece = tokens[start : end + _OVERLAP]
         words = [f"{_quoted(token)}:{at}" for at, token in enumerate(piece, start=1)]
-        if start == 0:
-            words += [
-                f"{_quoted(word)}:{len(piece) + _GAP * at}"
-                for at, word in enumerate(dict.fromkeys(document.compounds), start=1)
-            ][:_GAP]
-        yield " ".join(words)
+        if number == 0:
+            compounds = _within(_COMPOUND_BYTES, document.compounds)[:_GAP]
+            words += [f"{_quoted(word)}:{len(piece) + _GAP * at}" for at, word in enumerate(compounds, start=1)]
+        yield " ".join([*words, *map(_quoted, vocabulary)])
+
+
+def _bounds(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Where pieces begin and end, so that none has too many words or bytes; no tokens are one piece."""
+    start = size = 0
+    for at, token in enumerate(tokens):
+        if at - start == _PIECE or size > _PIECE_BYTES:
+            yield start, at
+            start, size = at, 0
+        size += _size(token)
+    yield start, len(tokens)
+
+
+def _within(most: int, words: Iterable[str]) -> list[str]:
+    """Different words, in order, until there are that many bytes."""
+    found: dict[str, None] = {}
+    for word in words:
+        if word not in found:
+            most -= _size(word)
+            if most < 0:
+                break
+            found[word] = None
+    return list(found)
+
+
+def _size(word: str) -> int:
+    return len(word[:_LONGEST_LEXEME].encode()) + _LEXEME_BYTES
 
 
 class _Pending(NamedTuple):
@@ -180,7 +219,7 @@ class _Pending(NamedTuple):
 def _index_thread(namespace: str, document_of: Callable[[Payload], Document | None], pending: _Pending) -> Steps[int]:
     tree, thread, owner, after, upto = pending
     count = 0
-    while rows := (yield Statement(_UNREAD, {"tree": tree, "owner": owner, "after": after, "limit": _BATCH})):
+    while rows := (yield Statement(_UNREAD, {"tree": tree, "owner": owner, "after": after, **_AT_ONCE})):
         after = rows[-1][0]
         values = _columns(rows, document_of)
         if values["seqs"]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import time
-from collections.abc import Callable, Sequence
-from typing import TypeVar, cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar, cast
 
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
@@ -31,12 +32,13 @@ from sessiontree.stores.postgres.listening import (
     Listener,
     Mark,
     Watches,
+    channel_of,
     is_direct,
     is_direct_async,
 )
-from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
+from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
-from sessiontree.stores.postgres.retrying import persistently
+from sessiontree.stores.postgres.retrying import pauses, persistently, wait_to_open
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
 from sessiontree.stores.postgres.steps import Statement, Steps
 
@@ -46,6 +48,9 @@ T = TypeVar("T")
 
 _RECONNECT_SECONDS = 5.0
 _PREPARE_AFTER = 2
+_SETTINGS = """
+SELECT current_setting('server_encoding'), current_setting('fsync'), current_setting('synchronous_commit')"""
+_PLAIN: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
 
 
 class _Verbs:
@@ -59,12 +64,12 @@ class _Verbs:
         durability: Durability,
         migrations: Sequence[Migration],
     ) -> None:
-        self.place = place_of(url)
+        self.place = place_of(url, options)
         self._durability = durability
         self._migrations = migrations
         try:
             address, in_url = parse_options(url)
-            self.options = options or in_url
+            self.options = checked(options) if options else in_url
             self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
             listen = self.options.listen_url
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
@@ -74,31 +79,51 @@ class _Verbs:
         self._commits = Commits(self.place, self._homes, self.options.retry_seconds)
         self._reads = cast("Reads", StepReads(self.place, self._homes))
         self._watches = Watches(self._homes)
+        self._pid = os.getpid()
 
     def prepare(self) -> Steps[None]:
-        """Before the first verb: the schema is right, and the server keeps what it acknowledges."""
-        yield from migrate(self.place, self._migrations)
-        ((fsync, synchronous_commit),) = yield Statement(
-            "SELECT current_setting('fsync'), current_setting('synchronous_commit')"
-        )
+        """Before the first verb: the server can keep any text, keeps what it acknowledges, and the schema is right."""
+        ((encoding, fsync, synchronous_commit),) = yield Statement(_SETTINGS)
+        if encoding != "UTF8":
+            raise StoreError(
+                self.place,
+                f"the database has the encoding {encoding}, which cannot hold every text; make one with"
+                " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
+            )
         if self._durability == "power_loss" and "off" in (fsync, synchronous_commit):
             raise StoreError(
                 self.place,
                 f"the server runs with fsync={fsync} and synchronous_commit={synchronous_commit}, so what it"
                 " acknowledges can be lost; set both to on, or open with durability='process_crash'",
             )
+        yield from migrate(self.place, self._migrations)
+
+    def waits(self) -> Iterator[float]:
+        return pauses(self.options.open_retry_seconds)
+
+    @property
+    def is_in_its_process(self) -> bool:
+        """Not so in the child of a fork, where the connections belong to the parent."""
+        return self._pid == os.getpid()
 
     def commit(self, command: Command) -> Steps[Result]:
+        self._check_process()
         return self._commits.commit(command)
 
     def read(self, query: Query[T]) -> Steps[T]:
+        self._check_process()
         return self.persistently(lambda: cast("Steps[T]", query.run(self._reads)))
 
     def topic(self, thread_id: str) -> Steps[str | None]:
+        self._check_process()
         return self.persistently(lambda: self._watches.topic(thread_id))
 
     def persistently(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
         return persistently(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
+
+    def _check_process(self) -> None:
+        if not self.is_in_its_process:
+            raise StoreError(self.place, "was opened before a fork of the process; open it again in the child")
 
 
 class PostgresStore:
@@ -119,16 +144,16 @@ class PostgresStore:
         self._pool: ConnectionPool[PlainConnection] = ConnectionPool(
             self._verbs.conninfo,
             connection_class=PlainConnection,
-            kwargs={"autocommit": True, "prepare_threshold": None},
-            min_size=1,
+            kwargs=_PLAIN,
+            min_size=0,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
             reconnect_timeout=_RECONNECT_SECONDS,
             configure=_configure,
             open=False,
         )
-        self._pool.open(wait=True)
-        self._listener = Listener(self._verbs.listen_conninfo)
+        self._pool.open()
+        self._listener = Listener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
 
     def commit(self, command: Command) -> Result:
         return run(self._verbs.commit(command), self._pool)
@@ -150,15 +175,21 @@ class PostgresStore:
             time.sleep(min(timeout, POLL_SECONDS))
 
     def close(self) -> None:
+        if not self._verbs.is_in_its_process:
+            return
         self._listener.close()
         self._pool.close()
 
     def _prepare(self) -> None:
-        try:
-            with PlainConnection.connect(self._verbs.conninfo, autocommit=True, prepare_threshold=None) as connection:
-                run_on(self._verbs.prepare(), connection)
-        except psycopg.Error as error:
-            raise in_our_words(error, self.place) from error
+        """A server that is down or starts is waited for; what breaks off in between is done again from the start."""
+        waits = self._verbs.waits()
+        while True:
+            try:
+                with PlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
+                    return run_on(self._verbs.prepare(), connection)
+            except psycopg.Error as error:
+                wait = wait_to_open(error, waits, self.place)
+            time.sleep(wait)
 
 
 class AsyncPostgresStore:
@@ -174,7 +205,7 @@ class AsyncPostgresStore:
     ) -> None:
         self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
         self.place = self._verbs.place
-        self._opening = asyncio.Lock()
+        self._opening: asyncio.Task[AsyncConnectionPool[AsyncPlainConnection]] | None = None
         self._pool: AsyncConnectionPool[AsyncPlainConnection] | None = None
         self._listener: AsyncListener | None = None
         self._is_closed = False
@@ -192,7 +223,7 @@ class AsyncPostgresStore:
         except (NotFoundError, StoreAccessError):
             return None
         if self._listener is None:
-            self._listener = AsyncListener(self._verbs.listen_conninfo)
+            self._listener = AsyncListener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
         return None if topic is None else self._listener.mark(topic)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
@@ -203,42 +234,59 @@ class AsyncPostgresStore:
 
     async def aclose(self) -> None:
         self._is_closed = True
+        if not self._verbs.is_in_its_process:
+            return
         if self._listener is not None:
             await self._listener.close()
-        if self._pool is not None:
-            await self._pool.close()
+        if self._opening is not None:
+            self._opening.cancel()
+            await asyncio.wait([self._opening])
+            if _has_opened(self._opening):
+                await self._opening.result().close()
 
     async def _opened(self) -> AsyncConnectionPool[AsyncPlainConnection]:
         if self._is_closed:
             raise StoreClosedError(self.place)
         if self._pool is None:
-            async with self._opening:
-                if self._pool is None:
-                    self._pool = await self._open()
+            self._pool = await self._open_once()
         return self._pool
 
+    async def _open_once(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        """All who come while it opens wait for the same attempt, and hear of its failure together."""
+        if self._opening is None or (self._opening.done() and not _has_opened(self._opening)):
+            self._opening = asyncio.create_task(self._open(), name="sessiontree opening")
+        return await asyncio.shield(self._opening)
+
     async def _open(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+        await self._prepare()
         settings = self._verbs.options
-        try:
-            async with await AsyncPlainConnection.connect(
-                self._verbs.conninfo, autocommit=True, prepare_threshold=None
-            ) as connection:
-                await run_on_async(self._verbs.prepare(), connection)
-        except psycopg.Error as error:
-            raise in_our_words(error, self.place) from error
         pool: AsyncConnectionPool[AsyncPlainConnection] = AsyncConnectionPool(
             self._verbs.conninfo,
             connection_class=AsyncPlainConnection,
-            kwargs={"autocommit": True, "prepare_threshold": None},
-            min_size=1,
+            kwargs=_PLAIN,
+            min_size=0,
             max_size=settings.pool_size,
             timeout=settings.pool_timeout_seconds,
             reconnect_timeout=_RECONNECT_SECONDS,
             configure=_configure_async,
             open=False,
         )
-        await pool.open(wait=True)
+        await pool.open()
         return pool
+
+    async def _prepare(self) -> None:
+        waits = self._verbs.waits()
+        while True:
+            try:
+                async with await AsyncPlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
+                    return await run_on_async(self._verbs.prepare(), connection)
+            except psycopg.Error as error:
+                wait = wait_to_open(error, waits, self.place)
+            await asyncio.sleep(wait)
+
+
+def _has_opened(opening: asyncio.Task[Any]) -> bool:
+    return not opening.cancelled() and opening.exception() is None
 
 
 def _configure(connection: PlainConnection) -> None:

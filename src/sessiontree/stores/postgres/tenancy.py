@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import psycopg
 from psycopg import sql
 
@@ -10,6 +12,8 @@ from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, pa
 from sessiontree.stores.postgres.schema import TABLES
 
 __all__ = ["bind_role"]
+
+_LONGEST_NAME = 63
 
 
 def bind_role(url: str, role: str, namespace: str) -> None:
@@ -31,9 +35,17 @@ def bind_role(url: str, role: str, namespace: str) -> None:
         raise in_our_words(error, place_of(url)) from error
 
 
+def _policy(role: str, namespace: str) -> str:
+    """A name for each pair, however long the two are: PostgreSQL cuts names after 63 bytes."""
+    words = f"{role} in {namespace}"
+    if len(words.encode()) <= _LONGEST_NAME:
+        return words
+    return "sessiontree " + hashlib.sha256(f"{role}\0{namespace}".encode()).hexdigest()[:32]
+
+
 def _bind(connection: psycopg.Connection, table: str, role: str, namespace: str) -> None:
     place = sql.Identifier("sessiontree", table)
-    policy = sql.Identifier(f"{role} in {namespace}"[:63])
+    policy = sql.Identifier(_policy(role, namespace))
     values = {"table": place, "role": sql.Identifier(role), "policy": policy, "namespace": sql.Literal(namespace)}
     for statement in (
         "GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {role}",

@@ -122,7 +122,8 @@ class SnapshotView:
 
     def start(self) -> None:
         held = next((head for head in self._heads.values() if head is not None), None)
-        self._seq = held.seq if held else 0
+        born = self._birth.key if self._birth else 0
+        self._seq = held.seq if held else born
 
     def learn(self, missing: Missing, rows: list[Row]) -> None:
         self._known[missing.question] = missing.read(rows)

@@ -24,6 +24,7 @@ from sessiontree.errors import (
     SessionTreeError,
     StoreClosedError,
     StoreFullError,
+    StoreGoneError,
     StorePoisonedError,
     StoreReadOnlyError,
     StoreUnavailableError,
@@ -34,7 +35,7 @@ from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
-from sessiontree.stores.sqlite.blobs import blobs, missing_blobs
+from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
@@ -96,7 +97,8 @@ class SqliteBackend:
             if self._is_closed:
                 return
             if self._has_bytes_to_erase:
-                self._erase(1)
+                with suppress(StoreGoneError):
+                    self._erase(1)
             self._is_closed = True
             if self._search is not None:
                 self._search.close()
@@ -138,8 +140,8 @@ class SqliteBackend:
             return missing_blobs(connection, hashes)
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        with self._reader() as connection:
-            return blobs(connection, hashes)
+        # In one transaction: between the look at a place and at its rows another process may write packs anew.
+        return self._read(lambda snapshot: snapshot.blobs(hashes))
 
     def thread_ids(self, part: str, limit: int) -> list[str]:
         return self._read(lambda snapshot: snapshot.thread_ids(part, limit))
@@ -180,8 +182,8 @@ class SqliteBackend:
         refuse_network(path)
         is_new = not schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._gate = Gate(path.with_name(path.name + "-gate"))
         schema.touch(path)
+        self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
         self._writer = schema.connect(path)
         with self._gate:
             if is_new:

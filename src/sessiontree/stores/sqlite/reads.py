@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from operator import itemgetter
 
 import msgspec
 from msgspec import UnsetType
 
+from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move
 from sessiontree.queries import News, StoreStats
@@ -33,6 +34,9 @@ class Snapshot:
         self._connection = connection
         self._run = connection.execute
         self._view = SqliteView(connection)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self._view.blobs(hashes)
 
     def state(self, thread_id: str) -> ThreadState:
         state = self._view.thread(thread_id)

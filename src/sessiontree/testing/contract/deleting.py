@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
+from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.messages import user
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
@@ -17,6 +17,16 @@ _WORDS = "correct-horse-battery-staple"
 
 
 class DeleteContract(Contract):
+    def test_a_delete_can_expect_that_nobody_changed_the_thread(self, journal: Journal) -> None:
+        version = journal.create_thread("t").version
+        journal.update_thread("t", title="changed")
+        with pytest.raises(StaleVersionError):
+            journal.delete_thread("t", expect_version=version)
+        assert journal.thread("t").title == "changed"
+        journal.delete_thread("t", expect_version=journal.thread("t").version)
+        with pytest.raises(ThreadNotFoundError):
+            journal.thread("t")
+
     def test_a_deleted_thread_is_gone_with_everything_it_had(self, store: Opened) -> None:
         journal = store.journal
         journal.create_thread("t", tags=("x",))

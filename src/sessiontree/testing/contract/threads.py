@@ -11,6 +11,7 @@ from sessiontree.errors import (
     InvalidInputError,
     StaleVersionError,
     StoreClosedError,
+    ThreadArchivedError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
@@ -201,6 +202,40 @@ class ThreadContract(Contract):
         assert journal.children("t", "b") == []
         with pytest.raises(EntryNotFoundError):
             journal.children("t", "nowhere")
+
+    def test_a_thread_and_its_first_entries_are_one_commit(self, store: Opened) -> None:
+        born = store.journal.create_thread("t", title="demo", contents=[system("Be kind."), user("hello")])
+        assert (born.entries, born.messages) == (2, 1)
+        assert store.reopen().thread("t") == born
+        assert [entry.type for entry in store.journal.path("t")] == ["system_message", "user_message"]
+        store.journal.append("t", user("again"))
+        assert len(store.reopen().path("t")) == 3
+        with pytest.raises(ThreadExistsError):
+            store.journal.create_thread("t", contents=[user("never")])
+        assert len(store.journal.entries("t")) == 3
+
+    def test_a_thread_tells_when_it_was_put_away_or_brought_back(self, store: Opened, clock: ManualClock) -> None:
+        store.journal.create_thread("t")
+        assert store.journal.thread("t").archive_changed_ns == 0
+        clock.advance(10)
+        store.journal.update_thread("t", is_archived=True)
+        archived = clock()
+        clock.advance(10)
+        store.journal.update_thread("t", is_archived=True, title="still away")
+        assert store.reopen().thread("t").archive_changed_ns == archived
+        clock.advance(10)
+        store.journal.update_thread("t", is_archived=False)
+        assert store.reopen().thread("t").archive_changed_ns == clock()
+
+    def test_an_archived_thread_refuses_an_append_that_expects_it_to_live(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        journal.append("t", user("a"), id="a", expect_live=True)
+        journal.update_thread("t", is_archived=True)
+        with pytest.raises(ThreadArchivedError):
+            journal.append("t", user("b"), id="b", expect_live=True)
+        assert journal.append("t", user("a"), id="a", expect_live=True).id == "a"
+        assert ids(journal.path("t")) == ["a"]
+        journal.append("t", user("b"), id="b")
 
     def test_statistics_count_everything_in_the_store(self, journal: Journal) -> None:
         journal.create_thread("t")

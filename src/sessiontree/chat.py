@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from sessiontree.formats.session import with_origin
+from msgspec.structs import replace
+
 from sessiontree.messages import payload_of as payload_for
 from sessiontree.model import (
     Custom,
@@ -34,7 +35,7 @@ def payload_of_chat(wire: dict[str, Any]) -> Payload:
     """Our payload; where ``chat_of`` would not give the same back, the message is kept whole beside it."""
     payload = _payload(wire)
     if chat_of(payload) != wire:
-        return with_origin(payload, message=wire)
+        return replace(payload, origin={"message": wire})
     return payload
 
 

@@ -1,0 +1,75 @@
+"""Opening, closing, and how every verb runs."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from sessiontree.drivers import drive
+from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
+from sessiontree.operations import views
+from sessiontree.operations.requests import Operation, Sources
+from sessiontree.operations.setbacks import Setbacks
+from sessiontree.queries import Finding, StoreStats
+from sessiontree.store import Store
+
+if TYPE_CHECKING:
+    from sessiontree.file_verbs import Workspace
+    from sessiontree.workspace.settings import Settings
+
+__all__ = ["Verbs"]
+
+T = TypeVar("T")
+
+
+class Verbs:
+    """What every verb of a journal has: the store, the sources of time and ids, and a way to run."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        clock: Clock = system_clock,
+        random: RandomSource = os.urandom,
+        workspace_settings: Settings | None = None,
+    ) -> None:
+        self.store = store
+        self._workspace_settings = workspace_settings
+        self._sources = Sources(clock=clock, ids=IdSource(clock, random), setbacks=Setbacks())
+
+    @property
+    def clock(self) -> Clock:
+        """Where this journal's time comes from."""
+        return self._sources.clock
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
+        from sessiontree.file_verbs import Workspace  # noqa: PLC0415  only programs that keep files load it
+
+        return Workspace(self._run, self._sources, self.store.place, self._workspace_settings)
+
+    def stats(self) -> StoreStats:
+        """How much is in the store."""
+        return self._run(views.stats())
+
+    def check(self) -> list[Finding]:
+        """Everything in the store that breaks an invariant; an empty list is good news."""
+        return self._run(views.check())
+
+    def close(self) -> None:
+        """Finish what is under way and release the store."""
+        self.store.close()
+
+    def _run(self, operation: Operation[T]) -> T:
+        return drive(operation, self.store)

@@ -1,0 +1,133 @@
+"""Opening while the server is down, starts, refuses, or belongs to another process."""
+
+import asyncio
+import contextlib
+import os
+import socket
+import threading
+
+import pytest
+
+import sessiontree as st
+from postgres_server import Server, free_port, with_options
+
+
+def nobody_there(**options):
+    return with_options(f"postgresql://postgres@127.0.0.1:{free_port()}/postgres", **options)
+
+
+@pytest.fixture(scope="module")
+def server():
+    server = Server.create()
+    yield server
+    server.remove()
+
+
+@pytest.fixture
+def stopped(server):
+    """A server that is down, and a thread that starts it a moment later when told to."""
+    with st.open(server.url) as journal, contextlib.suppress(st.ThreadNotFoundError):
+        journal.delete_thread("t")
+    server.stop()
+    starting = threading.Timer(0.3, server.start)
+    yield server, starting
+    starting.join()
+
+
+def test_open_waits_for_a_server_that_is_down(stopped):
+    server, starting = stopped
+    starting.start()
+    with st.open(server.url) as journal:
+        assert journal.create_thread("t").id == "t"
+
+
+def test_open_async_waits_for_a_server_that_is_down(stopped):
+    server, starting = stopped
+
+    async def use():
+        starting.start()
+        async with st.open_async(server.url) as journal:
+            return (await journal.create_thread("t")).id
+
+    assert asyncio.run(use()) == "t"
+
+
+def test_open_says_so_when_nobody_answers_in_time():
+    with pytest.raises(st.StoreUnavailableError, match="safe to try again"):
+        st.open(nobody_there(open_retry_seconds=0.2))
+
+
+def test_open_async_says_so_to_everybody_who_waits():
+    callers = []
+
+    def hang_up(listener):
+        with contextlib.suppress(OSError):
+            while True:
+                callers.append(listener.accept()[0].close())
+
+    async def use(port):
+        url = with_options(f"postgresql://postgres@127.0.0.1:{port}/postgres", open_retry_seconds=0)
+        async with st.open_async(url) as journal:
+            return await asyncio.gather(*(journal.thread(str(n)) for n in range(50)), return_exceptions=True)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=hang_up, args=[listener], daemon=True).start()
+        outcomes = asyncio.run(use(listener.getsockname()[1]))
+    assert {type(outcome) for outcome in outcomes} == {st.StoreUnavailableError}
+    assert len(callers) < 5, "they tried one after the other"
+
+
+def test_open_async_tries_again_after_it_failed(stopped):
+    server, starting = stopped
+
+    async def use():
+        async with st.open_async(with_options(server.url, open_retry_seconds=0)) as journal:
+            with pytest.raises(st.StoreUnavailableError):
+                await journal.thread("t")
+            starting.start()
+            await asyncio.to_thread(starting.join)
+            return (await journal.create_thread("t")).id
+
+    assert asyncio.run(use()) == "t"
+
+
+def test_a_journal_that_is_closed_while_it_opens_leaves_nothing_running():
+    async def use():
+        journal = st.open_async(nobody_there(open_retry_seconds=60))
+        waiting = asyncio.create_task(journal.thread("t"))
+        await asyncio.sleep(0)
+        await journal.close()
+        with pytest.raises((st.StoreClosedError, asyncio.CancelledError)):
+            await waiting
+        return [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    assert asyncio.run(use()) == []
+
+
+@pytest.mark.parametrize("wrong", ["nobody@127.0.0.1:{port}/postgres", "postgres@127.0.0.1:{port}/no_such_database"])
+def test_a_refusal_is_told_at_once(tcp_server, wrong):
+    address = "postgresql://" + wrong.format(port=tcp_server.port)
+    with pytest.raises(st.StoreUnavailableError, match="does not exist"):
+        st.open(with_options(address, open_retry_seconds=3600))
+
+
+def test_the_first_host_may_be_dead(tcp_server):
+    with st.open(f"postgresql://postgres@127.0.0.1:{free_port()},127.0.0.1:{tcp_server.port}/postgres") as journal:
+        assert journal.stats() is not None
+
+
+def test_a_child_of_a_fork_is_refused_and_the_parent_goes_on(database):
+    with st.open(database) as journal:
+        journal.create_thread("t")
+        child = os.fork()
+        if child == 0:
+            code = 1
+            try:
+                journal.append("t", st.user("from the child"))
+            except st.StoreError as error:
+                code = 0 if "open it again" in str(error) else 2
+            journal.close()
+            os._exit(code)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+        journal.append("t", st.user("from the parent"))
+        assert [entry.message.text for entry in journal.path("t")] == ["from the parent"]

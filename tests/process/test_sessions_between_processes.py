@@ -1,0 +1,77 @@
+"""Sessions in several real processes on one store: races, lost answers, and a kill while a model works."""
+
+import subprocess
+import sys
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from processes import STORES, hear, tell, url_of
+from session_worker import PEERS, POLICY, key_of
+
+import sessiontree as st
+from long_talks import Told
+from sessiontree.ids import system_clock
+from sessiontree.manager import SessionManager
+
+WORKER = Path(__file__).with_name("session_worker.py")
+MESSAGES = 60
+
+
+@contextmanager
+def started(verb, url, name="w"):
+    command = [sys.executable, str(WORKER), verb, url, name, str(MESSAGES)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothing(store, tmp_path):
+    url, names = url_of(store, tmp_path), ("left", "middle", "right")
+    st.open(url).close()
+    with ExitStack() as stack:
+        workers = [stack.enter_context(started("talk", url, name)) for name in names]
+        for process in workers:
+            assert hear(process) == "ready"
+        for process in workers:
+            tell(process)
+        for process in workers:
+            assert hear(process) == "done"
+    with st.open(url) as journal, SessionManager(journal) as manager:
+        sessions = list(manager.list(limit=1_000))
+        stored = Counter()
+        for info in sessions:
+            said = (entry for entry in journal.entries(info.thread_id) if entry.type == "user_message")
+            stored.update(entry.id for entry in said)
+            assert journal.context(info.thread_id).system == "Be kind."
+        assert stored == Counter(f"{name}-{number}" for name in names for number in range(MESSAGES))
+        live = [info.key.peer for info in sessions if info.state != "archived"]
+        assert sorted(live) == [f"p{number}" for number in range(PEERS)]
+        assert journal.check() == []
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compacted(store, tmp_path):
+    url = url_of(store, tmp_path)
+    with started("hang", url) as process:
+        assert hear(process) == "asked"
+        with st.open(url) as journal, SessionManager(journal) as manager:
+            assert manager.info(key_of(0)).state == "compacting"
+            process.kill()
+            process.wait()
+            assert manager.info(key_of(0)).state == "compacting"
+            assert manager.recover().mended == ()
+            manager.add_message(key_of(0), st.user("still there?"))
+    later = st.open(url, clock=lambda: system_clock() + 601 * 10**9)
+    with later, SessionManager(later, summarize=Told("notes"), policy=POLICY) as manager:
+        assert manager.info(key_of(0)).state == "active"
+        assert manager.compact(key_of(0)).is_installed
+        assert manager.recover().mended == ()
+        assert manager.get_messages(key_of(0))[-1].text == "still there?"
