@@ -72,7 +72,8 @@ def export(
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
         return
-    content = _render(world, found, kind)
+    with world.waiting(f"writing {found.entries} entries as {kind}"):
+        content = _render(world, found, kind)
     if output is None:
         sys.stdout.write(content)
         return

@@ -53,7 +53,8 @@ def compact(
         world.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)  # type: ignore[arg-type]
-    result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
+    with world.waiting("compacting"):
+        result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
     if world.out.is_json:
         world.out.json(compaction=result)
         return
