@@ -154,7 +154,7 @@ def test_nothing_is_written_in_a_dry_run(talk):
         ("redo", "talk"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
         ("rm", "talk"), ("prune", "--older-than", "0d", "--all"), ("export", "talk", "-o", "x.html"),
     ):  # fmt: skip
-        talk(*arguments, "--dry-run")
+        assert talk.json(*arguments, "--dry-run")["is_dry_run"] is True
     assert talk("ls", "-a") == before
     assert not (talk.folder / "x.html").exists()
 

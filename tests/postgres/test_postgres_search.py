@@ -164,6 +164,32 @@ def test_a_part_of_an_id_is_enough(journal):
             assert journal.thread_ids(part) == model.thread_ids(part)
 
 
+def test_an_excluded_word_counts_in_every_piece_of_a_long_text(journal):
+    journal.append("t", st.user("omega " + "filler " * 20_000 + "beta"))
+    journal.append("t", st.user("omega alone"))
+    assert [hit.entry.message.text for hit in journal.search("omega -beta")] == ["omega alone"]
+
+
+@pytest.mark.parametrize("order", ["best", "newest"])
+def test_pages_stand_still_while_entries_arrive(journal, order):
+    expected = [journal.append("t", st.user(f"page item {number}")).id for number in range(20)]
+    seen, cursor = [], None
+    while True:
+        page = journal.search("page", order=order, limit=3, cursor=cursor)
+        seen += [hit.entry.id for hit in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+        journal.append("t", st.user("page newcomer"))
+    assert sorted(seen) == sorted(expected)
+
+
+@pytest.mark.parametrize("words", ["file:\0", "model:a\0", "tool:\0", "label:\0", "x\0y"])
+def test_a_zero_character_finds_nothing_and_breaks_nothing(journal, words):
+    journal.append("t", st.user("hello"))
+    assert journal.search(words).hits == ()
+
+
 def test_long_words_fit_however_many_there_are(journal):
     words = [f"{number:05d}{'x' * 250}" for number in range(9_000)]
     fill(

@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sessiontree.cli.picking import is_fuzzy_match
+from sessiontree.cli.render.progress import clock
 from sessiontree.cli.render.tree import ASCII, rows_of
 from sessiontree.harmless import for_terminal, one_line
 
@@ -117,3 +118,17 @@ def test_a_sequence_without_an_end_hides_nothing_of_a_text():
     assert for_terminal("a\x9dhidden?") == "ahidden?"
     assert for_terminal("a\x1b]52;c;cGFzcw==\x07b") == "ab"
     assert len(for_terminal("\x9d" * 200_000)) > 0
+
+
+def test_a_clock_shows_up_in_long_work_and_goes_with_it(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 0.0)
+    with clock("checking the store"):
+        shown = ""
+        while "checking the store" not in shown:
+            shown += capsys.readouterr().err
+    monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 60.0)
+    capsys.readouterr()
+    with clock("nothing much"):
+        pass
+    assert capsys.readouterr().err == ""

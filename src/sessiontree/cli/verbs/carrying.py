@@ -67,12 +67,13 @@ def export(
     kind = to or (output.suffix.lstrip(".").lower() if output else "md")
     _check(kind, output, force=force)
     if dry_run:
-        world.out.remark(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
+        world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
         return
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
         return
-    content = _render(world, found, kind)
+    with world.waiting(f"writing {found.entries} entries as {kind}"):
+        content = _render(world, found, kind)
     if output is None:
         sys.stdout.write(content)
         return
@@ -136,7 +137,7 @@ def copy(
     world: World = ctx.obj
     total = world.journal.stats()
     if dry_run:
-        world.out.remark(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        world.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
         return
     with world.progress("copying entries") as advance:
 

@@ -53,10 +53,12 @@ def doctor(
     what is readable into a new store.
     """
     world: World = ctx.obj
-    findings = world.journal.check()
+    with world.waiting("checking the store"):
+        findings = world.journal.check()
     if repair and not dry_run:
-        _repair(world, is_needed=bool(findings))
-        findings = world.journal.check() if findings else []
+        with world.waiting("repairing the store"):
+            _repair(world, is_needed=bool(findings))
+            findings = world.journal.check() if findings else []
     if world.out.is_json:
         world.out.json(store=world.location.url, findings=findings)
     else:

@@ -72,11 +72,16 @@ _AT_ONCE = {"limit": _BATCH, "bytes": _BATCH_BYTES}
 _DONE = """
 UPDATE sessiontree.head SET indexed_seq = greatest(indexed_seq, %(seq)s) WHERE tree = %(tree)s AND id = %(thread)s"""
 _FIND = """
-SELECT tree, owner, seq, max(score)::float8, max(created_ns) FROM (
+SELECT tree, owner, seq, max(score)::float8, max(created_ns), max(max(created_ns)) OVER () FROM (
     SELECT d.tree, d.owner, d.seq, d.created_ns, {score} AS score FROM sessiontree.document d
     WHERE d.namespace = %(namespace)s AND {conditions}
     ORDER BY d.created_ns DESC, d.seq DESC LIMIT %(ranked)s
 ) found GROUP BY tree, owner, seq ORDER BY {order}, max(created_ns) DESC, seq DESC LIMIT %(limit)s OFFSET %(offset)s"""
+
+
+# A long text is cut into pieces: what must not be in it must not be in any of them.
+_IN_NO_PIECE = """NOT EXISTS (SELECT 1 FROM sessiontree.document o
+    WHERE o.tree = d.tree AND o.owner = d.owner AND o.seq = d.seq AND NOT o.lexemes @@ %(unwanted)s::tsquery)"""
 
 
 class Document(Record, frozen=True, kw_only=True):
@@ -102,13 +107,17 @@ class TermLike(Protocol):
 
 
 class Found(NamedTuple):
-    """Where a hit is: the tree, the thread key and the number of the entry. A greater score is a better match."""
+    """Where a hit is: the tree, the thread key and the number of the entry. A greater score is a better match.
+
+    ``newest_ns`` is the time of the newest match of all, on this page or not.
+    """
 
     tree: UUID
     owner: int
     seq: int
     score: float
     created_ns: int
+    newest_ns: int
 
 
 def catch_up(namespace: str, document_of: Callable[[Payload], Document | None]) -> Steps[int]:
@@ -141,7 +150,9 @@ def find(
 ) -> Steps[list[Found]]:
     """Entries in which every wanted term is found and no excluded one; ``conditions`` are about ``document d``."""
     query = tsquery_of(terms)
+    unwanted = tsquery_of([term for term in terms if term.is_excluded])
     words = ["d.lexemes @@ %(query)s::tsquery"] if query else []
+    words += [_IN_NO_PIECE] if unwanted else []
     rows = yield Statement(
         _FIND.format(
             score="ts_rank_cd(d.lexemes, %(query)s::tsquery, 1)" if query else "0.0",
@@ -151,6 +162,7 @@ def find(
         {
             "namespace": namespace,
             "query": query,
+            "unwanted": unwanted,
             "ranked": RANKED if order == "best" else None,
             "limit": limit,
             "offset": offset,
