@@ -404,3 +404,12 @@ def test_an_export_that_does_not_fit_leaves_the_file_that_was_there(talk):
     talk("export", "talk", "-o", "talk.md", "--force")
     assert there.read_text().startswith("# Fix the parser")
     assert talk.json("export", "talk", "-o", "talk.md", "--force")["bytes"] == there.stat().st_size
+
+
+def test_a_dry_import_tells_what_is_new_to_this_store(talk):
+    talk("export", "talk", "-o", "talk.jsonl")
+    fresh = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
+    assert (fresh["created"], fresh["entries_added"], fresh["entries_known"]) == (1, 4, 0)
+    talk("import", "talk.jsonl", "--store", "copy.db")
+    again = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
+    assert (again["created"], again["entries_added"], again["entries_known"]) == (0, 0, 4)

@@ -5,17 +5,23 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from msgspec.structs import replace
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.exits import DAMAGED, UsageError
 from sessiontree.cli.picking import thread_for
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
+from sessiontree.errors import NotFoundError
 from sessiontree.model import Thread
 from sessiontree.operations.exports import ExportFormat
+
+if TYPE_CHECKING:
+    from sessiontree.formats import ImportReport
+    from sessiontree.journal import Journal
 
 __all__ = ["EXAMPLES", "copy", "export", "import_"]
 
@@ -108,6 +114,9 @@ def import_(
     journal = open_journal("memory:") if dry_run else world.journal
     with world.progress("importing bytes") as progress:
         report = import_sessions(journal, source, format=format or None, prefix=prefix, progress=progress)
+    if dry_run:
+        report = _compared(world.journal, journal, report)
+        journal.close()
     if world.out.is_json:
         world.out.json(report=report)
     else:
@@ -149,6 +158,21 @@ def copy(
         world.out.json(report=report)
     else:
         world.out.remark(f"{report.threads} threads, {report.entries} entries are there; {report.copied} were new")
+
+
+def _compared(journal: Journal, rehearsal: Journal, report: ImportReport) -> ImportReport:
+    """The report of a rehearsal in an empty store, as it would be for a store that knows some of it already."""
+    created = known = 0
+    for thread_id in report.threads:
+        try:
+            there = {entry.id for entry in journal.entries(thread_id)}
+        except NotFoundError:
+            created += 1
+            continue
+        own = (entry for entry in rehearsal.entries(thread_id) if entry.thread_id == thread_id)
+        known += sum(entry.id in there for entry in own)
+    added, known = report.entries_added - known, report.entries_known + known
+    return replace(report, created=created, entries_added=added, entries_known=known)
 
 
 def _check(kind: str, output: Path | None, *, force: bool) -> None:
