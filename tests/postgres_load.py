@@ -116,7 +116,8 @@ def start_processes(url, seconds, processes, callers, folder: Path, threads=THRE
     ]
 
     def finish():
-        assert [process.wait(timeout=seconds + 120) for process in running] == [0] * processes
+        codes = [process.wait(timeout=seconds + 120) for process in running]
+        assert codes == [0] * processes, codes
         return [report for file in reports for report in json.loads(file.read_text())]
 
     return finish

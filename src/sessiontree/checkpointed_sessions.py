@@ -36,7 +36,7 @@ from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
 from sessiontree.model.record import Record
 from sessiontree.operations.entries import NewEntry
 
-__all__ = ["MARK", "STATE", "CheckpointedSessions", "Session", "mark_of", "user_turns_of"]
+__all__ = ["MARK", "STATE", "CheckpointedSessions", "Session", "mark_in_force", "mark_of", "user_turns_of"]
 
 DEFAULT_ID = "default"
 
@@ -220,7 +220,8 @@ class CheckpointedSessions:
         """The newest snapshot for a message id, as an entry of this very session."""
         for entry in self._entries_in_line(name):
             if isinstance(entry.payload, Custom) and (entry.payload.name, entry.payload.data) == (MARK, message_id):
-                return self._brought_home(name, entry)
+                thread = self._journal.thread(entry.thread_id)
+                return self._brought_home(name, self._journal.entry(thread.id, mark_in_force(thread, entry)))
         raise NoCheckpointError(name, message_id)
 
     def _brought_home(self, name: str, mark: Entry) -> Entry:
@@ -250,6 +251,14 @@ class CheckpointedSessions:
 def mark_of(message_id: str) -> Custom:
     """The entry that a rewind to a user message goes back to."""
     return Custom(name=MARK, data=message_id)
+
+
+def mark_in_force(thread: Thread, newest: Entry) -> str:
+    """The mark that counts, given the newest of its name: of imported ones that which the source names today."""
+    payload = newest.payload
+    if not isinstance(payload, Custom) or "is_imported" not in payload.origin:
+        return newest.id
+    return str(thread.origin.get("marks", {}).get(payload.data, newest.id))
 
 
 def _state_of(user_turns: int) -> Custom:

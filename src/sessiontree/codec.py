@@ -12,6 +12,7 @@ True
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -51,10 +52,20 @@ _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 _threads = msgspec.json.Decoder(Thread)
 
 
-@cache
+_making = threading.Lock()
+_made: list[msgspec.json.Decoder[KnownPayload]] = []
+
+
 def _payloads() -> msgspec.json.Decoder[KnownPayload]:
-    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them."""
-    return msgspec.json.Decoder(KnownPayload)
+    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them.
+
+    By one thread: msgspec crashes where two look through the same types for the first time.
+    """
+    if not _made:
+        with _making:
+            if not _made:
+                _made.append(msgspec.json.Decoder(KnownPayload))
+    return _made[0]
 
 
 class _Tag(msgspec.Struct):

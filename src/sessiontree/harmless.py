@@ -17,7 +17,7 @@ __all__ = ["for_terminal", "one_line", "without_controls"]
 
 _SEQUENCES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor moves, modes
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
+    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?P<open>[^\x07\x1b\x9c]*)(?P<end>\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
     r"|\x9b[0-?]*[ -/]*[@-~]?"  # CSI as one character
     r"|\x1b[ -/]*[0-~]?"
 )
@@ -30,7 +30,12 @@ _BLANKS = re.compile(r"\s+")
 
 def for_terminal(text: str) -> str:
     """Text that a terminal shows and does not obey; line breaks and tabs stay."""
-    return without_controls(_SEQUENCES.sub("", text.replace("\r\n", "\n")))
+    return without_controls(_SEQUENCES.sub(_left_of, text.replace("\r\n", "\n")))
+
+
+def _left_of(sequence: re.Match[str]) -> str:
+    """Nothing; but a sequence without an end must not take the rest of a text along unseen."""
+    return "" if sequence["end"] or not sequence["open"] else sequence["open"]
 
 
 def without_controls(text: str) -> str:

@@ -20,6 +20,9 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     thread_id: str
 
 
+_positions = msgspec.json.Decoder(Position)
+
+
 def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
     """Filter, sort newest first (ties by id), skip to the cursor, cut at the limit."""
     start = position_of(query)
@@ -48,7 +51,7 @@ def position_of(query: ThreadQuery) -> Position | None:
     if query.cursor is None:
         return None
     try:
-        position = msgspec.json.decode(bytes.fromhex(query.cursor), type=Position)
+        position = _positions.decode(bytes.fromhex(query.cursor))
     except (ValueError, msgspec.MsgspecError) as error:
         raise InvalidInputError(f"{query.cursor!r} is no cursor; pass the one that the last page gave") from error
     if position.order != query.order:

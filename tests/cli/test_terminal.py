@@ -225,3 +225,19 @@ def test_a_pager_that_is_left_early_is_no_failure(shell):
 @pytest.mark.parametrize("pager", ["", " ", "cat", "no-such-pager", "no-such-pager --flag"])
 def test_without_a_pager_the_text_goes_straight_to_the_screen(shell, pager):
     assert "hello" in screen(shell.terminal("show", "talk", PAGER=pager))
+
+
+def test_a_follower_says_when_the_thread_went_back(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        first = journal.path("talk")[0].id
+        child = shell.terminal("tail", "talk", TERM="dumb")
+        child.expect("one - two")
+        journal.append("talk", st.user("straight on"))
+        child.expect("straight on")
+        assert "back to" not in child.before
+        journal.rewind("talk", first)
+        journal.append("talk", st.user("another way"))
+        child.expect(f"-- back to {first[-8:]}")
+        child.expect("another way")
+        child.sendintr()
+        screen(child)

@@ -1,6 +1,8 @@
 """What each verb promises, run as a process in a pipe."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -152,7 +154,7 @@ def test_nothing_is_written_in_a_dry_run(talk):
         ("redo", "talk"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
         ("rm", "talk"), ("prune", "--older-than", "0d", "--all"), ("export", "talk", "-o", "x.html"),
     ):  # fmt: skip
-        talk(*arguments, "--dry-run")
+        assert talk.json(*arguments, "--dry-run")["is_dry_run"] is True
     assert talk("ls", "-a") == before
     assert not (talk.folder / "x.html").exists()
 
@@ -370,3 +372,44 @@ def test_the_places_of_the_leaf_count_as_in_git(talk):
     assert talk("log", "talk@{1}", "-n", "1") == talk("log", "talk@{-1}", "-n", "1")
     assert talk("log", "talk@{0}", "-n", "1") == talk("log", "talk", "-n", "1")
     assert talk.run("log", "talk~" + "9" * 5000, code=1).stderr
+
+
+def test_stats_count_what_outlives_its_thread_once(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        journal.append_many("t", [st.user("one"), st.user("two")])
+        journal.fork("t", new_id="a")
+        journal.fork("t", new_id="b")
+        journal.delete_thread("t")
+        journal.append("a", st.user("three"))
+    assert shell.json("stats")["stats"]["messages"] == 3
+
+
+def test_a_thread_that_is_named_twice_is_deleted_once(talk):
+    assert "deleted 1 threads" in talk.run("rm", "talk", "tal", "--yes").stderr
+
+
+def test_an_export_that_does_not_fit_leaves_the_file_that_was_there(talk):
+    there = talk.folder / "talk.md"
+    there.write_text("dear to somebody")
+    with st.open(talk.folder / "j.db") as journal:
+        journal.append("talk", st.user("x" * 3_000_000))
+    command = f"ulimit -f 1000; exec {sys.executable} -m sessiontree export talk -o talk.md --force"
+    done = subprocess.run(
+        ["bash", "-c", command], env=talk.environment, cwd=talk.folder, capture_output=True, check=False
+    )
+    assert done.returncode == 5
+    assert there.read_text() == "dear to somebody"
+    assert [path.name for path in talk.folder.glob("*part*")] == []
+    talk("export", "talk", "-o", "talk.md", "--force")
+    assert there.read_text().startswith("# Fix the parser")
+    assert talk.json("export", "talk", "-o", "talk.md", "--force")["bytes"] == there.stat().st_size
+
+
+def test_a_dry_import_tells_what_is_new_to_this_store(talk):
+    talk("export", "talk", "-o", "talk.jsonl")
+    fresh = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
+    assert (fresh["created"], fresh["entries_added"], fresh["entries_known"]) == (1, 4, 0)
+    talk("import", "talk.jsonl", "--store", "copy.db")
+    again = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
+    assert (again["created"], again["entries_added"], again["entries_known"]) == (0, 0, 4)

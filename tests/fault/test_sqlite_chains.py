@@ -51,3 +51,47 @@ def test_a_part_of_an_id_finds_what_the_thread_sees_and_nothing_else(tmp_path: P
         assert backend.entry_ids(fork.id, "entry", 9) == ["forked-entry", "shared-entry"]
         assert backend.entry_ids(source.id, "entry", 9) == ["later-entry", "shared-entry"]
         assert backend.entry_ids(source.id, "shared", 9) == ["shared-entry"]
+
+
+def _let_an_index_miss_a_row(file: Path) -> None:
+    """Takes the index out of the schema, changes the table, and puts the index back as it was."""
+    with closing(sqlite3.connect(file)) as connection, connection:
+        row = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'thread_created'").fetchone()
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("DELETE FROM sqlite_schema WHERE name = 'thread_created'")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE thread_meta SET created_ns = created_ns + 1")
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
+
+
+def test_an_index_that_does_not_fit_its_table_is_made_anew(tmp_path: Path) -> None:
+    file = tmp_path / "tree.db"
+    with st.open(file) as journal:
+        thread = journal.create_thread()
+        journal.append(thread.id, st.user("kept"))
+    _let_an_index_miss_a_row(file)
+    with st.open(file) as journal:
+        found = journal.check()
+        assert found
+        assert all(finding.is_repairable for finding in found)
+        assert journal.store.backend.repair() == found  # type: ignore[attr-defined]
+        assert journal.check() == []
+        assert [entry.message.text for entry in journal.path(thread.id) if entry.message] == ["kept"]
+
+
+def test_a_repair_leaves_a_file_with_other_damage_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "tree.db"
+    with st.open(file) as journal:
+        thread = journal.create_thread()
+        journal.append_many(thread.id, [st.user(f"text {number} " * 300) for number in range(40)])
+    content = bytearray(file.read_bytes())
+    content[-3 * 4096 : -2 * 4096] = bytes(4096)
+    file.write_bytes(content)
+    with st.open(file) as journal:
+        before = journal.check()
+        assert before
+        assert journal.store.backend.repair() == []  # type: ignore[attr-defined]
+        assert journal.check() == before
+    assert file.read_bytes() == bytes(content)

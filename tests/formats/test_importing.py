@@ -10,6 +10,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.async_journal import AsyncJournal
+from sessiontree.checkpointed_sessions import CheckpointedSessions
 from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
 
 GGCODE_META = {"type": "meta", "session_id": "s1", "title": "T", "vendor": "v", "model": "m",
@@ -309,3 +310,24 @@ def test_an_imported_file_snapshot_leaves_modes_as_they_are(tmp_path: Path) -> N
             and ".sessiontree" not in path.parts} == files  # fmt: skip
     assert (root / "run.sh").stat().st_mode & 0o777 == 0o755
     assert (root / "sub" / "new.txt").stat().st_mode & 0o777 == 0o644
+
+
+def test_a_checkpoint_that_went_back_in_the_source_goes_back_here(tmp_path: Path) -> None:
+    def write(count: int) -> None:
+        said = [{"role": "user", "content": str(number)} for number in range(count)]
+        session = {"ID": "a", "Messages": said, "Checkpoints": {"u": said}, "FileCheckpoints": {}}
+        (tmp_path / "sessions.json").write_text(json.dumps({"sessions": {"a": session}}))
+
+    with st.open("memory:") as journal:
+        for number, count in enumerate((1, 3, 1, 2, 3)):
+            write(count)
+            import_sessions(journal, tmp_path / "sessions.json")
+            export_sessions(journal, tmp_path / str(number), format="openrouter")
+            written = json.loads((tmp_path / str(number) / "sessions.json").read_text())["sessions"]["a"]
+            assert len(written["Messages"]) == len(written["Checkpoints"]["u"]) == count
+        sessions = CheckpointedSessions(journal)
+        assert len(sessions.rewind("a", "u").messages) == 3
+        journal.undo("a")
+        sessions.set_state("a", [], user_turns=1)
+        sessions.snapshot("a", "u")
+        assert sessions.rewind("a", "u").messages == ()

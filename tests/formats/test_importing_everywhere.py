@@ -51,7 +51,7 @@ def _written(name: str, place: Path) -> Path:
     with st.open("memory:") as journal:
         _talk(journal, "one", 5)
         export_sessions(journal, place / "written", format=name)
-    return place / "written"
+    return _place(place / "written", name)
 
 
 def _talk(journal: st.Journal, thread_id: str, turns: int) -> None:

@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+import psycopg
 import pytest
 
 import sessiontree as st
@@ -97,6 +98,42 @@ def test_a_fail_over_to_a_synchronous_standby_loses_nothing(tmp_path):
     finally:
         primary.remove()
         standby.remove()
+
+
+@pytest.mark.deep
+def test_an_append_that_is_found_stored_is_acknowledged_only_when_the_standby_has_it():
+    """A backend that is ended while it waits for the standby leaves its entry in sight on the primary alone."""
+    primary = Server.create()
+    standby = primary.standby()
+    try:
+        with st.open(primary.url) as journal, psycopg.connect(primary.url, autocommit=True) as observer:
+            journal.create_thread("t")
+            primary.configure("synchronous_standby_names = 'standby'")
+            primary.reload()
+            standby.stop()
+            done = []
+            append = threading.Thread(target=lambda: done.append(journal.append("t", st.user("x"), id="x")))
+            append.start()
+            first = wait_for_waiter(observer, besides=0)
+            observer.execute("SELECT pg_terminate_backend(%s)", [first])
+            wait_for_waiter(observer, besides=first)
+            assert observer.execute("SELECT count(*) FROM sessiontree.entry").fetchone() == (1,)
+            assert not done
+            standby.start()
+            append.join(60)
+            assert [entry.id for entry in done] == ["x"]
+    finally:
+        primary.remove()
+        standby.remove()
+
+
+def wait_for_waiter(observer, *, besides):
+    """The process that waits for the standby, another one than before."""
+    waits = "SELECT pid FROM pg_stat_activity WHERE wait_event = 'SyncRep' AND pid <> %s"
+    end = time.monotonic() + 30
+    while not (found := observer.execute(waits, [besides]).fetchone()):
+        assert time.monotonic() < end, "nobody waits for the standby"
+    return found[0]
 
 
 def restart_under_load(server, *, times):

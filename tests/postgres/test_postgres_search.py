@@ -164,6 +164,32 @@ def test_a_part_of_an_id_is_enough(journal):
             assert journal.thread_ids(part) == model.thread_ids(part)
 
 
+def test_an_excluded_word_counts_in_every_piece_of_a_long_text(journal):
+    journal.append("t", st.user("omega " + "filler " * 20_000 + "beta"))
+    journal.append("t", st.user("omega alone"))
+    assert [hit.entry.message.text for hit in journal.search("omega -beta")] == ["omega alone"]
+
+
+@pytest.mark.parametrize("order", ["best", "newest"])
+def test_pages_stand_still_while_entries_arrive(journal, order):
+    expected = [journal.append("t", st.user(f"page item {number}")).id for number in range(20)]
+    seen, cursor = [], None
+    while True:
+        page = journal.search("page", order=order, limit=3, cursor=cursor)
+        seen += [hit.entry.id for hit in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+        journal.append("t", st.user("page newcomer"))
+    assert sorted(seen) == sorted(expected)
+
+
+@pytest.mark.parametrize("words", ["file:\0", "model:a\0", "tool:\0", "label:\0", "x\0y"])
+def test_a_zero_character_finds_nothing_and_breaks_nothing(journal, words):
+    journal.append("t", st.user("hello"))
+    assert journal.search(words).hits == ()
+
+
 def test_long_words_fit_however_many_there_are(journal):
     words = [f"{number:05d}{'x' * 250}" for number in range(9_000)]
     fill(
@@ -228,3 +254,34 @@ def test_a_query_that_is_too_much_is_refused_as_such(journal):
     fill(journal, a="hello")
     with pytest.raises(st.InvalidInputError):
         journal.search(" ".join(f"w{number}" * 10 for number in range(60_000)))
+
+
+def documents_of(journal, namespace):
+    with journal.store._pool.connection() as connection:
+        sql = "SELECT count(*) FROM sessiontree.document WHERE namespace = %s"
+        return connection.execute(sql, [namespace]).fetchone()[0]
+
+
+def test_what_is_deleted_while_it_is_indexed_leaves_nothing_behind(journal, namespace):
+    fill(journal, a="needle", b="hay")
+
+    def interrupted(steps):
+        request = next(steps)
+        while True:
+            rows = yield request
+            if rows and is_bytes(rows[0][-1]):
+                journal.delete_thread("t")
+            try:
+                request = steps.send(rows)
+            except StopIteration as finished:
+                return finished.value
+
+    run(interrupted(catch_up(namespace, document_of)), journal.store._pool)
+    assert documents_of(journal, namespace) == 0
+
+
+def test_what_a_deleted_thread_left_to_its_fork_is_found_there(journal):
+    fill(journal, a="needle", b="hay")
+    journal.fork("t", at="a", new_id="f")
+    journal.delete_thread("t")
+    assert [(hit.thread_id, hit.entry.id) for hit in journal.search("needle").hits] == [("f", "a")]

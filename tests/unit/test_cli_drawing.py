@@ -9,6 +9,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sessiontree.cli.picking import is_fuzzy_match
+from sessiontree.cli.render.progress import clock
 from sessiontree.cli.render.tree import ASCII, rows_of
 from sessiontree.harmless import for_terminal, one_line
 
@@ -99,3 +100,35 @@ def test_escape_sequences_go_and_controls_get_names(raw, clean):
 def test_letters_in_order_match():
     assert is_fuzzy_match("bdgt", "Budget of March")
     assert not is_fuzzy_match("xyz", "Budget of March")
+
+
+def test_a_comb_of_branches_is_indented_no_deeper_than_its_size_can_be_halved():
+    with st.open("memory:") as journal:
+        journal.create_thread("comb")
+        for entry in reversed(journal.append_many("comb", [st.user(f"{number}") for number in range(500)])):
+            journal.rewind("comb", entry.id)
+            journal.append("comb", st.user("another way"))
+        rows = list(rows_of(journal.entries("comb"), leaf=journal.thread("comb").leaf, is_folded=False))
+    assert len(rows) == 1000
+    assert max(len(row.prefix) for row in rows) <= 2 * 10
+
+
+def test_a_sequence_without_an_end_hides_nothing_of_a_text():
+    assert for_terminal("before \x1b]0;the rest\nof the text") == "before 0;the rest\nof the text"
+    assert for_terminal("a\x9dhidden?") == "ahidden?"
+    assert for_terminal("a\x1b]52;c;cGFzcw==\x07b") == "ab"
+    assert len(for_terminal("\x9d" * 200_000)) > 0
+
+
+def test_a_clock_shows_up_in_long_work_and_goes_with_it(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 0.0)
+    with clock("checking the store"):
+        shown = ""
+        while "checking the store" not in shown:
+            shown += capsys.readouterr().err
+    monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 60.0)
+    capsys.readouterr()
+    with clock("nothing much"):
+        pass
+    assert capsys.readouterr().err == ""

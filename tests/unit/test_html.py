@@ -11,6 +11,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sessiontree.html import Conversation, render_html
+from sessiontree.html.parts import markdown, preformatted
 
 SAFE_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",
@@ -139,3 +140,18 @@ def test_images_are_inline_or_named_never_fetched():
     page = page_of(st.user([inside, outside, svg]))
     sources = [tag["src"] for name, tag in Page(page).tags if name == "img"]
     assert sources == ["data:image/png;base64,iVBORw0KGgo="]
+
+
+def test_tables_are_tables_and_what_they_hold_is_escaped():
+    page = markdown("| a | b |\n|---|:-:|\n| <b onclick=x> | [j](javascript:x) |\n\n~~gone~~")
+    assert "<table>" in page
+    assert "<b " not in page
+    assert "href" not in page
+    assert "style" not in page
+    assert "<s>gone</s>" in page
+
+
+def test_the_headings_of_a_diff_are_neither_added_nor_removed():
+    page = preformatted("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new")
+    assert '<span class="del">-old</span><span class="add">+new</span>' in page
+    assert page.count('class="at"') == 4

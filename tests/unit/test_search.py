@@ -1,5 +1,6 @@
 """Search: one meaning on every store."""
 
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -371,3 +372,53 @@ def test_a_cursor_that_nobody_gave_is_refused(journal, cursor):
     say(journal, "hello")
     with pytest.raises(st.InvalidInputError, match="no cursor"):
         journal.search("hello", cursor=cursor.encode().hex())
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+@pytest.mark.parametrize("is_zeroed", [True, False])
+def test_a_page_of_the_index_that_is_broken_costs_no_hit(tmp_path, kind, is_zeroed):
+    with st.open(address(kind, tmp_path)) as journal:
+        thread = say(journal)
+        journal.append_many(thread, [st.user(f"needle number{number} " + "word " * 20) for number in range(150)])
+        journal.label(thread, journal.path(thread)[3].id, "good")
+        journal.search("needle")
+    (index,) = (
+        path for path in tmp_path.rglob("*search*") if path.is_file() and not path.name.endswith(("wal", "shm"))
+    )
+    content = index.read_bytes()
+    for page in range(len(content) // 4096):
+        broken = bytearray(content)
+        broken[page * 4096 : (page + 1) * 4096] = bytes(4096) if is_zeroed else b"\xf9\x11" * 2048
+        index.write_bytes(broken)
+        with st.open(address(kind, tmp_path)) as journal:
+            assert len(journal.search("needle", limit=1000).hits) == 150
+            assert len(journal.search("number7", limit=1000).hits) == 1
+            assert len(journal.search("label:good").hits) == 1
+
+
+def test_a_repair_makes_the_index_anew(tmp_path):
+    with st.open(address("sqlite", tmp_path)) as journal:
+        say(journal, "needle")
+        journal.search("needle")
+        index = tmp_path / "j.db-search"
+        with sqlite3.connect(index) as connection:
+            connection.execute("DELETE FROM doc")
+        connection.close()
+        assert len(journal.search("needle").hits) == 0
+        journal.store.backend.repair()
+        assert len(journal.search("needle").hits) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "marked"),
+    [
+        ("profile " * 3000 + "the file is here", "file", "file"),
+        ("word " * 5000 + "Café here", "cafe", "Café"),
+        ("abc " * 2000 + "readFile(x)", "file", "File"),
+        ("out of order " * 1000 + "out of space", '"out of space"', "out of space"),
+        ("x" * 100_000 + " retrying", "retr*", "retrying"),
+    ],
+)
+def test_a_snippet_of_a_long_text_holds_the_match_and_marks_it(text, words, marked):
+    snippet = snippet_of(text, parse_query(words, now=NOW))
+    assert [snippet.text[start:end] for start, end in snippet.marks][-1:] == [marked]

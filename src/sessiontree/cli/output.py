@@ -56,6 +56,13 @@ class Output:
         if not self.is_quiet:
             sys.stderr.write(for_terminal(text) + "\n")
 
+    def plan(self, text: str) -> None:
+        """What a dry run would have done."""
+        if self.is_json:
+            self.json(is_dry_run=True, plan=text)
+        else:
+            self.remark(text)
+
     def warn(self, text: str) -> None:
         """Said even when quiet."""
         sys.stderr.write(for_terminal(text) + "\n")

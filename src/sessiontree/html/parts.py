@@ -27,6 +27,7 @@ __all__ = ["fold", "markdown", "message_html", "preformatted", "text"]
 _LONGEST_MARKDOWN = 200_000
 _LONGEST_LINE = 20_000
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+_ALIGNMENT = re.compile(r' style="text-align:\w+"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
@@ -40,7 +41,8 @@ def markdown(raw: str) -> str:
     clean = for_terminal(raw)
     if len(clean) > _LONGEST_MARKDOWN or any(len(line) > _LONGEST_LINE for line in clean.splitlines()):
         return f"<pre>{escape(clean)}</pre>"
-    return str(_renderer().render(clean))
+    # The policy allows no style but the sheet's. In text a quote is escaped, so this only ever meets an attribute.
+    return _ALIGNMENT.sub("", str(_renderer().render(clean)))
 
 
 def preformatted(raw: str) -> str:
@@ -94,7 +96,8 @@ def _image(part: ImagePart) -> str:
 
 
 def _diff_line(line: str) -> str:
-    kind = {"+": "add", "-": "del"}.get(line[:1])
+    is_heading = line.startswith(("+++", "---", "@@", "diff "))
+    kind = "at" if is_heading else {"+": "add", "-": "del"}.get(line[:1])
     return f'<span class="{kind}">{line}</span>' if kind else f"{line}\n"
 
 
@@ -103,6 +106,7 @@ def _renderer() -> Any:
     from markdown_it import MarkdownIt  # noqa: PLC0415  slow to load
 
     renderer = MarkdownIt("commonmark", {"html": False})
+    renderer.enable(["table", "strikethrough"])
     renderer.disable(["image", "html_inline", "html_block"])
     renderer.validateLink = lambda url: url.lower().startswith(("http://", "https://", "mailto:", "#"))  # type: ignore[method-assign]
     return renderer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.results import Snippet
@@ -14,28 +15,53 @@ __all__ = ["snippet_of"]
 _NEAR = 2_000
 """How far around a first guess the text is taken apart: a line of a megabyte is not read word by word."""
 
+_FARTHEST = 500_000
+_MOST_GUESSES = 2_000
 
 Token = tuple[str, int, int]
 _UNTIDY = re.compile(r"\s\s|[^\S ]")
 
 
 def snippet_of(text: str, query: SearchQuery, width: int = 160) -> Snippet:
-    start, end = _neighbourhood(text, query)
+    start, end, marks = _first_marked(text, query)
     near = text[start:end]
-    marks = sorted(_marks(list(_located(near)), query))
     first = marks[0][0] if marks else 0
     left, right = _window(near, first, width)
     shown = [(a - left, b - left) for a, b in marks if left <= a and b <= right]
     return _tidy(near[left:right], shown, is_cut=(start + left > 0, start + right < len(text)))
 
 
-def _neighbourhood(text: str, query: SearchQuery) -> tuple[int, int]:
+def _first_marked(text: str, query: SearchQuery) -> tuple[int, int, list[tuple[int, int]]]:
+    """A stretch of the text in which something matches, and the matches in it; the beginning if nothing does."""
+    for start, end in _stretches(text, query):
+        marks = sorted(_marks(list(_located(text[start:end])), query))
+        if marks:
+            return start, end, marks
+    return 0, min(len(text), 2 * _NEAR), []
+
+
+def _stretches(text: str, query: SearchQuery) -> Iterator[tuple[int, int]]:
+    """Where to look, likely places first."""
     if len(text) <= 2 * _NEAR:
-        return 0, len(text)
-    lowered = text.lower()
-    guesses = [lowered.find(term.alternatives[0][0]) for term in query.wanted]
-    at = min((guess for guess in guesses if guess >= 0), default=0)
-    return max(0, at - _NEAR), min(len(text), at + _NEAR)
+        yield 0, len(text)
+        return
+    guesses = sorted(at for term in query.wanted for at in _guesses(text, term))
+    yield from ((max(0, at - _NEAR), min(len(text), at + _NEAR)) for at in guesses)
+    if not text.isascii():
+        # Folded letters may differ from the written ones: then only reading on helps.
+        yield from ((at, min(len(text), at + 2 * _NEAR)) for at in range(0, min(len(text), _FARTHEST), _NEAR))
+
+
+def _guesses(text: str, term: Term) -> Iterator[int]:
+    """Starts of the term's first word, as a word of its own or as a part of an identifier."""
+    word = re.escape(term.alternatives[0][0])
+    end = "" if term.is_prefix else "(?![a-z])"
+    word_start = re.compile(rf"(?:(?<![A-Za-z0-9])(?i:{word})|{word.capitalize()}){end}")
+    last = -2 * _NEAR
+    for found in islice(word_start.finditer(text), _MOST_GUESSES):
+        if found.start() - last >= _NEAR:
+            last = found.start()
+            yield last
 
 
 def _located(text: str) -> Iterator[Token]:

@@ -1,12 +1,13 @@
-"""A progress bar that shows up only when the work takes longer than a second."""
+"""A progress bar, or a clock where nobody knows how much there is; both only when the work lasts longer than a second."""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["bar"]
+__all__ = ["bar", "clock"]
 
 _PATIENCE_SECONDS = 1.0
 
@@ -18,6 +19,46 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lazy.advance
     finally:
         lazy.stop()
+
+
+@contextmanager
+def clock(what: str) -> Iterator[None]:
+    """How long the work has been going on, for work that cannot say how much is left."""
+    lazy = _LazyClock(what)
+    try:
+        yield
+    finally:
+        lazy.stop()
+
+
+class _LazyClock:
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._lock = threading.Lock()
+        self._is_over = False
+        self._stop: Callable[[], None] = lambda: None
+        self._timer = threading.Timer(_PATIENCE_SECONDS, self._begin)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def stop(self) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            self._stop()
+
+    def _begin(self) -> None:
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
+
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        with self._lock:
+            if self._is_over:
+                return
+            progress = Progress(*columns, console=Console(stderr=True), transient=True)
+            progress.add_task(self._what, total=None)
+            progress.start()
+            self._stop = progress.stop
 
 
 class _LazyBar:

@@ -88,6 +88,7 @@ class _Drawing:
         for name, target in labels.items():
             self._names.setdefault(target, []).append(name)
         self._path = set(self._upwards(leaf))
+        self._sizes = self._count()
 
     def runs(self) -> Iterator[tuple[str, str, list[Entry]]]:
         """Stretches without a branch: the prefix of their lines, that of the first line, and the entries."""
@@ -114,10 +115,15 @@ class _Drawing:
                 yield self._row(entry, lead)
 
     def _branches(self, below: Sequence[Entry], prefix: str) -> list[tuple[Entry, str, str]]:
-        """What to draw next, last one first: side branches in the order of their birth, then the main line."""
+        """What to draw next, last one first: side branches in the order of their birth, then the main line.
+
+        Away from the active path the largest branch is the main line: then no drawing is indented more often than the
+        number of entries can be halved.
+        """
         if not below:
             return []
-        main = next((entry for entry in below if entry.id in self._path), below[-1])
+        main = next((entry for entry in below if entry.id in self._path), None)
+        main = main or max(reversed(below), key=lambda entry: self._sizes[entry.id])
         sides = [entry for entry in below if entry is not main]
         stack = [(main, prefix, prefix)]
         stack += [(side, prefix + self._glyphs.beside, prefix + self._glyphs.start) for side in reversed(sides)]
@@ -166,6 +172,17 @@ class _Drawing:
                 return self._glyphs.checkpoint
             case _:
                 return self._glyphs.active if is_active else self._glyphs.other
+
+    def _count(self) -> dict[str, int]:
+        """How many entries hang from each one, itself included."""
+        order = list(self._children.get(None, ()))
+        for entry in order:
+            order += self._children.get(entry.id, ())
+        sizes = dict.fromkeys(self._by_id, 1)
+        for entry in reversed(order):
+            if entry.parent in sizes:
+                sizes[entry.parent] += sizes[entry.id]
+        return sizes
 
     def _upwards(self, entry_id: str | None) -> Iterator[str]:
         entry = self._by_id.get(entry_id) if entry_id else None

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
+from msgspec.structs import replace
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.exits import DAMAGED, UsageError
 from sessiontree.cli.picking import thread_for
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
+from sessiontree.errors import NotFoundError
 from sessiontree.model import Thread
 from sessiontree.operations.exports import ExportFormat
+
+if TYPE_CHECKING:
+    from sessiontree.formats import ImportReport
+    from sessiontree.journal import Journal
 
 __all__ = ["EXAMPLES", "copy", "export", "import_"]
 
@@ -66,17 +73,22 @@ def export(
     kind = to or (output.suffix.lstrip(".").lower() if output else "md")
     _check(kind, output, force=force)
     if dry_run:
-        world.out.remark(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
+        world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
         return
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
         return
-    content = _render(world, found, kind)
+    with world.waiting(f"writing {found.entries} entries as {kind}"):
+        content = _render(world, found, kind)
     if output is None:
         sys.stdout.write(content)
         return
-    output.write_text(content, encoding="utf-8")
-    world.out.remark(f"{output}: {len(content.encode()):,} bytes")
+    data = content.encode()
+    _replace(output, data)
+    if world.out.is_json:
+        world.out.json(file=str(output), format=kind, bytes=len(data))
+    else:
+        world.out.remark(f"{output}: {len(data):,} bytes")
 
 
 def import_(
@@ -102,6 +114,9 @@ def import_(
     journal = open_journal("memory:") if dry_run else world.journal
     with world.progress("importing bytes") as progress:
         report = import_sessions(journal, source, format=format or None, prefix=prefix, progress=progress)
+    if dry_run:
+        report = _compared(world.journal, journal, report)
+        journal.close()
     if world.out.is_json:
         world.out.json(report=report)
     else:
@@ -131,7 +146,7 @@ def copy(
     world: World = ctx.obj
     total = world.journal.stats()
     if dry_run:
-        world.out.remark(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        world.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
         return
     with world.progress("copying entries") as advance:
 
@@ -145,6 +160,21 @@ def copy(
         world.out.remark(f"{report.threads} threads, {report.entries} entries are there; {report.copied} were new")
 
 
+def _compared(journal: Journal, rehearsal: Journal, report: ImportReport) -> ImportReport:
+    """The report of a rehearsal in an empty store, as it would be for a store that knows some of it already."""
+    created = known = 0
+    for thread_id in report.threads:
+        try:
+            there = {entry.id for entry in journal.entries(thread_id)}
+        except NotFoundError:
+            created += 1
+            continue
+        own = (entry for entry in rehearsal.entries(thread_id) if entry.thread_id == thread_id)
+        known += sum(entry.id in there for entry in own)
+    added, known = report.entries_added - known, report.entries_known + known
+    return replace(report, created=created, entries_added=added, entries_known=known)
+
+
 def _check(kind: str, output: Path | None, *, force: bool) -> None:
     from sessiontree.formats import FORMATS  # noqa: PLC0415  only here
 
@@ -155,6 +185,22 @@ def _check(kind: str, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"{kind} is written into a folder; name one with --output")
     if kind not in FORMATS and output is not None and output.exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
+
+
+def _replace(output: Path, data: bytes) -> None:
+    """All or nothing: a disk that fills up costs the file that is there already nothing. Devices are written to."""
+    if output.exists() and not output.is_file():
+        output.write_bytes(data)
+        return
+    target = output.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(data)
+        if target.exists():
+            beside.chmod(target.stat().st_mode)
+        beside.replace(target)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _render(world: World, thread: Thread, kind: str) -> str:

@@ -50,10 +50,11 @@ def compact(
     found = thread_for(world, thread)
     if dry_run:
         tokens = world.journal.context(found.id).tokens
-        world.out.remark(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
+        world.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)  # type: ignore[arg-type]
-    result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
+    with world.waiting("compacting"):
+        result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
     if world.out.is_json:
         world.out.json(compaction=result)
         return
@@ -69,7 +70,7 @@ def uncompact(
     world: World = ctx.obj
     found = thread_for(world, thread)
     if dry_run:
-        world.out.remark(f"would take the last compaction of {short(found.id)} back")
+        world.out.plan(f"would take the last compaction of {short(found.id)} back")
         return
     entry = world.journal.uncompact(found.id)
     if world.out.is_json:

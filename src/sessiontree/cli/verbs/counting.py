@@ -79,11 +79,18 @@ def _all_threads(world: World) -> Iterator[Thread]:
 
 def _count(world: World, threads: list[Thread], start: int, *, is_whole: bool) -> Totals:
     tally = _Tally()
+    known = {thread.id for thread in threads}
+    orphans: set[tuple[str, str]] = set()
     with world.progress("counting") as progress:
         for number, thread in enumerate(threads, start=1):
             for entry in world.journal.entries(thread.id):
-                # In a whole store, what a fork shares is counted with the thread that it came from.
-                if entry.created_ns >= start and (not is_whole or entry.thread_id == thread.id):
+                # In a whole store, what a fork shares is counted with the thread that it came from, or once if that
+                # thread is gone.
+                if is_whole and entry.thread_id != thread.id:
+                    if entry.thread_id in known or (thread.tree, entry.id) in orphans:
+                        continue
+                    orphans.add((thread.tree, entry.id))
+                if entry.created_ns >= start:
                     tally.add(entry)
             progress(number, len(threads))
     return tally.totals(threads)

@@ -35,12 +35,19 @@ def tail(
     seconds: Annotated[float, typer.Option("--for", min=0, help="Stop when nothing came for so many seconds.")] = 0,
     everything: Annotated[bool, typer.Option("--all", "-a", help="Turn markers, usage and labels as well.")] = False,
 ) -> None:
-    """Follow a thread live, whichever process writes to it, until Ctrl-C. With --json one object a line."""
+    """Follow a thread live, whichever process writes to it, until Ctrl-C. With --json one object a line.
+
+    When the thread went on from an earlier entry, a remark says from which.
+    """
     world: World = ctx.obj
     if math.isnan(seconds):
         raise UsageError("--for needs a number of seconds")
     found = thread_for(world, thread)
+    before: Entry | None = None
     for entry in _stream(world, found, lines, seconds or None):
+        if before is not None and entry.parent != before.id:
+            world.out.remark(f"-- back to {short(entry.parent or 'the start')}")
+        before = entry
         if not everything and is_bookkeeping(entry):
             continue
         if world.out.is_json:

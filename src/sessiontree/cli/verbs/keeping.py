@@ -63,7 +63,7 @@ def lease(
     found = thread_for(world, thread)
     held = world.journal.active_lease(found.id)
     if dry_run:
-        world.out.remark(f"would change the lease of {short(found.id)}; now: {held.owner if held else 'nobody'}")
+        world.out.plan(f"would change the lease of {short(found.id)}; now: {held.owner if held else 'nobody'}")
         return
     if acquire:
         held = world.journal.acquire_lease(found.id, owner=acquire, ttl_seconds=ttl)
@@ -92,7 +92,7 @@ def archive(
     world: World = ctx.obj
     found = thread_for(world, thread)
     if dry_run:
-        world.out.remark(f"would {'bring back' if undo else 'archive'} {_named(found)}")
+        world.out.plan(f"would {'bring back' if undo else 'archive'} {_named(found)}")
         return
     changed = world.journal.update_thread(found.id, is_archived=not undo)
     if world.out.is_json:
@@ -112,7 +112,8 @@ def rm(
     To put a thread away and be able to bring it back, use `archive`.
     """
     world: World = ctx.obj
-    _delete(world, [thread_of(world.journal, address) for address in threads], is_sure=yes, is_dry=dry_run)
+    found = {thread.id: thread for thread in (thread_of(world.journal, address) for address in threads)}
+    _delete(world, list(found.values()), is_sure=yes, is_dry=dry_run)
 
 
 def prune(
@@ -144,6 +145,8 @@ def prune(
 def _delete(world: World, threads: list[Thread], *, is_sure: bool, is_dry: bool) -> None:
     _name_what_goes(world, threads)
     if is_dry:
+        if world.out.is_json:
+            world.out.json(is_dry_run=True, threads=threads)
         return
     if not is_sure:
         _ask(world, f"delete {len(threads)} thread{'s' * (len(threads) != 1)} for good?")

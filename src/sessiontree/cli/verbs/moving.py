@@ -56,7 +56,7 @@ def rewind(
         _rewind_files(world, place.thread, place.entry_id, files, cast(Conflicts, conflicts), is_dry=dry_run)
         return
     if dry_run:
-        world.out.remark(f"would move the leaf of {short(place.thread.id)} to {short(place.entry_id or 'the start')}")
+        world.out.plan(f"would move the leaf of {short(place.thread.id)} to {short(place.entry_id or 'the start')}")
         return
     if place.entry_id is None:
         moved = world.journal.reset(place.thread.id)
@@ -74,7 +74,7 @@ def undo(
     world: World = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        world.out.remark(f"would take the last move of {short(before.id)} back")
+        world.out.plan(f"would take the last move of {short(before.id)} back")
         return
     _tell(world, world.journal.undo(before.id), before)
 
@@ -88,7 +88,7 @@ def redo(
     world: World = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        world.out.remark(f"would take the last undo of {short(before.id)} back")
+        world.out.plan(f"would take the last undo of {short(before.id)} back")
         return
     _tell(world, world.journal.redo(before.id), before)
 

@@ -46,12 +46,19 @@ def doctor(
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Check the whole store: checksums, chains, counters, reflogs. Exit code 3 if something is not as it should be."""
+    """Check the whole store: checksums, chains, counters, reflogs. Exit code 3 if something is not as it should be.
+
+    --repair cuts torn lines out of JSONL files and keeps them aside, makes indexes of SQLite files anew, and throws the
+    index of the search away, which the next search fills again. What else is damaged stays as it is: `copy` brings
+    what is readable into a new store.
+    """
     world: World = ctx.obj
-    findings = world.journal.check()
-    if repair and not dry_run and findings:
-        _repair(world)
+    with world.waiting("checking the store"):
         findings = world.journal.check()
+    if repair and not dry_run:
+        with world.waiting("repairing the store"):
+            _repair(world, is_needed=bool(findings))
+            findings = world.journal.check() if findings else []
     if world.out.is_json:
         world.out.json(store=world.location.url, findings=findings)
     else:
@@ -99,12 +106,13 @@ def demo(ctx: typer.Context) -> None:  # noqa: ARG001  every verb gets the conte
     run()
 
 
-def _repair(world: World) -> None:
+def _repair(world: World, *, is_needed: bool) -> None:
     backend: Any = getattr(world.journal.store, "backend", None)
     if not hasattr(backend, "repair"):
-        world.out.warn(
-            "this kind of store cannot be repaired in place; `sessiontree copy` what is readable into a new one"
-        )
+        if is_needed:
+            world.out.warn(
+                "this kind of store cannot be repaired in place; `sessiontree copy` what is readable into a new one"
+            )
         return
     for mended in backend.repair():
         world.out.remark(f"mended: {mended.place} at byte {mended.offset}: {mended.problem}")

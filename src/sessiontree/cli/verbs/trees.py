@@ -126,8 +126,10 @@ def _draw(world: World, thread: Thread, *, is_folded: bool, shows_all: bool, is_
 
 def _line(world: World, row: Row, forks: dict[str, list[Thread]]) -> str:
     styled = world.out.styled
+    room = world.out.width if world.out.is_terminal else 200
+    prefix = _on_screen(row.prefix, max(4, (room - 36) // 2)) if world.out.is_terminal else row.prefix
     if row.entry is None:
-        return f"{styled(row.prefix, 'dim')}{row.glyph} " + styled(f"{row.folded} entries", "dim")
+        return f"{styled(prefix, 'dim')}{row.glyph} " + styled(f"{row.folded} entries", "dim")
     role = role_of(row.entry)
     notes = [f"[{one_line(name, 30)}]" for name in row.labels]
     notes += [f"fork {short(fork.id)}" for fork in forks.get(row.entry.id, ())]
@@ -135,7 +137,11 @@ def _line(world: World, row: Row, forks: dict[str, list[Thread]]) -> str:
         notes.append("<- leaf" if world.out.is_plain_ascii else "← leaf")
     lead = f"{row.glyph} {short(row.entry.id)} {role:<9} "
     tail = (" " + " ".join(notes)) if notes else ""
-    room = world.out.width if world.out.is_terminal else 200
-    text = fit(gist(row.entry, room), max(_LEAST_TEXT, room - len(row.prefix) - cell_width(lead) - cell_width(tail)))
+    text = fit(gist(row.entry, room), max(_LEAST_TEXT, room - len(prefix) - cell_width(lead) - cell_width(tail)))
     body = styled(lead, _STYLES.get(role, "yellow") if row.is_active else "dim") + text
-    return styled(row.prefix, "dim") + body + styled(tail, "bold")
+    return styled(prefix, "dim") + body + styled(tail, "bold")
+
+
+def _on_screen(prefix: str, room: int) -> str:
+    """Of a deep indent the end, so that there is room for the entry."""
+    return prefix if len(prefix) <= room else "…" + prefix[len(prefix) - room + 1 :]

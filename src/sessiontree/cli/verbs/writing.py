@@ -59,7 +59,7 @@ def new(
     """Start a thread and print its id."""
     world: World = ctx.obj
     if dry_run:
-        world.out.remark(f"would start a thread {title!r}")
+        world.out.plan(f"would start a thread {title!r}")
         return
     fields: ThreadFields = {"title": title, "tags": tuple(tag or ()), "workspace": workspace, "model": model}
     thread = world.journal.create_thread(id or None, **fields)
@@ -81,7 +81,7 @@ def append(
     said = _from_stdin() if text is None or text == "-" else text
     payload = _payload(role, said, call)
     if dry_run:
-        world.out.remark(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
+        world.out.plan(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
         return
     if expect_leaf:
         leaf = place_of(world.journal, f"{found.id}:{expect_leaf}").entry_id
@@ -106,7 +106,7 @@ def fork(
     world: World = ctx.obj
     place = place_of(world.journal, address or thread_for(world, None).id)
     if dry_run:
-        world.out.remark(
+        world.out.plan(
             f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}"
         )
         return
@@ -135,7 +135,7 @@ def label(
     if place.entry_id is None:
         raise UsageError(f"thread {short(place.thread.id)} has no entry to label yet")
     if dry_run:
-        world.out.remark(f"would {'unlabel' if remove else 'label'} {short(place.entry_id)} {name}")
+        world.out.plan(f"would {'unlabel' if remove else 'label'} {short(place.entry_id)} {name}")
         return
     entry = world.journal.label(place.thread.id, place.entry_id, "" if remove else name)
     if world.out.is_json:

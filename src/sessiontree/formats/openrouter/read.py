@@ -95,6 +95,7 @@ class _Reader:
         self._counter = counter
         self._place = place
         self._leaf: str | None = None
+        self._marks: dict[str, str] = {}
         modified = modified_ns(source)
         self._created_ns = gotime.nanoseconds(session.created_at) or modified
         self._updated_ns = gotime.nanoseconds(session.updated_at) or self._created_ns
@@ -122,11 +123,12 @@ class _Reader:
     def _items(self) -> Iterator[Item]:
         """First what the checkpoints hold beyond the messages, so that the tip comes last."""
         written: set[str] = set()
-        marks: dict[str, str] = {}
+        marks = self._marks
         for name, messages in self._session.checkpoints.items():
             tip = yield from self._chain(messages or [], written)
             marks[name] = chain_id(tip, b"checkpoint " + name.encode())
-            mark = with_origin(mark_of(name), **({"is_null": True} if messages is None else {}))
+            null = {"is_null": True} if messages is None else {}
+            mark = with_origin(mark_of(name), is_imported=True, **null)
             yield Item(mark, marks[name], self._updated_ns, tip or None)
             yield self._under(marks[name], Label(target=marks[name], label=name))
         for name, files in self._session.file_checkpoints.items():
@@ -152,4 +154,4 @@ class _Reader:
         times = {"created_at": self._session.created_at, "updated_at": self._session.updated_at}
         is_null = {"has_null_messages": True} if self._session.messages is None else {}
         facts = self._facts(thread.origin.get("fork_counter", 0))
-        return {"origin": {**thread.origin, **facts, "times": times, **is_null}}
+        return {"origin": {**thread.origin, **facts, "times": times, "marks": self._marks, **is_null}}

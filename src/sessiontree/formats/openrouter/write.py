@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sessiontree.chat import chat_of
-from sessiontree.checkpointed_sessions import MARK, STATE, user_turns_of
+from sessiontree.checkpointed_sessions import MARK, STATE, mark_in_force, user_turns_of
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.openrouter import wire
 from sessiontree.formats.openrouter.files import texts_of
@@ -23,7 +23,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: Target) -> None:
         key = str(thread.origin.get("key", thread.id))
         entries = list(
             without_foreign_origins(
-                journal.entries(thread.id), thread, "openrouter", common=("message", "beside", "is_null")
+                journal.entries(thread.id), thread, "openrouter", common=("message", "beside", "is_null", "is_imported")
             )
         )
         state.sessions[key] = _session(journal, thread, entries, target)
@@ -64,7 +64,7 @@ def _checkpoints(journal: Journal, thread: Thread, known: dict[str, Entry]) -> d
     targets = {name: known[at] for name, at in journal.labels(thread.id).items() if at in known}
     for entry in known.values():
         if isinstance(entry.payload, Custom) and _is_named(entry, MARK):
-            targets[str(entry.payload.data)] = entry
+            targets[str(entry.payload.data)] = known[mark_in_force(thread, entry)]
     return {
         name: None if _is_null(at) else _messages([known[one.id] for one in journal.path(thread.id, at.id)])
         for name, at in targets.items()

@@ -76,9 +76,19 @@ class SearchIndex:
     def exists(self) -> bool:
         return self._connection is not None or self._path.exists()
 
+    def healing(self, work: Callable[[], T]) -> T:
+        """Run a whole search or delete; a broken index is thrown away and made anew, once. The store is never touched."""
+        with self._lock:
+            try:
+                return work()
+            except _BrokenIndexError:
+                self._throw_away()
+                return work()
+
     def catch_up(self, source: Source, progress: Progress | None = None) -> None:
         """Everything that is in the store now can be found afterwards."""
-        self._healing(lambda: self._catch_up(source, progress))
+        with self._lock, _blaming_the_index():
+            self._catch_up(source, progress)
 
     def find(
         self,
@@ -91,32 +101,34 @@ class SearchIndex:
         most: int,
     ) -> list[Found]:
         """Matches in the wanted order; ``best`` ranks the newest few thousand of them."""
-
-        def ask() -> list[Found]:
-            with self._reading(source) as connection:
-                return asking.find(connection, query, scopes, order=order, upto=upto, most=most)
-
-        return self._healing(ask)
+        with self._lock, _blaming_the_index(), self._reading(source) as connection:
+            return asking.find(connection, query, scopes, order=order, upto=upto, most=most)
 
     def newest(self) -> int:
-        return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
+        with _blaming_the_index():
+            return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
 
     def labelled(self, names: Iterable[str]) -> list[tuple[str, int, str]]:
         """Source, tree and entry id of what carries one of the labels; the newest word about an entry counts."""
         wanted = set(names)
-        rows = self._run(
-            "SELECT s.name, l.tree, l.target, l.name, max(l.number) FROM label l JOIN source s ON s.key = l.source"
-            " GROUP BY l.source, l.tree, l.target"
-        )
+        with _blaming_the_index():
+            rows = self._run(
+                "SELECT s.name, l.tree, l.target, l.name, max(l.number) FROM label l JOIN source s ON s.key = l.source"
+                " GROUP BY l.source, l.tree, l.target"
+            ).fetchall()
         return [(source, tree, target) for source, tree, target, name, _ in rows if name in wanted]
 
     def forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None = None) -> None:
         """Take deleted entries out, bytes and all; ``identity`` is what the source was called before and after."""
         if not self.exists:
             return
+        self.healing(lambda: self._forget(name, numbers, identity))
+        self.healing(self._erase)
+
+    def rebuild(self) -> None:
+        """Throw the index away; the next search makes it anew."""
         with self._lock:
-            self._healing(lambda: self._forget(name, numbers, identity))
-            self._healing(self._erase)
+            self._throw_away()
 
     def close(self) -> None:
         with self._lock:
@@ -244,7 +256,7 @@ class SearchIndex:
         self._erase()
 
     def _forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None) -> None:
-        with self._writing() as run:
+        with _blaming_the_index(), self._writing() as run:
             row = run("SELECT key FROM source WHERE name = ?", (name,)).fetchone()
             if row is None:
                 return
@@ -284,7 +296,9 @@ class SearchIndex:
     def _erase(self) -> None:
         """Dropped pages are zeroed; emptying the log takes away the older copies of them."""
         for _ in range(_ERASE_ATTEMPTS):
-            if not self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+            with _blaming_the_index():
+                is_held = self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if not is_held:
                 return
             time.sleep(_ERASE_PAUSE_SECONDS)
 
@@ -299,7 +313,8 @@ class SearchIndex:
                     yield connection
                     return
             finally:
-                connection.execute("ROLLBACK")
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
             self._refill(source)
 
     @contextmanager
@@ -323,17 +338,6 @@ class SearchIndex:
             asking.prepare(self._connection)
         return self._connection
 
-    def _healing(self, work: Callable[[], T]) -> T:
-        """A broken index is thrown away and made anew, once; the store itself is never touched."""
-        with self._lock:
-            try:
-                return work()
-            except sqlite3.OperationalError:
-                raise
-            except sqlite3.DatabaseError:
-                self._throw_away()
-                return work()
-
     def _throw_away(self) -> None:
         self.close()
         for suffix in ("", "-wal", "-shm"):
@@ -347,6 +351,27 @@ def _payload_of(item: Item) -> Payload:
         return decode_payload(item.body)
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return UnknownPayload(type="damaged", body=item.body)
+
+
+class _BrokenIndexError(Exception):
+    """The file of the index is to blame; no error of SQLite's, so that nobody takes it for one of the store's."""
+
+
+@contextmanager
+def _blaming_the_index() -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+        if not _is_broken(error):
+            raise
+        raise _BrokenIndexError(str(error)) from error
+
+
+def _is_broken(error: sqlite3.DatabaseError | UnicodeDecodeError) -> bool:
+    """Whether the file itself is to blame, and not a full disk or a lock."""
+    if isinstance(error, sqlite3.OperationalError):
+        return any(words in str(error) for words in ("no such ", "Could not decode", "fts5"))
+    return True
 
 
 class _Meter:

@@ -81,8 +81,10 @@ class JsonlBackend:
         return outcomes
 
     def repair(self) -> list[Finding]:
-        """Mend what can be mended and say what it was; what is cut out of a file is kept in ``torn/``."""
+        """Mend what can be mended and say what it was; what is cut out of a file is kept in ``torn/``. The index of the
+        search is thrown away."""
         self._check_open()
+        self._searcher().rebuild()
         return self._writer.repair()
 
     def mark(self, thread_id: str) -> object:

@@ -34,19 +34,25 @@ class JsonlSearch:
 
     def search(self, search: Search) -> SearchPage:
         try:
-            self._index.catch_up(self, search.progress)
-            return page_of_hits(
-                self._index,
-                self,
-                search.query,
-                self._scopes(search.query),
-                order=search.order,
-                limit=search.limit,
-                cursor=search.cursor,
-                fetch=self._shown,
-            )
+            return self._index.healing(lambda: self._search(search))
         except sqlite3.Error as error:
             raise StoreUnavailableError(self._place, f"the search index: {error}") from error
+
+    def rebuild(self) -> None:
+        self._index.rebuild()
+
+    def _search(self, search: Search) -> SearchPage:
+        self._index.catch_up(self, search.progress)
+        return page_of_hits(
+            self._index,
+            self,
+            search.query,
+            self._scopes(search.query),
+            order=search.order,
+            limit=search.limit,
+            cursor=search.cursor,
+            fetch=self._shown,
+        )
 
     def forget(self, deleted: tuple[str, tuple[int, ...]]) -> None:
         name, numbers = deleted

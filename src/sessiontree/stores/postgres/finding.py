@@ -58,6 +58,10 @@ def search(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
         request.progress(done, done)
     start = cursor_of(request.cursor) or Cursor(0, 0)
     conditions, values = yield from _scope(reads, namespace, query)
+    if start.upto:
+        # What came after the first page would move the others along.
+        conditions.append("d.created_ns <= %(upto)s")
+        values["upto"] = start.upto
     found = yield from find(
         namespace,
         query.terms,
@@ -73,8 +77,10 @@ def search(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
         if hit is not None:
             hits.append(hit)
     has_more = len(found) > request.limit
-    cursor = encode_cursor(Cursor(0, start.offset + request.limit)) if has_more else None
-    return SearchPage(hits=tuple(hits), cursor=cursor)
+    if not has_more:
+        return SearchPage(hits=tuple(hits))
+    following = Cursor(start.upto or found[0].newest_ns, start.offset + request.limit)
+    return SearchPage(hits=tuple(hits), cursor=encode_cursor(following))
 
 
 def _document_of(payload: Payload) -> Document | None:
@@ -93,8 +99,8 @@ def _document_of(payload: Payload) -> Document | None:
 
 def _filters(query: SearchQuery, values: dict[str, Any]) -> list[str]:
     """The filters that a document answers by itself; their values are added."""
-    values |= {"roles": list(query.roles), "models": list(query.models), "files": list(query.files)}
-    values |= {"tools": [_line_pattern(tool) for tool in query.tools]}
+    values |= {"roles": list(query.roles), "models": _storable(query.models), "files": _storable(query.files)}
+    values |= {"tools": [_line_pattern(tool) for tool in _storable(query.tools)]}
     values |= {"before": query.before_ns, "after": query.after_ns}
     terms = (
         ("d.role = ANY(%(roles)s)", query.roles),
@@ -105,6 +111,11 @@ def _filters(query: SearchQuery, values: dict[str, Any]) -> list[str]:
         ("d.created_ns >= %(after)s", query.after_ns is not None),
     )
     return [term for term, is_asked in terms if is_asked]
+
+
+def _storable(values: Sequence[str]) -> list[str]:
+    """PostgreSQL knows no zero character; documents have a blank in its place too."""
+    return [value.replace("\0", " ") for value in values]
 
 
 def _line_pattern(glob: str) -> str:

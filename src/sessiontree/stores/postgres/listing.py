@@ -7,6 +7,7 @@ from typing import Any
 from sessiontree.listing import cut, position_of
 from sessiontree.model import Page, ThreadQuery
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, Head, head_of
+from sessiontree.stores.postgres.schema import TITLE_INDEX
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 
 __all__ = ["list_threads"]
@@ -31,6 +32,13 @@ _TIMES = {
     "updated_after_ns": "h.updated_ns >=",
     "updated_before_ns": "h.updated_ns <",
 }
+# What the index of titles answers; more than the truth at times, so the bytes themselves are compared too.
+_LIKE_TITLE = "encode(t.title_folded, 'escape') LIKE %(title_pattern)s"
+_IS_INDEXED = (
+    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'sessiontree' AND indexname = %(name)s)"
+)
+_BYTE_AS_TEXT = [chr(byte) if 0 < byte < 128 else f"\\{byte:03o}" for byte in range(256)]
+_BYTE_AS_TEXT[ord("\\")] = "\\\\"
 
 
 def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[Head]]]:
@@ -38,6 +46,9 @@ def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[H
     table, time, order = _order(query)
     conditions = [f"{table}.namespace = %(namespace)s", *_conditions(query)]
     values = {"namespace": namespace, "limit": query.limit + 1, **_values(query)}
+    if query.title_contains is not None:
+        ((is_indexed,),) = yield Statement(_IS_INDEXED, {"name": TITLE_INDEX})
+        conditions += [_LIKE_TITLE] if is_indexed else []
     start = position_of(query)
     if start is not None:
         conditions.append(f"{time} <= %(time)s AND ({time} < %(time)s OR {table}.id > %(start)s)")
@@ -75,5 +86,16 @@ def _values(query: ThreadQuery) -> dict[str, Any]:
         word = getattr(query, name)
         values[name] = None if word is None else to_bytes(word)
     values["title"] = to_bytes((query.title_contains or "").casefold())
+    values["title_pattern"] = f"%{_escaped(values['title'])}%"
     values["tags"] = [to_bytes(tag) for tag in query.tags]
     return values
+
+
+def _escaped(title: bytes) -> str:
+    r"""Bytes as PostgreSQL's ``encode(…, 'escape')`` writes them, with what LIKE takes for a sign taken as it is.
+
+    >>> _escaped(b"50% a\\b \xc3\xa9")
+    '50\\% a\\\\\\\\b \\\\303\\\\251'
+    """
+    written = "".join(_BYTE_AS_TEXT[byte] for byte in title)
+    return written.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")

@@ -13,7 +13,7 @@ from sessiontree.errors import NewerFormatError
 from sessiontree.model.record import Record
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 
-__all__ = ["MIGRATIONS", "TABLES", "Migration", "migrate"]
+__all__ = ["MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
@@ -227,9 +227,32 @@ _BLOBS = (
     _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _BLOB_TABLES)),
 )
 
+# Titles are looked through with pg_trgm where the server has it. They are indexed as PostgreSQL writes bytes as text,
+# which keeps every part of a title a part of it. Made by hand where the extension comes later.
+TITLE_INDEX = "thread_title"
+_TITLES = (
+    f"""DO $$
+DECLARE
+    place text := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
+        WHERE e.extname = 'pg_trgm');
+BEGIN
+    IF place IS NOT NULL THEN
+        EXECUTE format('CREATE INDEX {TITLE_INDEX} ON sessiontree.thread USING gin
+            (encode(title_folded, ''escape'') %I.gin_trgm_ops)', place);
+    END IF;
+END $$""",
+)
+
+# What a deleted thread left to its forks is indexed too, though it has no head any more that says how far.
+_DEPARTED = (
+    "ALTER TABLE sessiontree.departed ADD COLUMN is_indexed boolean NOT NULL DEFAULT false",
+    "CREATE INDEX departed_unindexed ON sessiontree.departed (namespace) WHERE NOT is_indexed",
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
+    Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
 )
 
 # Read from the catalogue itself: what a session remembers of it (to_regclass) may be older than the lock it waited for.

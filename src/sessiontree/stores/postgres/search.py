@@ -14,7 +14,7 @@ from uuid import UUID
 from sessiontree.model import Payload
 from sessiontree.model.record import Record
 from sessiontree.stores.postgres.rows import payload_of_row
-from sessiontree.stores.postgres.steps import Row, Statement, Steps
+from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 
 __all__ = ["Document", "Found", "TermLike", "catch_up", "find", "tsquery_of", "tsvectors_of"]
 
@@ -60,16 +60,28 @@ SELECT %(tree)s, %(owner)s, d.seq, d.piece, %(namespace)s, d.created_ns, d.role,
 FROM unnest(%(seqs)s::bigint[], %(pieces)s::integer[], %(created)s::bigint[], %(roles)s::text[], %(tools)s::text[],
     %(models)s::text[], %(files)s::text[], %(lexemes)s::text[])
     AS d (seq, piece, created_ns, role, tools, model, files, lexemes)
+JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.owner = %(owner)s AND e.seq = d.seq
 ON CONFLICT DO NOTHING"""
+# Whoever deletes in a tree holds its heads alone: so nothing is deleted between the look at an entry and the commit of
+# its document.
+_AGAINST_DELETE = "SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR KEY SHARE"
+_LEFT_BEHIND = """
+SELECT tree, key FROM sessiontree.departed WHERE namespace = %(namespace)s AND NOT is_indexed LIMIT 100"""
+_DONE_WITH_DEPARTED = "UPDATE sessiontree.departed SET is_indexed = true WHERE tree = %(tree)s AND key = %(owner)s"
 _AT_ONCE = {"limit": _BATCH, "bytes": _BATCH_BYTES}
 _DONE = """
 UPDATE sessiontree.head SET indexed_seq = greatest(indexed_seq, %(seq)s) WHERE tree = %(tree)s AND id = %(thread)s"""
 _FIND = """
-SELECT tree, owner, seq, max(score)::float8, max(created_ns) FROM (
+SELECT tree, owner, seq, max(score)::float8, max(created_ns), max(max(created_ns)) OVER () FROM (
     SELECT d.tree, d.owner, d.seq, d.created_ns, {score} AS score FROM sessiontree.document d
     WHERE d.namespace = %(namespace)s AND {conditions}
     ORDER BY d.created_ns DESC, d.seq DESC LIMIT %(ranked)s
 ) found GROUP BY tree, owner, seq ORDER BY {order}, max(created_ns) DESC, seq DESC LIMIT %(limit)s OFFSET %(offset)s"""
+
+
+# A long text is cut into pieces: what must not be in it must not be in any of them.
+_IN_NO_PIECE = """NOT EXISTS (SELECT 1 FROM sessiontree.document o
+    WHERE o.tree = d.tree AND o.owner = d.owner AND o.seq = d.seq AND NOT o.lexemes @@ %(unwanted)s::tsquery)"""
 
 
 class Document(Record, frozen=True, kw_only=True):
@@ -95,13 +107,17 @@ class TermLike(Protocol):
 
 
 class Found(NamedTuple):
-    """Where a hit is: the tree, the thread key and the number of the entry. A greater score is a better match."""
+    """Where a hit is: the tree, the thread key and the number of the entry. A greater score is a better match.
+
+    ``newest_ns`` is the time of the newest match of all, on this page or not.
+    """
 
     tree: UUID
     owner: int
     seq: int
     score: float
     created_ns: int
+    newest_ns: int
 
 
 def catch_up(namespace: str, document_of: Callable[[Payload], Document | None]) -> Steps[int]:
@@ -112,6 +128,11 @@ def catch_up(namespace: str, document_of: Callable[[Payload], Document | None]) 
     while pending := (yield Statement(_PENDING, {"namespace": namespace, "since": since})):
         for row in pending:
             count += yield from _index_thread(namespace, document_of, _Pending(*row))
+    while left := (yield Statement(_LEFT_BEHIND, {"namespace": namespace})):
+        for tree, owner in left:
+            added, _ = yield from _index_entries(namespace, document_of, _Own(tree, owner, 0))
+            count += added
+            yield Statement(_DONE_WITH_DEPARTED, {"tree": tree, "owner": owner})
     if now > horizon:
         yield Statement(_MOVE_HORIZON, {"namespace": namespace, "minute": now})
     return count
@@ -129,7 +150,9 @@ def find(
 ) -> Steps[list[Found]]:
     """Entries in which every wanted term is found and no excluded one; ``conditions`` are about ``document d``."""
     query = tsquery_of(terms)
+    unwanted = tsquery_of([term for term in terms if term.is_excluded])
     words = ["d.lexemes @@ %(query)s::tsquery"] if query else []
+    words += [_IN_NO_PIECE] if unwanted else []
     rows = yield Statement(
         _FIND.format(
             score="ts_rank_cd(d.lexemes, %(query)s::tsquery, 1)" if query else "0.0",
@@ -139,6 +162,7 @@ def find(
         {
             "namespace": namespace,
             "query": query,
+            "unwanted": unwanted,
             "ranked": RANKED if order == "best" else None,
             "limit": limit,
             "offset": offset,
@@ -204,17 +228,37 @@ class _Pending(NamedTuple):
     upto: int
 
 
+class _Own(NamedTuple):
+    """The entries of one thread in its tree, after a number."""
+
+    tree: UUID
+    owner: int
+    after: int
+
+
 def _index_thread(namespace: str, document_of: Callable[[Payload], Document | None], pending: _Pending) -> Steps[int]:
     tree, thread, owner, after, upto = pending
+    count, last = yield from _index_entries(namespace, document_of, _Own(tree, owner, after))
+    yield Statement(_DONE, {"tree": tree, "thread": thread, "seq": max(last, upto)})
+    return count
+
+
+def _index_entries(
+    namespace: str, document_of: Callable[[Payload], Document | None], own: _Own
+) -> Steps[tuple[int, int]]:
+    """How many entries were read, and the number of the last one."""
+    tree, owner, after = own
     count = 0
     while rows := (yield Statement(_UNREAD, {"tree": tree, "owner": owner, "after": after, **_AT_ONCE})):
         after = rows[-1][0]
         values = _columns(rows, document_of)
         if values["seqs"]:
+            yield BEGIN
+            yield Statement(_AGAINST_DELETE, {"tree": tree})
             yield Statement(_PUT, {"tree": tree, "owner": owner, "namespace": namespace, **values})
+            yield COMMIT
         count += len(rows)
-    yield Statement(_DONE, {"tree": tree, "thread": thread, "seq": max(after, upto)})
-    return count
+    return count, after
 
 
 def _columns(rows: Sequence[Row], document_of: Callable[[Payload], Document | None]) -> dict[str, list[Any]]:

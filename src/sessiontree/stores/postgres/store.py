@@ -64,12 +64,12 @@ class _Verbs:
         durability: Durability,
         migrations: Sequence[Migration],
     ) -> None:
-        self.place = place_of(url, options)
+        self.place = place_of(url, options and checked(options))
         self._durability = durability
         self._migrations = migrations
         try:
             address, in_url = parse_options(url)
-            self.options = checked(options) if options else in_url
+            self.options = options or in_url
             self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
             listen = self.options.listen_url
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo

@@ -47,6 +47,8 @@ ON CONFLICT (id, namespace) DO UPDATE SET id = excluded.id
 RETURNING tree, named_tree, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"""
 _LOCK_HOMES = """
 SELECT id FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s ORDER BY id FOR UPDATE"""
+# A transaction with a number has a commit to wait for, though it changes nothing.
+_TAKE_NUMBER = Statement("SELECT txid_current()")
 _LOCK_FAMILY = "SELECT key FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR UPDATE"
 
 
@@ -97,7 +99,7 @@ class _Attempt:
         try:
             view = yield from self._look()
             if self.doubt is not None and self._went_through(view, self.doubt, unknown):
-                yield ROLLBACK
+                yield from _confirm()
                 return self.doubt.decision.result
             self.doubt = None
             decision = yield from decided(self._command, view)
@@ -105,7 +107,7 @@ class _Attempt:
             yield ROLLBACK
             raise
         if not decision.facts:
-            yield ROLLBACK
+            yield from _confirm()
             return decision.result
         yield from statements_of(decision, view, self._homes.namespace, self._stamp)
         yield from self._commit(decision, view)
@@ -202,6 +204,12 @@ class _Attempt:
             if rows:
                 return head_of(rows[0])
         return None
+
+
+def _confirm() -> Steps[None]:
+    """What was found done may not have reached the synchronous standby yet: a commit of our own waits until it has."""
+    yield _TAKE_NUMBER
+    yield COMMIT
 
 
 def _subject(command: Command) -> str:

@@ -157,12 +157,26 @@ class SqliteBackend:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
-
         try:
             with self._reader() as connection:
                 return inspect(connection, self.place)
         except DamagedDataError as damage:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
+
+    def repair(self) -> list[Finding]:
+        """Make indexes anew that do not fit their tables, and the index of the search; no entry is touched.
+
+        In a file with any other damage even that is not safe: pages may belong to two tables.
+        """
+        found = self.inspect()
+        self._searcher().rebuild()
+        damaged = [finding for finding in found if finding.kind == "file"]
+        if not damaged or not all(finding.is_repairable for finding in damaged):
+            return []
+        with self._translated(), self._gate:
+            self._writer.execute("REINDEX")
+        left = self.inspect()
+        return [finding for finding in found if finding not in left]
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)

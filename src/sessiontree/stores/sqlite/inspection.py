@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
@@ -18,6 +19,10 @@ from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of,
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["inspect"]
+
+
+# An index can be made anew from its table; anything else in a file is left alone.
+_OF_AN_INDEX = re.compile(r"(row \d+ missing from|wrong # of entries in|non-unique entry in) index ")
 
 
 def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
@@ -69,7 +74,8 @@ def _blobs(connection: sqlite3.Connection, place: str) -> list[Finding]:
 def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
     for (problem,) in connection.execute("PRAGMA integrity_check"):
         if problem != "ok":
-            yield Finding(kind="file", place=place, problem=str(problem))
+            is_index = _OF_AN_INDEX.match(str(problem)) is not None
+            yield Finding(kind="file", place=place, problem=str(problem), is_repairable=is_index)
 
 
 def _changed_bodies(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

@@ -31,6 +31,12 @@ class SqliteSearch:
         self._reader = reader
 
     def search(self, search: Search) -> SearchPage:
+        return self._index.healing(lambda: self._search(search))
+
+    def rebuild(self) -> None:
+        self._index.rebuild()
+
+    def _search(self, search: Search) -> SearchPage:
         self._index.catch_up(self, search.progress)
         with self._reader() as connection, _one_moment(connection):
             snapshot = Snapshot(connection)
