@@ -51,7 +51,7 @@ class IdSource:
 
     def _advance(self) -> None:
         """A new millisecond starts at a random count with room above it; within one, the count goes up."""
-        now = self._clock() // 1_000_000
+        now = max(0, self._clock() // 1_000_000)
         if now > self._millisecond:
             self._millisecond = now
             self._counter = int.from_bytes(self._start())

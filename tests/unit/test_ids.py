@@ -46,3 +46,11 @@ def test_threads_never_get_the_same_id():
     for worker in workers:
         worker.join()
     assert len(set(made)) == 4000
+
+
+def test_a_clock_before_1970_gives_ids_all_the_same():
+    source = IdSource(lambda: -5_000_000_000)
+    first, second = source.new(), source.new()
+    assert uuid.UUID(first) < uuid.UUID(second)
+    assert uuid.UUID(first).int >> 80 == 0
+    assert IdSource(lambda: -5_000_000_000).new() not in {first, second}
