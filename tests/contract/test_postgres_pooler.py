@@ -7,6 +7,7 @@ from postgres_server import Pooler, Server, with_options
 from sessiontree.testing import StoreContract, SyncOverAsync
 
 pytestmark = [
+    pytest.mark.deep,
     pytest.mark.skipif(Pooler.binary is None, reason="pgbouncer is not on the PATH"),
     pytest.mark.xdist_group("pooler"),
 ]
