@@ -1,6 +1,9 @@
 """The command line."""
 
 import gc
+import os
+import sys
+from contextlib import suppress
 
 __all__ = ["main"]
 
@@ -15,4 +18,18 @@ def main() -> None:
     from sessiontree.cli.streams import prepare_streams  # noqa: PLC0415
 
     prepare_streams()
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        if not isinstance(end.code, int):
+            raise
+        _leave_at_once(end.code)
+
+
+def _leave_at_once(code: int) -> None:
+    """The store is closed and everything is written: taking all modules apart would take longer than most verbs."""
+    for stream in (sys.stdout, sys.stderr):
+        # A stream that was closed or whose reader is gone has had its say in the exit code.
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)

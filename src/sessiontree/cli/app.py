@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import inspect
 import os
 import sys
@@ -222,6 +221,4 @@ def _leave(code: int) -> None:
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = exits.BROKEN_PIPE if isinstance(error, BrokenPipeError) else exits.STORE
-    # The process ends: nobody needs its modules taken apart one by one for a last search for garbage.
-    gc.freeze()
     sys.exit(code)
