@@ -6,6 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 from types import TracebackType
+from typing import NoReturn
 
 from sessiontree.errors import StoreGoneError
 
@@ -15,20 +16,20 @@ __all__ = ["Gate"]
 class Gate:
     """``with gate:`` holds the lock. Safe between processes; within one, the committer lets one writer in.
 
-    Nobody gets in once the gate or the file that it is ``of`` was deleted or replaced: what is written to a file
-    without a name is lost, and behind another gate somebody else may be writing.
+    Nobody gets in once the file or folder that it is ``of`` was deleted or replaced: what is written to a file without
+    a name is lost.
     """
 
     def __init__(self, path: Path, *, of: Path) -> None:
-        self._paths = (path, of)
         self._place = str(of)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        self._identities = [_identity(each) for each in self._paths]
+        self._identity = _identity(self._place)
 
     def __enter__(self) -> None:
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX)
-            self._check_still_there()
+            if _identity(self._place) != self._identity:
+                self._refuse()
         except BaseException:
             # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
             fcntl.flock(self._file, fcntl.LOCK_UN)
@@ -39,17 +40,16 @@ class Gate:
     ) -> None:
         fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def _check_still_there(self) -> None:
-        if [_identity(each) for each in self._paths] != self._identities:
-            raise StoreGoneError(self._place)
-
     def close(self) -> None:
         os.close(self._file)
 
+    def _refuse(self) -> NoReturn:
+        raise StoreGoneError(self._place)
 
-def _identity(path: Path) -> tuple[int, int] | None:
+
+def _identity(path: str) -> tuple[int, int] | None:
     try:
-        found = path.stat()
+        found = os.stat(path)  # noqa: PTH116  every commit comes by here, and a Path costs more than the call
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
