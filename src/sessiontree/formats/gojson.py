@@ -164,7 +164,13 @@ def _without_surrogates(value: Any) -> Any:
 
 def _fitted(value: Any, kind: Any) -> Any:
     """The value with the keys of a struct spelled as the struct spells them, and zero values filled in."""
-    return _fit(value, inspect.type_info(kind))
+    return _fit(value, _type_info(kind))
+
+
+@cache
+def _type_info(kind: Any) -> inspect.Type:
+    """Looking through a type takes a millisecond, as long as reading a short session."""
+    return inspect.type_info(kind)
 
 
 def _fit(value: Any, kind: inspect.Type) -> Any:
