@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from sessiontree.tokens import BLANKS
@@ -64,4 +63,6 @@ def extract_checkpoint_summary(text: str) -> str:
 def _listed(kept_users: Sequence[tuple[str, str]]) -> str:
     items = [{"entry_id": entry_id, "content": content} for entry_id, content in kept_users]
     # Markup characters are escaped so that a user's text cannot close the block that it is quoted in.
+    import json  # noqa: PLC0415  slow to import, and most programs never come here
+
     return json.dumps(items, ensure_ascii=False, indent=2).translate(_ESCAPES)

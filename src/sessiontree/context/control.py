@@ -11,7 +11,6 @@ True
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -108,6 +107,8 @@ def _said(name: str, arguments: str) -> str:
 
 
 def _object(arguments: str) -> Mapping[str, Any] | None:
+    import json  # noqa: PLC0415  slow to import, and most programs never come here
+
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

@@ -36,7 +36,6 @@ from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
-from sessiontree.stores.sqlite.inspection import inspect
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
@@ -157,6 +156,8 @@ class SqliteBackend:
         return self._read(Snapshot.stats)
 
     def inspect(self) -> list[Finding]:
+        from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only check and doctor need it
+
         try:
             with self._reader() as connection:
                 return inspect(connection, self.place)
