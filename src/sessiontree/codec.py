@@ -12,7 +12,6 @@ True
 from __future__ import annotations
 
 import math
-import threading
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -24,6 +23,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import Payload, Thread, UnknownPayload
 from sessiontree.model.entry import KnownPayload
 from sessiontree.model.record import Record
+from sessiontree.typed import json_decoder
 
 __all__ = [
     "FORMAT",
@@ -49,30 +49,20 @@ T = TypeVar("T")
 
 _encoder = msgspec.json.Encoder()
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
-_threads = msgspec.json.Decoder(Thread)
+_threads = json_decoder(Thread)
 
 
-_making = threading.Lock()
-_made: list[msgspec.json.Decoder[KnownPayload]] = []
-
-
+@cache
 def _payloads() -> msgspec.json.Decoder[KnownPayload]:
-    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them.
-
-    By one thread: msgspec crashes where two look through the same types for the first time.
-    """
-    if not _made:
-        with _making:
-            if not _made:
-                _made.append(msgspec.json.Decoder(KnownPayload))
-    return _made[0]
+    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them."""
+    return json_decoder(KnownPayload)
 
 
 class _Tag(msgspec.Struct):
     type: str
 
 
-_tags = msgspec.json.Decoder(_Tag)
+_tags = json_decoder(_Tag)
 
 
 _SIMPLE_TYPES = {str: str, int: int, bool: int, type(None): type(None), UnsetType: UnsetType}

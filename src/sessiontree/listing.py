@@ -8,6 +8,7 @@ import msgspec
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Page, Thread, ThreadQuery
+from sessiontree.typed import json_decoder
 
 __all__ = ["Position", "cursor_after", "matches", "page_of", "position_of"]
 
@@ -20,7 +21,7 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
     thread_id: str
 
 
-_positions = msgspec.json.Decoder(Position)
+_positions = json_decoder(Position)
 
 
 def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:

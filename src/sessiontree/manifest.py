@@ -16,6 +16,7 @@ import msgspec
 
 from sessiontree.errors import DamagedDataError, NewerFormatError
 from sessiontree.model.record import Record
+from sessiontree.typed import msgpack_decoder
 
 __all__ = [
     "UNKNOWN_MODE",
@@ -91,7 +92,7 @@ class _Wire(msgspec.Struct, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(_Wire)
+_decoder = msgpack_decoder(_Wire)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

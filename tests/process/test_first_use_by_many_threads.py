@@ -1,31 +1,83 @@
-"""A process whose threads all use the journal for the first time at the same moment."""
+"""A process whose threads all use the journal, or load its parts, for the first time at the same moment."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+import sessiontree
 
 CROWD = """
 import sys, threading
 import sessiontree as st
 sys.setswitchinterval(1e-6)
-journal = st.open("memory:")
 start = threading.Barrier(8)
-def use(name):
+failed = []
+def begin(number):
     start.wait()
-    journal.create_thread(name)
-    journal.append(name, st.user("hello"))
-    page = journal.list_threads(limit=1)
-    journal.list_threads(limit=1, cursor=page.cursor)
-crew = [threading.Thread(target=use, args=[str(number)]) for number in range(8)]
+    try:
+        use(number)
+    except BaseException as error:
+        failed.append(error)
+crew = [threading.Thread(target=begin, args=[number]) for number in range(8)]
+{use}
 for thread in crew:
     thread.start()
 for thread in crew:
     thread.join()
-assert journal.stats().entries == 8
+assert not failed, failed
+"""
+
+FIRST_VERBS = """
+journal = st.open("memory:")
+def use(number):
+    name = str(number)
+    journal.create_thread(name)
+    journal.append(name, st.user("hello"))
+    page = journal.list_threads(limit=1)
+    journal.list_threads(limit=1, cursor=page.cursor)
+    journal.search("hello")
+    assert journal.context(name).messages
+"""
+
+FIRST_LOADING = """
+from importlib import import_module
+names = ["formats.floret", "formats.pi", "formats.ggcode", "formats.picoclaw",
+         "formats.native", "stores.jsonl", "workspace", "search"]
+def use(number):
+    import_module("sessiontree." + names[number])
 """
 
 
-def test_nobody_stumbles_over_what_another_thread_is_still_making():
+@pytest.mark.parametrize("use", [FIRST_VERBS, FIRST_LOADING], ids=["verbs", "loading"])
+def test_nobody_stumbles_over_what_another_thread_is_still_making(use):
     """Decoders are made on first use, and making one is not safe in two threads at once."""
-    for _ in range(5):
-        done = subprocess.run([sys.executable, "-c", CROWD], capture_output=True, text=True, check=False)
+    for _ in range(10):
+        done = subprocess.run(
+            [sys.executable, "-c", CROWD.format(use=use)], capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
+
+
+def test_types_are_learnt_in_one_place_only():
+    """Whoever makes a decoder past ``sessiontree.typed`` brings the crash back."""
+    root = Path(sessiontree.__file__).parent
+    learners = {
+        f"{path.relative_to(root)}:{node.lineno}"
+        for path in root.rglob("*.py")
+        if path.name != "typed.py"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and _learns(node)
+    }
+    assert learners == set()
+
+
+def _learns(call: ast.Call) -> bool:
+    match ast.unparse(call.func).split("."):
+        case [*_, "Decoder"] | ["msgspec", "convert"]:
+            return True
+        case [*_, "decode"]:
+            return any(keyword.arg == "type" for keyword in call.keywords)
+    return False

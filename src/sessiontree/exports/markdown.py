@@ -26,8 +26,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from sessiontree.context import window_of
 from sessiontree.model import (
     Compaction,
@@ -39,6 +37,7 @@ from sessiontree.model import (
     ToolCallPart,
     ToolResultPart,
 )
+from sessiontree.typed import convert
 
 __all__ = ["history", "markdown"]
 
@@ -62,7 +61,7 @@ def history(path: Sequence[Entry]) -> list[Message]:
 def _summary(compaction: Compaction) -> list[Message]:
     """What stands in the place of the compacted part: the messages that an importer kept, or the summary."""
     if "head" in compaction.origin:
-        return [msgspec.convert(message, Message) for message in compaction.origin["head"]]
+        return [convert(message, Message) for message in compaction.origin["head"]]
     return [Message(role="system", parts=(TextPart(text=compaction.summary),))] if compaction.summary else []
 
 

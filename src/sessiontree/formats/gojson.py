@@ -17,6 +17,8 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
+from sessiontree.typed import json_decoder
+
 __all__ = [
     "JsonError",
     "ValueReader",
@@ -80,7 +82,7 @@ def as_type(body: bytes, kind: type[T]) -> T:
     if value is None:
         value = {}
     try:
-        return msgspec.json.decode(_encode(_fitted(value, kind)), type=kind)
+        return json_decoder(kind).decode(_encode(_fitted(value, kind)))
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         raise JsonError(str(error)) from error
 

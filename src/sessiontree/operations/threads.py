@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from msgspec import ValidationError, to_builtins
-from msgspec.json import decode
 from msgspec.structs import astuple, replace
 
 from sessiontree.codec import check_number, encode_record, refuse_not_finite
@@ -17,6 +16,7 @@ from sessiontree.operations.entries import NewEntry, draft_of
 from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ListThreads, ReadThread
+from sessiontree.typed import json_decoder
 
 __all__ = ["create_thread", "delete_thread", "fork", "list_threads", "thread", "update_thread"]
 
@@ -134,6 +134,6 @@ def _check_numbers(record: Thread | ThreadQuery) -> None:
 def _as_stored(record: T, what: str, kind: type[T]) -> T:
     """The record as a reader will see it."""
     try:
-        return decode(encode_record(record, what), type=kind)
+        return json_decoder(kind).decode(encode_record(record, what))
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error

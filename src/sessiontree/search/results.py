@@ -10,6 +10,7 @@ import msgspec
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Entry
 from sessiontree.model.record import Record
+from sessiontree.typed import json_decoder
 
 __all__ = ["Cursor", "Hit", "SearchOrder", "SearchPage", "Snippet", "cursor_of", "encode_cursor"]
 
@@ -57,7 +58,7 @@ class Cursor(msgspec.Struct, frozen=True, array_like=True):
     offset: _Count
 
 
-_DECODER = msgspec.json.Decoder(Cursor)
+_DECODER = json_decoder(Cursor)
 
 
 def encode_cursor(cursor: Cursor) -> str:

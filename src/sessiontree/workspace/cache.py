@@ -16,6 +16,7 @@ import msgspec
 
 from sessiontree.manifest import Item, ItemKind, LeftOut, LeftOutReason
 from sessiontree.model.record import Record
+from sessiontree.typed import msgpack_decoder
 
 __all__ = ["Cache", "Head", "Key", "Known", "KnownFolder", "drop_cache", "key_of", "load_cache", "save_cache"]
 
@@ -105,7 +106,7 @@ class Cache(msgspec.Struct):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgspec.msgpack.Decoder(Cache)
+_decoder = msgpack_decoder(Cache)
 
 
 def load_cache(own_fd: int) -> Cache:

@@ -15,6 +15,7 @@ import msgspec
 from sessiontree.errors import DamagedDataError
 from sessiontree.manifest import Item
 from sessiontree.model.record import Record
+from sessiontree.typed import msgpack_decoder
 from sessiontree.workspace.actions import Action
 from sessiontree.workspace.disk import Disk
 
@@ -100,7 +101,7 @@ def pending_restore(own_fd: int) -> tuple[Staging, Staged] | None:
     with open(os.open(_PLAN, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=staging.fd), "rb") as file:  # noqa: PTH123
         data = file.read()
     try:
-        return staging, msgspec.msgpack.decode(data, type=Staged)
+        return staging, msgpack_decoder(Staged).decode(data)
     except msgspec.DecodeError as error:
         staging.close()
         raise DamagedDataError(f"{_READY}/{_PLAN}", 0, str(error)) from error

@@ -37,6 +37,7 @@ from sessiontree.model import (
     TurnStatus,
     UserMessage,
 )
+from sessiontree.typed import convert
 
 __all__ = ["OURS", "message_of", "payload_of", "wire_message", "wire_of"]
 
@@ -243,7 +244,7 @@ def _fill(entry: wire.Entry, payload: Payload) -> None:
             if payload.message is not None:
                 entry.message = wire_message(payload.message)
             elif payload.data is not None:
-                entry.message = msgspec.convert(payload.data["message"], wire.Message)
+                entry.message = convert(payload.data["message"], wire.Message)
         case _:
             entry.type = "custom"
             entry.metadata = _texts({**entry.metadata, OURS: encode_payload(payload).decode()})

@@ -20,11 +20,12 @@ from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, chain_id, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept, keep_original
 from sessiontree.model import Thread, ThreadFields
+from sessiontree.typed import json_decoder
 
 __all__ = ["detect", "sessions", "size"]
 
 _THREAD, _ENTRIES, _LEASE = "thread.json", "entries.jsonl", "active_turn.json"
-_decode = msgspec.json.Decoder(wire.Entry).decode
+_decode = json_decoder(wire.Entry).decode
 
 
 def detect(source: Path) -> bool:

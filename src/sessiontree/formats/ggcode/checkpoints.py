@@ -14,6 +14,7 @@ from sessiontree.formats import gojson
 from sessiontree.formats.ggcode import wire
 from sessiontree.formats.ggcode.messages import message_of, wire_message
 from sessiontree.model import Compaction, Message
+from sessiontree.typed import convert
 
 __all__ = ["Recent", "head_of"]
 
@@ -60,7 +61,7 @@ class Recent:
 def head_of(compaction: Compaction) -> list[wire.Message]:
     """The messages of a checkpoint that are not references."""
     if "head" in compaction.origin:
-        return [wire_message(msgspec.convert(message, Message)) for message in compaction.origin["head"]]
+        return [wire_message(convert(message, Message)) for message in compaction.origin["head"]]
     if not compaction.summary:
         return []
     return [wire.Message(role="system", content=[wire.Block(type="text", text=compaction.summary)])]

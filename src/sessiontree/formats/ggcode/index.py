@@ -13,6 +13,7 @@ from sessiontree.formats.lines import whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.verbatim import keep_original, original_or
 from sessiontree.model import Thread
+from sessiontree.typed import json_decoder
 
 __all__ = ["INDEX", "Index", "index_bytes", "kept_entry"]
 
@@ -29,7 +30,7 @@ class Index:
         if body is None:
             return
         try:
-            rows = msgspec.json.decode(body, type=list[msgspec.Raw])
+            rows = json_decoder(list[msgspec.Raw]).decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             tally.note("damage", str(path), f"the index cannot be read: {error}; the session files are enough")
             return

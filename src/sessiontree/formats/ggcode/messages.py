@@ -24,6 +24,7 @@ from sessiontree.model import (
     ToolResultMessage,
     ToolResultPart,
 )
+from sessiontree.typed import convert
 
 __all__ = ["FOREIGN", "message_of", "payload_of", "wire_message"]
 
@@ -132,7 +133,7 @@ def _block(part: Part) -> wire.Block:
             _think(block, part)
             return block
         case OpaquePart(block=block) if part.provider == _PROVIDER:
-            return msgspec.convert(block, wire.Block)
+            return convert(block, wire.Block)
         case OpaquePart():
             return wire.Block(type="text", text=msgspec.json.encode(part.block).decode())
 

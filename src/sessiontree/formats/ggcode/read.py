@@ -21,6 +21,7 @@ from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, LineIds, Session, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept
 from sessiontree.model import Compaction, Payload, Thread, ThreadFields
+from sessiontree.typed import json_decoder
 
 __all__ = ["detect", "sessions", "size"]
 
@@ -33,7 +34,7 @@ _STARTS = (
     b'{"type":"cost"',
 )
 _META = b'{"type":"meta"'
-_decode = msgspec.json.Decoder(wire.Record).decode
+_decode = json_decoder(wire.Record).decode
 
 
 def detect(source: Path) -> bool:

@@ -13,8 +13,8 @@ from sessiontree.formats.ggcode.index import INDEX, index_bytes
 from sessiontree.formats.ggcode.messages import wire_message
 from sessiontree.formats.ggcode.meta import meta_hash, meta_record
 from sessiontree.formats.ggcode.records import wire_record
-from sessiontree.formats.picoclaw.meta import stem_of
 from sessiontree.formats.session import unreadable_bytes
+from sessiontree.formats.stems import stem_of
 from sessiontree.formats.verbatim import from_kept
 from sessiontree.formats.writing import Target, joined, without_foreign_origins
 from sessiontree.journal import Journal

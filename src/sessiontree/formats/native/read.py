@@ -16,6 +16,7 @@ from sessiontree.formats.lines import head_of, lines_of, size_of, whole_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session
 from sessiontree.model import Thread, ThreadFields
+from sessiontree.typed import json_decoder
 
 __all__ = ["detect", "sessions", "size"]
 
@@ -79,10 +80,10 @@ class _Tree:
             if self._path.suffix == ".json":
                 body = whole_of(self._path, self._tally) or b""
                 self._tally.advance(len(body))
-                self._document = msgspec.json.decode(body, type=_Document)
+                self._document = json_decoder(_Document).decode(body)
                 return self._document
             first = next(lines_of(self._path, Tally()))
-            return msgspec.json.decode(first.body, type=TreeFile)
+            return json_decoder(TreeFile).decode(first.body)
         except (StopIteration, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
             self._tally.note("damage", str(self._path), f"the file cannot be read: {error}")
             return None
@@ -109,7 +110,7 @@ class _Tree:
                 if body.startswith(_BLOB):
                     blobs += (_blob(body),)
                     continue
-                line = msgspec.json.decode(body, type=EntryLine)
+                line = json_decoder(EntryLine).decode(body)
                 payload = decode_payload(bytes(line.payload))
             except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
                 if is_first:
@@ -129,7 +130,7 @@ class _Tree:
 
 
 def _blob(body: bytes) -> Blob:
-    line = msgspec.json.decode(body, type=BlobLine)
+    line = json_decoder(BlobLine).decode(body)
     blob = blob_of(line.data)
     if blob.hash != line.blob:
         raise DamagedDataError(f"blob {line.blob}", 0, "the content does not hash to its name")

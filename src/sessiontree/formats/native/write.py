@@ -9,12 +9,13 @@ import msgspec
 from sessiontree.blobs import data_of
 from sessiontree.codec import decode_payload
 from sessiontree.exports.native import BlobLine, EntryLine
-from sessiontree.formats.picoclaw.meta import stem_of
+from sessiontree.formats.stems import stem_of
 from sessiontree.formats.writing import Target
 from sessiontree.journal import Journal
 from sessiontree.manifest import reachable
 from sessiontree.model import Checkpoint, Thread
 from sessiontree.queries import FindMissingBlobs, ReadBlobs
+from sessiontree.typed import json_decoder
 
 __all__ = ["write"]
 
@@ -49,7 +50,7 @@ def _needs(journal: Journal, line: bytes) -> Iterable[str]:
     if b'"manifest"' not in line:
         return ()
     try:
-        payload = decode_payload(bytes(msgspec.json.decode(line, type=EntryLine).payload))
+        payload = decode_payload(bytes(json_decoder(EntryLine).decode(line).payload))
     except msgspec.MsgspecError:
         return ()
     manifest = payload.manifest if isinstance(payload, Checkpoint) else ""

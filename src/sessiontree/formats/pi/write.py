@@ -8,8 +8,8 @@ from typing import Any
 
 from sessiontree.formats import gotime
 from sessiontree.formats.pi.entries import wire_entry
-from sessiontree.formats.picoclaw.meta import stem_of
 from sessiontree.formats.session import unreadable_bytes
+from sessiontree.formats.stems import stem_of
 from sessiontree.formats.writing import Target, pages, without_foreign_origins
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Thread

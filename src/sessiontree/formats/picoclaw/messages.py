@@ -21,6 +21,7 @@ from sessiontree.model import (
     ToolResultPart,
 )
 from sessiontree.model.message import ResultContent
+from sessiontree.typed import convert
 
 __all__ = ["FOREIGN", "payload_of", "wire_of"]
 
@@ -109,10 +110,10 @@ def _wire_call(part: ToolCallPart) -> wire.ToolCall:
         id=part.id,
         type=extra.get("type", "function"),
         function=function if extra.get("has_function", True) else None,
-        extra_content=None if content is None else msgspec.convert(content, wire.ExtraContent),
+        extra_content=None if content is None else convert(content, wire.ExtraContent),
     )
 
 
 def _system_parts(message: Message) -> list[wire.SystemPart]:
     parts = message.extra.get("system_parts")
-    return msgspec.convert(parts, list[wire.SystemPart]) if parts else []
+    return convert(parts, list[wire.SystemPart]) if parts else []

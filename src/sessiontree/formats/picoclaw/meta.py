@@ -1,29 +1,12 @@
-"""The meta file, the older session file, and the names of both."""
+"""The meta file and the older session file."""
 
 from __future__ import annotations
-
-import hashlib
-import re
 
 from sessiontree.formats import gojson, gotime
 from sessiontree.formats.picoclaw import wire
 from sessiontree.model import Thread
 
-__all__ = ["legacy_of", "meta_of", "stem_of"]
-
-_LONGEST_STEM = 200
-
-
-def stem_of(key: str) -> str:
-    """The file name of a key without its ending. Two keys may share one: only the meta file knows the real key.
-
-    >>> stem_of("agent:main/1")
-    'agent_main_1'
-    """
-    stem = re.sub(r"[:/\\\x00]", "_", key)
-    if len(stem.encode()) <= _LONGEST_STEM:
-        return stem
-    return stem.encode()[:100].decode(errors="ignore") + "-" + hashlib.sha256(key.encode()).hexdigest()[:32]
+__all__ = ["legacy_of", "meta_of"]
 
 
 def meta_of(thread: Thread, skip: int, count: int, summary: str) -> bytes:

@@ -12,16 +12,18 @@ from sessiontree.formats import gojson, gotime
 from sessiontree.formats.lines import Line, head_of, lines_of, modified_ns, plain_files, size_of, whole_of
 from sessiontree.formats.picoclaw import wire
 from sessiontree.formats.picoclaw.messages import payload_of, wire_of
-from sessiontree.formats.picoclaw.meta import legacy_of, meta_of, stem_of
+from sessiontree.formats.picoclaw.meta import legacy_of, meta_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, LineIds, Session, chain_id, unreadable, with_origin
+from sessiontree.formats.stems import stem_of
 from sessiontree.formats.verbatim import as_kept, keep_original
 from sessiontree.model import Compaction, Payload, Thread, ThreadFields
+from sessiontree.typed import json_decoder
 
 __all__ = ["detect", "sessions", "size"]
 
 _LINES, _META, _LEGACY = ".jsonl", ".meta.json", ".json"
-_decode = msgspec.json.Decoder(wire.Message).decode
+_decode = json_decoder(wire.Message).decode
 
 
 def detect(source: Path) -> bool:

@@ -9,8 +9,9 @@ from sessiontree.context import window_of
 from sessiontree.formats import gojson
 from sessiontree.formats.picoclaw import wire
 from sessiontree.formats.picoclaw.messages import wire_of
-from sessiontree.formats.picoclaw.meta import legacy_of, meta_of, stem_of
+from sessiontree.formats.picoclaw.meta import legacy_of, meta_of
 from sessiontree.formats.session import unreadable_bytes
+from sessiontree.formats.stems import stem_of
 from sessiontree.formats.verbatim import from_kept, original_or
 from sessiontree.formats.writing import Target, joined, without_foreign_origins
 from sessiontree.journal import Journal

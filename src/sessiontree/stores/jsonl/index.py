@@ -16,6 +16,7 @@ import msgspec
 from sessiontree.model import Thread
 from sessiontree.model.record import Record
 from sessiontree.stores.jsonl.tree import Tree
+from sessiontree.typed import json_decoder
 
 __all__ = ["Index", "Stamp", "Summary"]
 
@@ -57,7 +58,7 @@ class Summary(Record, frozen=True, kw_only=True):
         )
 
 
-_summaries = msgspec.json.Decoder(Summary)
+_summaries = json_decoder(Summary)
 
 
 class Index:

@@ -19,6 +19,7 @@ from sessiontree._engine.fs import Files
 from sessiontree._engine.mounts import refuse_network
 from sessiontree.errors import ForeignStoreError, NewerFormatError
 from sessiontree.model.record import Record
+from sessiontree.typed import json_decoder
 
 __all__ = ["TREE_SUFFIX", "Layout", "name_of", "open_folder"]
 
@@ -78,7 +79,7 @@ class Layout(Record, frozen=True, kw_only=True):
     def home_of_fork(self, thread_id: str) -> str | None:
         """The tree that a fork lives in, as its pointer says."""
         try:
-            return msgspec.json.decode(self.pointer(thread_id).read_bytes(), type=str)
+            return json_decoder(str).decode(self.pointer(thread_id).read_bytes())
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
@@ -125,7 +126,7 @@ def _is_ours(layout: Layout) -> bool:
     except FileNotFoundError:
         return False
     try:
-        marker = msgspec.json.decode(text, type=Marker)
+        marker = json_decoder(Marker).decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} is not ours: {error}") from error
     if marker.format != _FORMAT:

@@ -17,6 +17,7 @@ import msgspec
 from sessiontree.codec import encode_record
 from sessiontree.model import Lease, MoveReason, Thread
 from sessiontree.model.record import Record
+from sessiontree.typed import json_decoder
 
 __all__ = [
     "FORMAT",
@@ -102,9 +103,9 @@ class UnknownLine(Record, frozen=True, kw_only=True):
 KnownLine = TreeLine | ThreadLine | EntryLine | MoveLine | LeaseLine
 Line = KnownLine | UnknownLine
 
-_decoder: msgspec.json.Decoder[KnownLine] = msgspec.json.Decoder(KnownLine)
-_unknown = msgspec.json.Decoder(UnknownLine)
-_fields = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_decoder: msgspec.json.Decoder[KnownLine] = json_decoder(KnownLine)
+_unknown = json_decoder(UnknownLine)
+_fields = json_decoder(dict[str, msgspec.Raw])
 _KINDS = frozenset({"tree", "thread", "entry", "move", "lease"})
 _CRC_FIELD = b',"crc":"'
 _SEAL_LENGTH = len(_CRC_FIELD) + 8 + len(b'"}')

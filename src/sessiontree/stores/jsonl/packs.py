@@ -13,6 +13,7 @@ import msgspec
 from sessiontree._engine.fs import Files
 from sessiontree.blobs import Blob, Pack, Place, pack_of
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
+from sessiontree.typed import msgpack_decoder
 
 __all__ = ["PackFolder"]
 
@@ -94,7 +95,7 @@ class PackFolder:
             length = int.from_bytes(pack.read(_LENGTH_BYTES))
             index = pack.read(length)
         try:
-            rows = msgspec.msgpack.decode(index, type=list[tuple[bytes, int, int, int]])
+            rows = msgpack_decoder(list[tuple[bytes, int, int, int]]).decode(index)
         except msgspec.DecodeError as error:
             raise DamagedDataError(str(path), len(_MAGIC), f"the index of the pack cannot be read: {error}") from error
         if magic != _MAGIC:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-import msgspec
 from msgspec.structs import replace
 
 from sessiontree.commands import Draft
@@ -19,6 +18,7 @@ from sessiontree.rules.state import Node, PutHead, PutLease, PutMove, PutThread,
 from sessiontree.stores.jsonl.lines import FORMAT, EntryLine, LeaseLine, MoveLine, ThreadLine, TreeLine, UnknownLine
 from sessiontree.stores.jsonl.scan import Located
 from sessiontree.stores.tree_state import TreeState
+from sessiontree.typed import json_decoder
 
 __all__ = ["TREE", "FileState", "Problem", "Replay"]
 
@@ -147,7 +147,7 @@ class Replay:
         self._state.put_node(node)
         body = bytes(line.payload)
         if body.startswith(_CHECKPOINT):
-            self._state.checkpoints[node.key] = msgspec.json.decode(body, type=Checkpoint).manifest
+            self._state.checkpoints[node.key] = json_decoder(Checkpoint).decode(body).manifest
         if state is not None and not line.is_kept:
             updated = max(state.updated_ns, line.at) if is_last else state.updated_ns
             self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))

@@ -10,6 +10,7 @@ import msgspec
 
 from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.model.record import Record
+from sessiontree.typed import convert
 
 __all__ = ["PostgresOptions", "checked", "conninfo_of", "parse_options", "place_of"]
 
@@ -50,7 +51,7 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
     ours = {name: value for name, value in pairs if name in _NAMES}
     rest = urlencode([pair for pair in pairs if pair[0] not in _NAMES], quote_via=quote)
     try:
-        options = msgspec.convert(ours, PostgresOptions, strict=False)
+        options = convert(ours, PostgresOptions, strict=False)
     except msgspec.ValidationError as error:
         raise StoreUrlError(place_of(url), f"an option does not fit: {error}") from error
     return address + ("?" + rest if rest else ""), checked(options)
