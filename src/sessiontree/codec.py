@@ -107,19 +107,29 @@ def encode_record(record: Any, what: str) -> bytes:
     """JSON of a record, or InvalidInputError that says why it cannot be written."""
     try:
         return _encoder.encode(record)
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            f"{what} holds a lone surrogate (U+{ord(error.object[error.start]):04X}), which is no Unicode text; "
-            "replace it, for example with text.encode('utf-8', 'replace').decode()"
-        ) from error
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise InvalidInputError(f"{what} cannot be written as JSON: {error}") from error
+    except _UNWRITABLE as error:
+        raise _refusal(what, error) from error
 
 
 def encode_payload(payload: Payload) -> bytes:
     if isinstance(payload, UnknownPayload):
         return payload.body
-    return encode_record(payload, f"payload of type {payload.__struct_config__.tag!r}")
+    try:
+        return _encoder.encode(payload)
+    except _UNWRITABLE as error:
+        raise _refusal(f"payload of type {payload.__struct_config__.tag!r}", error) from error
+
+
+_UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+def _refusal(what: str, error: Exception) -> InvalidInputError:
+    if isinstance(error, UnicodeEncodeError):
+        return InvalidInputError(
+            f"{what} holds a lone surrogate (U+{ord(error.object[error.start]):04X}), which is no Unicode text; "
+            "replace it, for example with text.encode('utf-8', 'replace').decode()"
+        )
+    return InvalidInputError(f"{what} cannot be written as JSON: {error}")
 
 
 def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
@@ -158,10 +168,10 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
     >>> seal(Custom(name="n", data=(1, 2)))[0].data
     [1, 2]
     """
-    body = encode_payload(payload)
     if isinstance(payload, UnknownPayload):
         _refuse_not_as_it_says(payload)
-        return payload, body
+        return payload, payload.body
+    body = encode_payload(payload)
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:

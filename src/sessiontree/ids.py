@@ -22,11 +22,8 @@ RandomSource = Callable[[int], bytes]
 
 __all__ = ["Clock", "IdSource", "RandomSource", "system_clock"]
 
-_FORMAT = "%08x-%04x-7%03x-%04x-%012x"
-_NODE_MASK = (1 << 48) - 1
-_LOW_MASK = (1 << 62) - 1
-_VARIANT = 0x2 << 62
-_START_BYTES = 9
+_NOISE_BYTES = 10
+_TAIL_MASK = (1 << 47) - 1
 
 
 def system_clock() -> int:
@@ -34,40 +31,40 @@ def system_clock() -> int:
 
 
 class IdSource:
-    """Makes ids that sort by creation, also within one millisecond and when the clock steps back."""
+    """Makes ids that sort by creation, also within one millisecond and when the clock steps back.
+
+    Each millisecond starts at a random place; within one, the last digits count up, with room that nobody can use up.
+    """
 
     def __init__(self, clock: Clock = system_clock, random: RandomSource = os.urandom) -> None:
         self._clock = clock
         self._random = random
         self._lock = threading.Lock()
         self._millisecond = -1
-        self._entropy = b""
-        self._counter = 0
+        self._noise = b""
+        self._head = ""
+        self._tail = 0
 
     def new(self) -> str:
         with self._lock:
-            self._advance()
-            return _format(self._millisecond, self._counter)
+            now = max(0, self._clock() // 1_000_000)
+            if now > self._millisecond:
+                self._begin(now)
+            else:
+                self._tail += 1
+            return f"{self._head}{self._tail:012x}"
 
-    def _advance(self) -> None:
-        """A new millisecond starts at a random count with room above it; within one, the count goes up."""
-        now = max(0, self._clock() // 1_000_000)
-        if now > self._millisecond:
-            self._millisecond = now
-            self._counter = int.from_bytes(self._start())
-        else:
-            self._counter += 1
+    def _begin(self, millisecond: int) -> None:
+        """48 bits of time, the version, 12 random bits, the variant, 14 random bits; the tail has 47 of its 48."""
+        noise = int.from_bytes(self._draw())
+        time = f"{millisecond:012x}"
+        self._millisecond = millisecond
+        self._head = f"{time[-12:-4]}-{time[-4:]}-7{noise >> 68:03x}-{0x8000 | noise >> 54 & 0x3FFF:04x}-"
+        self._tail = noise & _TAIL_MASK
 
-    def _start(self) -> bytes:
+    def _draw(self) -> bytes:
         """Random bytes are drawn in store: a system call for each millisecond would be felt."""
-        if not self._entropy:
-            self._entropy = self._random(_START_BYTES * 64)
-        start, self._entropy = self._entropy[:_START_BYTES], self._entropy[_START_BYTES:]
-        return start
-
-
-def _format(millisecond: int, counter: int) -> str:
-    """48 bits of time, the version, 12 bits of count, the variant, 62 bits of count."""
-    time = f"{millisecond:012x}"
-    low = f"{_VARIANT | counter & _LOW_MASK:016x}"
-    return f"{time[-12:-4]}-{time[-4:]}-7{counter >> 62:03x}-{low[:4]}-{low[4:]}"
+        if not self._noise:
+            self._noise = self._random(_NOISE_BYTES * 64)
+        drawn, self._noise = self._noise[:_NOISE_BYTES], self._noise[_NOISE_BYTES:]
+        return drawn

@@ -11,7 +11,7 @@ True
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast, get_args
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import (
@@ -35,6 +35,8 @@ from sessiontree.model.entry import Payload
 from sessiontree.model.message import ResultContent
 
 __all__ = ["assistant", "call", "payload_of", "system", "tool_result", "user"]
+
+_PAYLOAD_TYPES = frozenset(get_args(Payload))
 
 
 def system(text: str) -> SystemMessage:
@@ -87,6 +89,8 @@ def tool_result(
 
 def payload_of(content: Payload | Message) -> Payload:
     """The payload for a message: its entry type follows from the role and from what it asks for."""
+    if type(content) in _PAYLOAD_TYPES:
+        return cast("Payload", content)
     if isinstance(content, Message):
         return _message_payload(content)
     if not isinstance(content, Payload):

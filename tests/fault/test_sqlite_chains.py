@@ -87,7 +87,7 @@ def test_a_repair_leaves_a_file_with_other_damage_as_it_is(tmp_path: Path) -> No
         thread = journal.create_thread()
         journal.append_many(thread.id, [st.user(f"text {number} " * 300) for number in range(40)])
     content = bytearray(file.read_bytes())
-    content[-3 * 4096 : -2 * 4096] = bytes(4096)
+    content[-3 * 8192 : -2 * 8192] = bytes(8192)
     file.write_bytes(content)
     with st.open(file) as journal:
         before = journal.check()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
+from typing import cast
 
 from msgspec import UNSET, UnsetType
 
 from sessiontree.async_journal.base import AsyncVerbs
-from sessiontree.drivers import drive_async
 from sessiontree.model import Entry, Lease, Message, Payload
 from sessiontree.operations import entries, exports
 from sessiontree.operations.entries import Content, NewEntry
@@ -35,7 +35,7 @@ class AsyncEntryVerbs(AsyncVerbs):
         With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
         """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        operation = entries.append(
+        command = entries.append_command(
             self._sources,
             thread_id,
             new,
@@ -44,7 +44,8 @@ class AsyncEntryVerbs(AsyncVerbs):
             lease=lease,
             expect_live=expect_live,
         )
-        return await drive_async(operation, self.store)
+        stored = cast("tuple[Entry, ...]", await self.store.acommit(command))
+        return stored[0]
 
     async def append_many(
         self,

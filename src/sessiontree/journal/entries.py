@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import cast
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.drivers import drive
 from sessiontree.journal.base import Verbs
 from sessiontree.model import Entry, Lease, Message, Payload
 from sessiontree.operations import entries, exports
@@ -35,7 +35,7 @@ class EntryVerbs(Verbs):
         With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
         """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
-        operation = entries.append(
+        command = entries.append_command(
             self._sources,
             thread_id,
             new,
@@ -44,7 +44,8 @@ class EntryVerbs(Verbs):
             lease=lease,
             expect_live=expect_live,
         )
-        return drive(operation, self.store)
+        stored = cast("tuple[Entry, ...]", self.store.commit(command))
+        return stored[0]
 
     def append_many(
         self,

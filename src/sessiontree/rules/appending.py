@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Struct, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.commands import Append, Draft
@@ -25,7 +24,7 @@ from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, Put
 __all__ = ["Grown", "append", "check_fence", "check_leaf", "child", "existing", "grow", "visible"]
 
 
-class Grown(NamedTuple):
+class Grown(Struct, frozen=True, gc=False):
     """Entries under a thread's new leaf, and what must be written for them."""
 
     state: ThreadState

@@ -22,7 +22,10 @@ def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
 
 def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
     """A delete may have collected blobs between their put and this append; then nothing may refer to them."""
-    wanted = {name for draft in drafts for name in draft.blobs}
+    wanted: set[str] = set()
+    for draft in drafts:
+        if draft.blobs:
+            wanted.update(draft.blobs)
     missing = view.missing_blobs(wanted) if wanted else ()
     if missing:
         raise MissingBlobsError(thread_id, sorted(missing))

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class Node(NamedTuple):
+class Node(msgspec.Struct, frozen=True, gc=False):
     """Where an entry sits. ``depth``, ``messages`` and ``tokens`` add up the path from the root to it."""
 
     key: int

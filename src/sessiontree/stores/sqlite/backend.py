@@ -37,6 +37,7 @@ from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
+from sessiontree.stores.sqlite.log_room import LogRoom
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
 
@@ -104,6 +105,7 @@ class SqliteBackend:
             idle, self._idle = self._idle, []
             for connection in (*idle, self._watcher, self._writer):
                 connection.close()
+        self._log_room.close()
         self._gate.close()
 
     def thread(self, thread_id: str) -> Thread:
@@ -193,6 +195,7 @@ class SqliteBackend:
             if is_new:
                 Files().sync_folder(path.parent)
         self._view = SqliteView(self._writer)
+        self._log_room = LogRoom(path)
         self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
@@ -206,6 +209,7 @@ class SqliteBackend:
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
             self._view.flush()
+            self._log_room.make()
             self._writer.execute("COMMIT")
         except BaseException:
             self._view.forget()

@@ -16,6 +16,10 @@ APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
 BUSY_SECONDS = 30.0
 
+# Messages are longer than what SQLite's default of 4096 is made for: twice that takes fewer pages for a group of them,
+# and is no slower for one.
+_PAGE_SIZE = 8192
+
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
 # from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
@@ -145,6 +149,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 def create(connection: sqlite3.Connection) -> None:
     """Make the tables if they are not there; the caller holds the gate. Readable in the file's head at once."""
+    connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
     try:
         connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
