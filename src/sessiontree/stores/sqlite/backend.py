@@ -7,7 +7,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -37,6 +37,7 @@ from sessiontree.store import Durability, Outcome
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
+from sessiontree.stores.sqlite.log_hold import LogHold
 from sessiontree.stores.sqlite.log_room import LogRoom
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
@@ -96,17 +97,17 @@ class SqliteBackend:
         with self._idle_lock, self._watch_lock:
             if self._is_closed:
                 return
-            if self._has_bytes_to_erase:
-                with suppress(StoreGoneError):
-                    self._erase(1)
             self._is_closed = True
-            if self._search is not None:
-                self._search.close()
-            idle, self._idle = self._idle, []
-            for connection in (*idle, self._watcher, self._writer):
-                connection.close()
-        self._log_room.close()
-        self._gate.close()
+            with self._opened:
+                if self._has_bytes_to_erase:
+                    with suppress(StoreGoneError):
+                        self._erase(1)
+                self._log_hold.let_go()
+                if self._search is not None:
+                    self._search.close()
+                idle, self._idle = self._idle, []
+                for connection in idle:
+                    connection.close()
 
     def thread(self, thread_id: str) -> Thread:
         return self._read(lambda snapshot: snapshot.state(thread_id).public())
@@ -183,23 +184,33 @@ class SqliteBackend:
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
-        is_new = not schema.recognise(path)
+        is_whole = schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         schema.touch(path)
-        self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
-        self._writer = schema.connect(path)
-        with self._gate:
-            if is_new:
-                schema.create(self._writer)
-            schema.prepare_writer(self._writer, durability, path)
-            if is_new:
-                Files().sync_folder(path.parent)
+        with ExitStack() as opened:
+            self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
+            opened.callback(self._gate.close)
+            with self._gate:
+                if not is_whole:
+                    schema.create(path)
+                    Files().sync_folder(path.parent)
+                self._log_hold = LogHold(path, schema.BUSY_SECONDS)
+                opened.callback(self._log_hold.close)
+                self._writer = self._connect_for_long(opened)
+                schema.prepare_writer(self._writer, durability, path)
+            self._log_room = LogRoom(path)
+            opened.callback(self._log_room.close)
+            self._watcher = self._connect_for_long(opened)
+            self._opened = opened.pop_all()
         self._view = SqliteView(self._writer)
-        self._log_room = LogRoom(path)
-        self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
+
+    def _connect_for_long(self, opened: ExitStack) -> sqlite3.Connection:
+        connection = schema.connect(self._path)
+        opened.callback(connection.close)
+        return connection
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
