@@ -9,6 +9,7 @@ stays, so the store has one where SQLite asks whether it is the last.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
@@ -22,7 +23,7 @@ _SHARED_FIRST = 0x40000000 + 2
 _SHARED_SIZE = 510
 _PAUSE_SECONDS = 0.01
 
-# Only Linux has such locks. Elsewhere a process should open a store once.
+# Python knows such locks on Linux only. Elsewhere a process should open a store once.
 _SET_LOCK: int | None = getattr(fcntl, "F_OFD_SETLK", None)
 
 
@@ -54,7 +55,13 @@ class LogHold:
             time.sleep(_PAUSE_SECONDS)
 
     def _lock(self, kind: int) -> None:
-        if _SET_LOCK is not None:
+        if _SET_LOCK is None:
+            return
+        try:
             fcntl.fcntl(
                 self._file, _SET_LOCK, struct.pack("hhqqi0q", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
             )
+        except OSError as error:
+            # Some systems only look like Linux and lack these locks; a store without the hold is better than none.
+            if error.errno != errno.EINVAL:
+                raise
