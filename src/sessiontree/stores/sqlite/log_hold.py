@@ -16,6 +16,8 @@ import struct
 import time
 from pathlib import Path
 
+from sessiontree._engine.descriptor import Descriptor
+
 __all__ = ["LogHold"]
 
 # The bytes that every connection to a database shares, and that the last one locks for itself alone.
@@ -31,18 +33,14 @@ class LogHold:
     """Taken before the first connection is made, let go before the last one is closed."""
 
     def __init__(self, store: Path, patience_seconds: float) -> None:
-        self._file = os.open(store, os.O_RDWR | os.O_CLOEXEC)
-        try:
-            self._take(time.monotonic() + patience_seconds)
-        except BaseException:
-            os.close(self._file)
-            raise
+        self._file = Descriptor(store, os.O_RDWR)
+        self._take(time.monotonic() + patience_seconds)
 
     def let_go(self) -> None:
         self._lock(fcntl.F_UNLCK)
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def _take(self, end: float) -> None:
         """Another process may be the last one just now."""
@@ -59,7 +57,7 @@ class LogHold:
             return
         try:
             fcntl.fcntl(
-                self._file, _SET_LOCK, struct.pack("hhqqi0q", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
+                self._file.number, _SET_LOCK, struct.pack("hhqqi0q", kind, os.SEEK_SET, _SHARED_FIRST, _SHARED_SIZE, 0)
             )
         except OSError as error:
             # Some systems only look like Linux and lack these locks; a store without the hold is better than none.
