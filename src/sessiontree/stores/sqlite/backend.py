@@ -81,7 +81,6 @@ class SqliteBackend:
             self._forget(outcomes)
         if self._view.has_dropped:
             self._view.has_dropped = False
-            self._has_bytes_to_erase = True
             self._erase(_ERASE_ATTEMPTS)
         elif self._has_bytes_to_erase:
             self._erase(1)
@@ -220,6 +219,8 @@ class SqliteBackend:
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
             self._view.flush()
+            # Before the commit: it may go through and yet be interrupted.
+            self._has_bytes_to_erase |= self._view.has_dropped
             self._log_room.make()
             self._writer.execute("COMMIT")
         except BaseException:
