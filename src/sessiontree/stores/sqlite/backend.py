@@ -73,7 +73,7 @@ class SqliteBackend:
             raise StorePoisonedError(self.place, self._poison)
         try:
             with self._gate:
-                outcomes = self._transact(commands)
+                outcomes = self._transact_or_look_closer(commands)
         except (sqlite3.Error, OSError) as error:
             raise self._in_our_words(error, commands) from error
         if self._view.dropped:
@@ -200,6 +200,16 @@ class SqliteBackend:
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
+
+    def _transact_or_look_closer(self, commands: Sequence[Command]) -> list[Outcome]:
+        """A random source that repeats itself makes an id that is taken; then only that append is refused."""
+        try:
+            return self._transact(commands)
+        except sqlite3.IntegrityError:
+            self._view.looks_up_new_ids = True
+            return self._transact(commands)
+        finally:
+            self._view.looks_up_new_ids = False
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
