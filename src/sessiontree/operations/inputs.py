@@ -28,7 +28,9 @@ def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
         raise InvalidInputError(f"blobs must be a tuple of hashes, not {names!r}")
     for name in names:
         if not isinstance(name, str) or len(name) != _HASH_LENGTH or not _HASH_LETTERS.issuperset(name):
-            raise InvalidInputError(f"a blob is named by {_HASH_LENGTH} hexadecimal digits in small letters, not {name!r}")
+            raise InvalidInputError(
+                f"a blob is named by {_HASH_LENGTH} hexadecimal digits in small letters, not {name!r}"
+            )
     return names
 
 
