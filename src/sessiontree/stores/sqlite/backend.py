@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -23,18 +22,15 @@ from sessiontree.errors import (
     DamagedDataError,
     SessionTreeError,
     StoreClosedError,
-    StoreFullError,
     StoreGoneError,
     StorePoisonedError,
-    StoreReadOnlyError,
-    StoreUnavailableError,
 )
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
-from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite import faults, schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.log_room import LogRoom
@@ -71,11 +67,8 @@ class SqliteBackend:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
-        try:
-            with self._gate:
-                outcomes = self._transact_or_look_closer(commands)
-        except (sqlite3.Error, OSError) as error:
-            raise self._in_our_words(error, commands) from error
+        with self._translated(commands), self._gate:
+            outcomes = self._transact_or_look_closer(commands)
         if self._view.dropped:
             self._forget(outcomes)
         if self._view.has_dropped:
@@ -90,7 +83,8 @@ class SqliteBackend:
         with self._watch_lock:
             if self._is_closed:
                 return None
-            return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            with self._translated():
+                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
         with self._idle_lock, self._watch_lock:
@@ -183,20 +177,25 @@ class SqliteBackend:
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
+        schema.refuse_odd_files(path)
         is_new = not schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         schema.touch(path)
-        self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
-        self._writer = schema.connect(path)
-        with self._gate:
-            if is_new:
-                schema.create(self._writer)
-            schema.prepare_writer(self._writer, durability, path)
-            if is_new:
-                Files().sync_folder(path.parent)
+        with ExitStack() as undo:
+            self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
+            undo.callback(self._gate.close)
+            self._writer = schema.connect(path)
+            undo.callback(schema.close_untouched, self._writer, path)
+            with self._gate:
+                if is_new:
+                    schema.create(self._writer)
+                schema.prepare_writer(self._writer, durability, path)
+                if is_new:
+                    Files().sync_folder(path.parent)
+            self._watcher = schema.connect(path)
+            undo.pop_all()
         self._view = SqliteView(self._writer)
         self._log_room = LogRoom(path)
-        self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
@@ -237,10 +236,12 @@ class SqliteBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._view)
+        except SessionTreeError as refusal:
+            return refusal
         except sqlite3.Error:
             raise
-        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
-            return refusal
+        except Exception as error:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
+            return self._in_our_words(error)
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
@@ -267,7 +268,7 @@ class SqliteBackend:
         for attempt in range(attempts):
             if attempt:
                 time.sleep(_ERASE_PAUSE_SECONDS)
-            with self._gate:
+            with self._translated(), self._gate:
                 self._has_bytes_to_erase = not self._empty_log()
             if not self._has_bytes_to_erase:
                 return
@@ -318,25 +319,36 @@ class SqliteBackend:
         connection.close()
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """SQLite's errors in our words."""
+    def _translated(self, commands: Sequence[Command] = ()) -> Iterator[None]:
+        """Errors of SQLite, and those that a damaged file makes, in our words."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._in_our_words(error) from error
+        except SessionTreeError:
+            raise
+        except Exception as error:
+            if faults.is_of_the_disk(error) and commands:
+                self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
+                ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
+                raise CommitUnknownError(self.place, self._poison, ids) from error
+            told = self._in_our_words(error)
+            if told is error:
+                raise
+            raise told from error
 
-    def _in_our_words(self, error: sqlite3.Error | OSError, commands: Sequence[Command] = ()) -> SessionTreeError:
-        if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
-            return StoreReadOnlyError(self.place)
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name == "SQLITE_FULL":
-            return StoreFullError(self.place)
-        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            return StoreReadOnlyError(self.place)
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return DamagedDataError(self.place, 0, str(error))
-        if name.startswith("SQLITE_IOERR") and commands:
-            self._poison = f"{name}: {error}"
-            ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
-            return CommitUnknownError(self.place, self._poison, ids)
-        return StoreUnavailableError(self.place, f"{name or type(error).__name__}: {error}")
+    def _in_our_words(self, error: Exception) -> Exception:
+        if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
+            return faults.in_our_words(self.place, error)
+        return self._damage_behind(error) or error
+
+    def _damage_behind(self, error: Exception) -> DamagedDataError | None:
+        """Code that stumbles over a value of the wrong type may have read it from a damaged file."""
+        try:
+            with closing(schema.connect(self._path)) as connection:
+                table = faults.misshapen_table(connection)
+        except sqlite3.Error:
+            return None
+        if not table:
+            return None
+        damage = DamagedDataError(self.place, 0, f"values in table {table} are not what was written there")
+        damage.__cause__ = error
+        return damage

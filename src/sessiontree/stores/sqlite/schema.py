@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 
 from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
 
-__all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise"]
+__all__ = [
+    "APPLICATION_ID",
+    "close_untouched",
+    "connect",
+    "create",
+    "prepare_writer",
+    "recognise",
+    "refuse_odd_files",
+    "touch",
+]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
@@ -114,6 +125,21 @@ CREATE TABLE lease (
 """
 
 
+def refuse_odd_files(path: Path) -> None:
+    """A pipe in the place of a file of the store would be waited for without end."""
+    for suffix in ("", "-wal", "-shm", "-journal", "-gate"):
+        file = path.with_name(path.name + suffix)
+        try:
+            mode = (file.lstat() if suffix else file.stat()).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISREG(mode):
+            continue
+        if not suffix:
+            raise ForeignStoreError(str(path), "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file")
+        raise StoreError(str(path), f"{file.name} beside it is no plain file; move it away and open the store again")
+
+
 def recognise(path: Path) -> bool:
     """Whether a store is there; a file that is not ours or is too new is refused before anything touches it."""
     try:
@@ -142,9 +168,20 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         _refuse_newer(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
     except BaseException:
-        connection.close()
+        close_untouched(connection, path)
         raise
     return connection
+
+
+def close_untouched(connection: sqlite3.Connection, path: Path) -> None:
+    """Close without moving the log into the file: whoever closes last does that, unless it may only read."""
+    log = path.with_name(path.name + "-wal")
+    with ExitStack() as last, closing(connection):
+        if log.exists() and log.stat().st_size:
+            reader = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            last.callback(reader.close)
+            with suppress(sqlite3.Error):
+                reader.execute("PRAGMA user_version").fetchone()
 
 
 def create(connection: sqlite3.Connection) -> None:
