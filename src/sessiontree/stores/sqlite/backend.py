@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from msgspec import UnsetType
 
@@ -67,8 +67,11 @@ class SqliteBackend:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
-        with self._translated(commands), self._gate:
-            outcomes = self._transact_or_look_closer(commands)
+        try:
+            with self._gate:
+                outcomes = self._transact_or_look_closer(commands)
+        except Exception as error:  # noqa: BLE001
+            self._raise_in_our_words(error, commands)
         if self._view.dropped:
             self._forget(outcomes)
         if self._view.has_dropped:
@@ -241,7 +244,10 @@ class SqliteBackend:
         except sqlite3.Error:
             raise
         except Exception as error:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
-            return self._in_our_words(error)
+            told = self._in_our_words(error)
+            if told is not error:
+                told.__cause__ = error
+            return told
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
@@ -319,21 +325,24 @@ class SqliteBackend:
         connection.close()
 
     @contextmanager
-    def _translated(self, commands: Sequence[Command] = ()) -> Iterator[None]:
+    def _translated(self) -> Iterator[None]:
         """Errors of SQLite, and those that a damaged file makes, in our words."""
         try:
             yield
-        except SessionTreeError:
-            raise
-        except Exception as error:
-            if faults.is_of_the_disk(error) and commands:
-                self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
-                ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
-                raise CommitUnknownError(self.place, self._poison, ids) from error
-            told = self._in_our_words(error)
-            if told is error:
-                raise
-            raise told from error
+        except Exception as error:  # noqa: BLE001
+            self._raise_in_our_words(error)
+
+    def _raise_in_our_words(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
+        if isinstance(error, SessionTreeError):
+            raise error
+        if faults.is_of_the_disk(error) and commands:
+            self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
+            ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
+            raise CommitUnknownError(self.place, self._poison, ids) from error
+        told = self._in_our_words(error)
+        if told is error:
+            raise error
+        raise told from error
 
     def _in_our_words(self, error: Exception) -> Exception:
         if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
@@ -343,12 +352,11 @@ class SqliteBackend:
     def _damage_behind(self, error: Exception) -> DamagedDataError | None:
         """Code that stumbles over a value of the wrong type may have read it from a damaged file."""
         try:
-            with closing(schema.connect(self._path)) as connection:
+            with closing(schema.connect_read_only(self._path)) as connection:
                 table = faults.misshapen_table(connection)
-        except sqlite3.Error:
-            return None
+        except (sqlite3.Error, UnicodeDecodeError) as fault:
+            told = faults.in_our_words(self.place, fault)
+            return told if isinstance(told, DamagedDataError) else None
         if not table:
             return None
-        damage = DamagedDataError(self.place, 0, f"values in table {table} are not what was written there")
-        damage.__cause__ = error
-        return damage
+        return DamagedDataError(self.place, 0, f"values in table {table} are not what was written there: {error}")

@@ -16,6 +16,7 @@ __all__ = [
     "APPLICATION_ID",
     "close_untouched",
     "connect",
+    "connect_read_only",
     "create",
     "prepare_writer",
     "recognise",
@@ -173,12 +174,17 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Neither makes the file nor changes it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+
+
 def close_untouched(connection: sqlite3.Connection, path: Path) -> None:
     """Close without moving the log into the file: whoever closes last does that, unless it may only read."""
     log = path.with_name(path.name + "-wal")
     with ExitStack() as last, closing(connection):
         if log.exists() and log.stat().st_size:
-            reader = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            reader = connect_read_only(path)
             last.callback(reader.close)
             with suppress(sqlite3.Error):
                 reader.execute("PRAGMA user_version").fetchone()
