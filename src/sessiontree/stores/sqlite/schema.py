@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
 from contextlib import closing
 from pathlib import Path
 
@@ -11,7 +12,16 @@ from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
 
-__all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise", "touch"]
+__all__ = [
+    "APPLICATION_ID",
+    "connect",
+    "connect_read_only",
+    "create",
+    "prepare_writer",
+    "recognise",
+    "refuse_odd_files",
+    "touch",
+]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
@@ -116,6 +126,21 @@ CREATE TABLE lease (
 """
 
 
+def refuse_odd_files(path: Path) -> None:
+    """A pipe in the place of a file of the store would be waited for without end."""
+    for suffix in ("", "-wal", "-shm", "-journal", "-gate"):
+        file = path.with_name(path.name + suffix)
+        try:
+            mode = (file.lstat() if suffix else file.stat()).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISREG(mode):
+            continue
+        if not suffix:
+            raise ForeignStoreError(str(path), "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file")
+        raise StoreError(str(path), f"{file.name} beside it is no plain file; move it away and open the store again")
+
+
 def recognise(path: Path) -> bool:
     """Whether a whole store is there; a file that is not ours or is too new is refused before anything touches it."""
     try:
@@ -147,6 +172,11 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Neither makes the file nor changes it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
 
 
 def create(path: Path) -> None:
