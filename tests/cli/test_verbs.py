@@ -150,13 +150,37 @@ def test_an_append_under_an_expectation_conflicts_when_somebody_was_faster(talk)
 def test_nothing_is_written_in_a_dry_run(talk):
     before = talk("ls", "-a")
     for arguments in (
-        ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("undo", "talk"),
-        ("redo", "talk"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
+        ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
         ("rm", "talk"), ("prune", "--older-than", "0d", "--all"), ("export", "talk", "-o", "x.html"),
     ):  # fmt: skip
         assert talk.json(*arguments, "--dry-run")["is_dry_run"] is True
     assert talk("ls", "-a") == before
     assert not (talk.folder / "x.html").exists()
+
+
+def test_a_dry_undo_or_redo_names_the_place_that_the_leaf_would_go_to(talk):
+    talk("rewind", "talk~2")
+    for move, said in (("undo", "Done."), ("redo", "Looking.")):
+        plan = talk.run(move, "talk", "--dry-run")
+        assert (plan.stdout, said in plan.stderr) == ("", True)
+        assert said in talk.json(move, "talk", "--dry-run")["plan"]
+        assert said in talk.run(move, "talk").stderr.splitlines()[0]
+    talk("append", "talk", "and on")
+    talk("rewind", "talk~1")
+    assert "and on" in talk.run("undo", "talk", "--dry-run").stderr
+
+
+def test_a_dry_run_fails_as_the_real_one_would(talk):
+    talk("lease", "talk", "--acquire", "one")
+    first = talk.json("log", "talk")["entries"][-1]["id"]
+    for code, arguments in (
+        (1, ("undo", "talk")), (1, ("redo", "talk")), (1, ("uncompact", "talk")), (4, ("new", "--id", "talk")),
+        (4, ("fork", "talk", "--id", "talk")), (4, ("append", "talk", "x", "--expect-leaf", first)),
+        (4, ("lease", "talk", "--acquire", "two")),
+    ):  # fmt: skip
+        dry = talk.run(*arguments, "--dry-run", code=code)
+        real = talk.run(*arguments, code=code)
+        assert (dry.stdout, dry.stderr) == (real.stdout, real.stderr)
 
 
 def test_deleting_needs_a_yes_and_names_what_goes(talk):

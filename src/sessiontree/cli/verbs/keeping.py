@@ -16,6 +16,7 @@ from sessiontree.cli.times import ago, nanoseconds
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
 from sessiontree.commands import Deleted
+from sessiontree.errors import ActiveTurnError
 from sessiontree.harmless import one_line
 from sessiontree.model import Thread
 
@@ -63,6 +64,8 @@ def lease(
     found = thread_for(world, thread)
     held = world.journal.active_lease(found.id)
     if dry_run:
+        if acquire and held is not None:
+            raise ActiveTurnError(found.id, held.owner, held.turn_id, held.expires_ns)
         world.out.plan(f"would change the lease of {short(found.id)}; now: {held.owner if held else 'nobody'}")
         return
     if acquire:

@@ -6,11 +6,13 @@ import sys
 from typing import Annotated
 
 import typer
+from msgspec import UNSET
 
 from sessiontree.cli.addresses import place_of, short
 from sessiontree.cli.exits import UsageError
 from sessiontree.cli.picking import thread_for
 from sessiontree.cli.world import World
+from sessiontree.errors import StaleLeafError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.harmless import one_line
 from sessiontree.messages import assistant, system, tool_result, user
 from sessiontree.model import Payload, Thread
@@ -59,6 +61,7 @@ def new(
     """Start a thread and print its id."""
     world: World = ctx.obj
     if dry_run:
+        _refuse_taken(world, id)
         world.out.plan(f"would start a thread {title!r}")
         return
     fields: ThreadFields = {"title": title, "tags": tuple(tag or ()), "workspace": workspace, "model": model}
@@ -80,14 +83,13 @@ def append(
     found = thread_for(world, thread)
     said = _from_stdin() if text is None or text == "-" else text
     payload = _payload(role, said, call)
+    leaf = place_of(world.journal, f"{found.id}:{expect_leaf}").entry_id if expect_leaf else UNSET
     if dry_run:
+        if leaf not in (UNSET, found.leaf):
+            raise StaleLeafError(found.id, str(leaf), found.leaf)
         world.out.plan(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
         return
-    if expect_leaf:
-        leaf = place_of(world.journal, f"{found.id}:{expect_leaf}").entry_id
-        entry = world.journal.append(found.id, payload, expect_leaf=leaf)
-    else:
-        entry = world.journal.append(found.id, payload)
+    entry = world.journal.append(found.id, payload, expect_leaf=leaf)
     if world.out.is_json:
         world.out.json(entry=entry)
     else:
@@ -106,6 +108,7 @@ def fork(
     world: World = ctx.obj
     place = place_of(world.journal, address or thread_for(world, None).id)
     if dry_run:
+        _refuse_taken(world, id)
         world.out.plan(
             f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}"
         )
@@ -142,6 +145,16 @@ def label(
         world.out.json(entry=entry)
     else:
         world.out.remark(f"{short(place.entry_id)} is {'no longer labelled' if remove else name}")
+
+
+def _refuse_taken(world: World, thread_id: str) -> None:
+    """What a thread of that id would be told when it is really made."""
+    try:
+        if thread_id:
+            world.journal.thread(thread_id)
+            raise ThreadExistsError(thread_id)
+    except ThreadNotFoundError:
+        pass
 
 
 def _list_labels(world: World, thread: Thread) -> None:

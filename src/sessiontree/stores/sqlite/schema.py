@@ -6,6 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
+from sessiontree._engine.fs import kind_of
 from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
@@ -116,15 +117,7 @@ CREATE TABLE lease (
 
 def recognise(path: Path) -> bool:
     """Whether a store is there; a file that is not ours or is too new is refused before anything touches it."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except FileNotFoundError:
-        return False
-    except IsADirectoryError:
-        raise ForeignStoreError(str(path), "it is a folder") from None
-    except PermissionError as error:
-        raise StoreReadOnlyError(str(path)) from error
+    head = _head(path)
     if not head:
         return False
     if not head.startswith(_MAGIC) or len(head) < 100:
@@ -133,6 +126,21 @@ def recognise(path: Path) -> bool:
         raise ForeignStoreError(str(path), "it is an SQLite file of another program")
     _refuse_newer(path, int.from_bytes(head[60:64]))
     return True
+
+
+def _head(path: Path) -> bytes:
+    try:
+        kind = kind_of(path)
+        if kind not in ("nothing", "file"):
+            raise ForeignStoreError(str(path), f"it is a {kind}")
+        with path.open("rb") as file:
+            return file.read(100)
+    except FileNotFoundError:
+        return b""
+    except NotADirectoryError:
+        raise ForeignStoreError(str(path), "a part of its path is a file") from None
+    except PermissionError as error:
+        raise StoreReadOnlyError(str(path)) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
