@@ -1,6 +1,7 @@
 """What each verb promises, run as a process in a pipe."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -437,3 +438,48 @@ def test_a_dry_import_tells_what_is_new_to_this_store(talk):
     talk("import", "talk.jsonl", "--store", "copy.db")
     again = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
     assert (again["created"], again["entries_added"], again["entries_known"]) == (0, 0, 4)
+
+
+FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+
+
+@pytest.fixture
+def garbage(tmp_path):
+    """Sources of every shape with nothing in them that can be read."""
+    (tmp_path / "file.jsonl").write_bytes(b"garbage\n\xff\x00\n")
+    (tmp_path / "nothing").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    for name in ("a.jsonl", "b.json", "below/thread.json", "below/entries.jsonl"):
+        (tmp_path / "folder" / name).write_bytes(b"garbage\n")
+    os.mkfifo(tmp_path / "pipe")
+    return ("file.jsonl", "nothing", "empty", "folder", "pipe")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(shell, garbage, kind):
+    for source in garbage:
+        for way in ([], ["--dry-run"]):
+            told = shell.run("import", source, "--from", kind, *way, code=3)
+            assert source in told.stderr.splitlines()[0]
+            assert "0 threads" in told.stderr
+        assert json.loads(shell.run("import", source, "--from", kind, "--json", code=3).stdout)["report"]["notes"]
+    assert shell("ls", "-a") == ""
+
+
+@pytest.mark.parametrize("kind", ["native", "floret", "ggcode", "pi", "picoclaw"])
+def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
+    source = talk.folder / "source"
+    if kind == "native":
+        source.mkdir()
+        (source / "good.jsonl").write_text(talk("export", "talk", "--to", "jsonl"))
+    else:
+        talk("export", "talk", "--to", kind, "-o", str(source))
+    bad = source / "bad" if kind == "floret" else source
+    bad.mkdir(exist_ok=True)
+    (bad / ("entries.jsonl" if kind == "floret" else "bad.jsonl")).write_text("garbage\n")
+    other = Shell(talk.folder, "other.db")
+    told = other.run("import", str(source), "--from", kind, code=3)
+    assert "bad" in told.stderr
+    assert len(other("ls", "-a").splitlines()) == 1
+    assert "a second question" in other("show", "@")

@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.formats.loading import load
+from sessiontree.formats.refusing import note_if_nothing_came, with_something_readable
 from sessiontree.formats.report import ExportReport, ImportReport, Progress, Tally
 from sessiontree.formats.session import Session
 from sessiontree.formats.writing import Target, every_thread
@@ -87,8 +88,12 @@ def import_sessions(
     reader = named(name)
     tally = Tally(reader.size(path), progress)
     with _fewer_collections():
-        for session in reader.sessions(path, tally):
-            load(journal, session, tally, format_name=name, prefix=prefix)
+        for found in reader.sessions(path, tally):
+            session = with_something_readable(found, tally, name)
+            if session is not None:
+                load(journal, session, tally, format_name=name, prefix=prefix)
+    if not reader.detect(path):
+        note_if_nothing_came(tally, path, name)
     return tally.report(name, str(path))
 
 

@@ -88,6 +88,10 @@ class Tally:
         self._total = total_bytes
         self._progress = progress
 
+    @property
+    def has_damage(self) -> bool:
+        return any(note.kind == "damage" for note in self.notes)
+
     def advance(self, size: int) -> None:
         self.bytes_read += size
         if self._progress is not None:
