@@ -78,9 +78,7 @@ class StaleVersionError(ConflictError):
         self.thread_id = thread_id
         self.expected = expected
         self.actual = actual
-        super().__init__(
-            f"thread {thread_id!r} is at version {actual}, not {expected}; read it again, then update"
-        )
+        super().__init__(f"thread {thread_id!r} is at version {actual}, not {expected}; read it again, then update")
 
 
 class ActiveTurnError(ConflictError):

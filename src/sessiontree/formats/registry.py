@@ -13,11 +13,12 @@ from typing import Protocol, cast
 from sessiontree.errors import InvalidInputError
 from sessiontree.formats.loading import load
 from sessiontree.formats.refusing import note_if_nothing_came, with_something_readable
-from sessiontree.formats.report import ExportReport, ImportReport, Progress, Tally
+from sessiontree.formats.report import ExportReport, ImportReport, Tally
 from sessiontree.formats.session import Session
 from sessiontree.formats.writing import Target, every_thread
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
+from sessiontree.progress import Progress
 
 __all__ = ["FORMATS", "Format", "detect", "export_sessions", "import_sessions"]
 
@@ -77,7 +78,7 @@ def import_sessions(
 
     Repeating it is a no-op; when the source has grown, only what is new is added. The source is never written to.
     Ids and times are those of the source; ``prefix`` goes in front of the thread ids. What cannot be read is named in
-    the report, and the rest comes in.
+    the report, and the rest comes in. ``progress`` hears how many bytes were read, and how many there are.
     """
     path = Path(source)
     if not path.exists():

@@ -22,6 +22,7 @@ from sessiontree.operations.exports import ExportFormat
 if TYPE_CHECKING:
     from sessiontree.formats import ImportReport
     from sessiontree.journal import Journal
+    from sessiontree.progress import Progress
 
 __all__ = ["EXAMPLES", "copy", "export", "import_"]
 
@@ -78,8 +79,8 @@ def export(
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
         return
-    with world.waiting(f"writing {found.entries} entries as {kind}"):
-        content = _render(world, found, kind)
+    with world.progress(f"writing entries as {kind}") as progress:
+        content = _render(world.journal, found, kind, progress)
     if output is None:
         sys.stdout.write(content)
         return
@@ -203,20 +204,20 @@ def _replace(output: Path, data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _render(world: World, thread: Thread, kind: str) -> str:
-    journal = world.journal
+def _render(journal: Journal, thread: Thread, kind: str, progress: Progress) -> str:
     if kind != "html":
-        return journal.export(thread.id, format=_TEXTS[kind])
+        return journal.export(thread.id, format=_TEXTS[kind], progress=progress)
     from sessiontree.html import Conversation, render_html  # noqa: PLC0415  only here
 
     entries = tuple(journal.entries(thread.id))
-    return render_html(Conversation(thread=thread, entries=entries, labels=journal.labels(thread.id)))
+    return render_html(Conversation(thread=thread, entries=entries, labels=journal.labels(thread.id)), progress)
 
 
 def _for_another_program(world: World, thread: Thread, kind: str, folder: Path) -> None:
     from sessiontree.formats import export_sessions  # noqa: PLC0415  only here
 
-    report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
+    with world.progress(f"writing {thread.entries} entries as {kind}"):
+        report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
     if world.out.is_json:
         world.out.json(report=report)
         return

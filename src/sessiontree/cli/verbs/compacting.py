@@ -55,8 +55,10 @@ def compact(
         world.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)  # type: ignore[arg-type]
-    with world.waiting("compacting"):
-        result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
+    with world.progress("summing up messages") as progress:
+        result = world.journal.compact(
+            found.id, policy=policy, instructions=instructions, force=force, progress=progress
+        )
     if world.out.is_json:
         world.out.json(compaction=result)
         return

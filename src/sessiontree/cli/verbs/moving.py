@@ -114,9 +114,11 @@ def _plan(world: World, thread: Thread, taken_back: Move) -> None:
         world.out.plan(f"{text}its leaf would be before the first entry")
         return
     entry = world.journal.entry(thread.id, taken_back.from_entry)
-    payload = entry.payload
-    is_with_files = isinstance(payload, Checkpoint) and payload.before_move == taken_back.number
-    files = f", and the files of {payload.root} would go with it" if is_with_files else ""
+    match entry.payload:
+        case Checkpoint(root=root, before_move=number) if number == taken_back.number:
+            files = f", and the files of {root} would go with it"
+        case _:
+            files = ""
     world.out.plan(f"{text}its leaf would be {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)}){files}")
 
 

@@ -157,12 +157,12 @@ class SqliteBackend:
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
-    def inspect(self) -> list[Finding]:
+    def inspect(self, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
         from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only check and doctor need it
 
         try:
             with self._reader() as connection:
-                return inspect(connection, self.place)
+                return inspect(connection, self.place, progress)
         except DamagedDataError as damage:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
