@@ -483,3 +483,41 @@ def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
     assert "bad" in told.stderr
     assert len(other("ls", "-a").splitlines()) == 1
     assert "a second question" in other("show", "@")
+
+
+def test_what_is_empty_because_a_variable_was_not_set_is_refused(talk):
+    """Left out, each of these means something; given as nothing it is a mistake, and must not pass for that."""
+    before = talk("ls", "-a")
+    for arguments in (
+        ("ls", "--store", ""), ("import", ""), ("export", "talk", "-o", ""), ("new", "--id", ""),
+        ("fork", "talk", "--id", ""), ("append", "talk", "x", "--expect-leaf", ""), ("rewind", "talk~1", "--files", ""),
+        ("lease", "talk", "--acquire", ""), ("diff", "talk", "talk~1", "--files", ""),
+    ):  # fmt: skip
+        assert "empty" in talk.run(*arguments, code=2).stderr
+        if arguments[0] not in {"ls", "diff"}:
+            talk.run(*arguments, "--dry-run", code=2)
+    assert "empty" in talk.run("--store", "", "ls", code=2).stderr
+    assert talk("ls", "-a") == before
+
+
+def test_an_id_that_begins_with_a_dash_goes_behind_two_dashes(shell):
+    shell("new", "--id", "-dash")
+    assert "behind --" in shell.run("append", "-dash", "x", code=2).stderr
+    shell("append", "--", "-dash", "-hello")
+    assert "-hello" in shell("show", "--", "-dash")
+    shell("rm", "--yes", "--", "-dash")
+    assert shell("ls") == ""
+
+
+def test_an_export_says_at_once_where_it_cannot_go_and_what_the_name_does_not_tell(talk):
+    (talk.folder / "folder.html").mkdir()
+    assert "a folder that is there" in talk.run("export", "talk", "-o", "nowhere/x.html", code=2).stderr
+    assert "name a file" in talk.run("export", "talk", "-o", "folder.html", "--force", code=2).stderr
+    for name in ("/", ".html", "talk"):
+        assert "--to" in talk.run("export", "talk", "-o", name, code=2).stderr
+
+
+def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell):
+    assert "start one" in shell.run("ls").stderr
+    shell("new", "one")
+    assert "no thread fits" in shell.run("ls", "--title", "two").stderr

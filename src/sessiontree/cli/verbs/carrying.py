@@ -71,7 +71,7 @@ def export(
     """
     world: World = ctx.obj
     found = thread_for(world, thread)
-    kind = to or (output.suffix.lstrip(".").lower() if output else "md")
+    kind = to or (_kind_in_name(output) if output else "md")
     _check(kind, output, force=force)
     if dry_run:
         world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
@@ -176,6 +176,13 @@ def _compared(journal: Journal, rehearsal: Journal, report: ImportReport) -> Imp
     return replace(report, created=created, entries_added=added, entries_known=known)
 
 
+def _kind_in_name(output: Path) -> str:
+    kind = output.suffix.lstrip(".").lower()
+    if not kind:
+        raise UsageError(f"the name {output} does not tell the format; say --to html, md, json, jsonl or another one")
+    return kind
+
+
 def _check(kind: str, output: Path | None, *, force: bool) -> None:
     from sessiontree.formats import FORMATS  # noqa: PLC0415  only here
 
@@ -186,6 +193,8 @@ def _check(kind: str, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"{kind} is written into a folder; name one with --output")
     if kind not in FORMATS and output is not None and output.exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
+    if kind not in FORMATS and output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise UsageError(f"{output} cannot be written: name a file in a folder that is there")
 
 
 def _replace(output: Path, data: bytes) -> None:
