@@ -180,6 +180,22 @@ def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path):
         assert time.monotonic() - started < 20
 
 
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
+    shell = Shell(tmp_path)
+    diff = "diff --git a/x b/x\n" + "+added\n-gone\n" * 5_000
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("long")
+        journal.append("long", st.user("\x1b[31m" + "x" * 400_000 + " end-of-line"))
+        journal.append("long", st.assistant("*" * 100_000 + " end-of-stars", calls=[st.call("c", "bash", "{}")]))
+        journal.append("long", st.tool_result("c", diff + "end-of-diff"))
+    arguments = ("show", "long", "--full")
+    shown = screen(shell.terminal(*arguments, PAGER="cat")) if is_terminal else shell.run(*arguments).stdout
+    assert all(f"end-of-{what}" in shown for what in ("line", "stars", "diff"))
+    assert ("\x1b[32m+added" in shown) is is_terminal
+    assert "\x1b[31mx" not in shown
+
+
 def test_an_interrupted_prompt_is_no_answer(shell):
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
