@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -95,6 +96,43 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell):
         assert journal.check() == []
         stored = {entry.id for entry in journal.path("talk")}
         assert set(acknowledged) <= stored
+
+
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from sessiontree.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["typer", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.verbs.listing"]
+)
+def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(module=module), "ls"],
+        env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr in {"", "sessiontree: interrupted\n"}
+
+
+def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(shell):
+    assert "\x1b" not in shell("demo")
+    assert "\x1b" not in screen(shell.terminal("demo", "--no-color"))
+    child = shell.terminal("demo")
+    child.expect("An agent works in its own process")
+    child.sendintr()
+    shown = screen(child)
+    assert child.exitstatus == 130
+    assert "Traceback" not in shown
 
 
 def test_a_reader_that_leaves_early_makes_no_noise(shell):

@@ -98,11 +98,12 @@ def completion(
     world.out.line(script)
 
 
-def demo(ctx: typer.Context) -> None:  # noqa: ARG001  every verb gets the context
+def demo(ctx: typer.Context) -> None:
     """See the main job done in a temporary folder: a turn, a crash, a resume, a fork, a rewind, and all of it undone."""
     from sessiontree.demo import run  # noqa: PLC0415  it brings Rich
 
-    run()
+    world: World = ctx.obj
+    run(has_colour=world.out.has_colour)
 
 
 def _check(world: World) -> list[Finding]:
