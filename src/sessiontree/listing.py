@@ -10,7 +10,23 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import Page, Thread, ThreadQuery
 from sessiontree.typed import json_decoder
 
-__all__ = ["Position", "cursor_after", "matches", "page_of", "position_of"]
+__all__ = ["WORD_COLUMNS", "Position", "cursor_after", "cut", "matches", "page_of", "position_of"]
+
+WORD_COLUMNS = {
+    "workspace": "workspace",
+    "vendor": "vendor",
+    "model": "model",
+    "agent": "agent",
+    "channel": "channel",
+    "peer": "peer",
+    "key_thread": "key_thread",
+    "state": "state",
+    "status": "status",
+    "parent_thread": "parent_thread",
+    "forked_from_thread": "forked_from_thread",
+    "tree": "tree_id",
+}
+"""The filters of a query that ask for one word, and the columns in which the SQL stores keep it."""
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):

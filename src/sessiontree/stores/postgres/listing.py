@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sessiontree.listing import cut, position_of
+from sessiontree.listing import WORD_COLUMNS, cut, position_of
 from sessiontree.model import Page, ThreadQuery
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, Head, head_of
 from sessiontree.stores.postgres.schema import TITLE_INDEX
@@ -12,20 +12,6 @@ from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 
 __all__ = ["list_threads"]
 
-_WORDS = {
-    "workspace": "workspace",
-    "vendor": "vendor",
-    "model": "model",
-    "agent": "agent",
-    "channel": "channel",
-    "peer": "peer",
-    "key_thread": "key_thread",
-    "state": "state",
-    "status": "status",
-    "parent_thread": "parent_thread",
-    "forked_from_thread": "forked_from_thread",
-    "tree": "tree_id",
-}
 _TIMES = {
     "created_after_ns": "t.created_ns >=",
     "created_before_ns": "t.created_ns <",
@@ -69,7 +55,9 @@ def _order(query: ThreadQuery) -> tuple[str, str, str]:
 
 
 def _conditions(query: ThreadQuery) -> list[str]:
-    conditions = [f"t.{column} = %({name})s" for name, column in _WORDS.items() if getattr(query, name) is not None]
+    conditions = [
+        f"t.{column} = %({name})s" for name, column in WORD_COLUMNS.items() if getattr(query, name) is not None
+    ]
     conditions += [f"{term} %({name})s" for name, term in _TIMES.items() if getattr(query, name) is not None]
     if query.is_archived is not None:
         conditions.append("t.is_archived = %(is_archived)s")
@@ -82,7 +70,7 @@ def _conditions(query: ThreadQuery) -> list[str]:
 
 def _values(query: ThreadQuery) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(query, name) for name in (*_TIMES, "is_archived")}
-    for name in _WORDS:
+    for name in WORD_COLUMNS:
         word = getattr(query, name)
         values[name] = None if word is None else to_bytes(word)
     values["title"] = to_bytes((query.title_contains or "").casefold())

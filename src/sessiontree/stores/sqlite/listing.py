@@ -5,26 +5,11 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from sessiontree.listing import cut, position_of
+from sessiontree.listing import WORD_COLUMNS, cut, position_of
 from sessiontree.model import Page, ThreadQuery
 from sessiontree.stores.sqlite.rows import STATE_SELECT, state_of
 
 __all__ = ["list_threads"]
-
-_META_COLUMNS = {
-    "workspace": "workspace",
-    "vendor": "vendor",
-    "model": "model",
-    "agent": "agent",
-    "channel": "channel",
-    "peer": "peer",
-    "key_thread": "key_thread",
-    "state": "state",
-    "status": "status",
-    "parent_thread": "parent_thread",
-    "forked_from_thread": "forked_from_thread",
-    "tree": "tree_id",
-}
 
 
 def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
@@ -51,7 +36,7 @@ def _conditions(query: ThreadQuery) -> tuple[list[str], list[Any]]:
     if query.is_archived is not None:
         conditions.append("t.is_archived = ?")
         values.append(query.is_archived)
-    for name, column in _META_COLUMNS.items():
+    for name, column in WORD_COLUMNS.items():
         wanted = getattr(query, name)
         if wanted is not None:
             conditions.append(f"m.{column} = ?")
