@@ -11,6 +11,7 @@ from sessiontree.commands import Draft
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
 from sessiontree.manifest import reachable
 from sessiontree.model import Lease, Move
+from sessiontree.progress import Progress, counted
 from sessiontree.queries import Finding
 from sessiontree.rules.reflog import replay
 from sessiontree.rules.state import Node, ThreadState
@@ -32,10 +33,10 @@ class Content(Protocol):
     def draft(self, node: Node) -> Draft: ...
 
 
-def findings_in(content: Content, place: str) -> list[Finding]:
-    """Every broken invariant; an empty list means the store is sound."""
+def findings_in(content: Content, place: str, progress: Progress | None = None) -> list[Finding]:
+    """Every broken invariant; an empty list means the store is sound. ``progress`` counts entries."""
     return [
-        *_in_entries(content, place),
+        *_in_entries(content, place, progress),
         *_in_threads(content, place),
         *_in_leases(content, place),
         *_in_reflogs(content, place),
@@ -66,8 +67,8 @@ def _in_blob(blobs: Blobs, name: str, place: str) -> Iterator[Finding]:
         yield _finding("blob", place, f"{error.place} is damaged: {error.problem}")
 
 
-def _in_entries(content: Content, place: str) -> Iterator[Finding]:
-    for node in content.nodes.values():
+def _in_entries(content: Content, place: str, progress: Progress | None) -> Iterator[Finding]:
+    for node in counted(content.nodes.values(), progress):
         yield from _in_chain(content, place, node)
         draft = content.draft(node)
         if encode_payload(draft.payload) != draft.body:

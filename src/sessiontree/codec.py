@@ -127,7 +127,7 @@ def _refusal(what: str, error: Exception) -> InvalidInputError:
     if isinstance(error, UnicodeEncodeError):
         return InvalidInputError(
             f"{what} holds a lone surrogate (U+{ord(error.object[error.start]):04X}), which is no Unicode text; "
-            "replace it, for example with text.encode('utf-8', 'replace').decode()"
+            "replace it first: only Unicode can be kept"
         )
     return InvalidInputError(f"{what} cannot be written as JSON: {error}")
 

@@ -84,7 +84,7 @@ class Reads(Blobs, Protocol):
     def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]: ...
     def search(self, search: Search) -> SearchPage: ...
     def stats(self) -> StoreStats: ...
-    def inspect(self) -> list[Finding]: ...
+    def inspect(self, progress: Callable[[int, int], None] | None = None) -> list[Finding]: ...
 
 
 class Query(Ask, Generic[T], frozen=True, kw_only=True):
@@ -231,10 +231,12 @@ class ReadStats(Query[StoreStats], frozen=True, kw_only=True):
 
 
 class Inspect(Query[list[Finding]], frozen=True, kw_only=True):
-    """Everything in the store that breaks an invariant."""
+    """Everything in the store that breaks an invariant. ``progress`` hears how much was looked at, and how much there is."""
+
+    progress: Callable[[int, int], None] | None = None
 
     def run(self, reads: Reads) -> list[Finding]:
-        return reads.inspect()
+        return reads.inspect(self.progress)
 
 
 AnyQuery = Query[Any]

@@ -3,6 +3,7 @@
 import re
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -97,6 +98,43 @@ def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell):
         assert set(acknowledged) <= stored
 
 
+INTERRUPTED_WHILE_LOADING = """
+import os, signal, sys
+
+class Interrupt:
+    def find_spec(self, name, *rest):
+        if name == "{module}":
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+from sessiontree.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module", ["typer", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.verbs.listing"]
+)
+def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(module=module), "ls"],
+        env=shell.environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr in {"", "sessiontree: interrupted\n"}
+
+
+def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(shell):
+    assert "\x1b" not in shell("demo")
+    assert "\x1b" not in screen(shell.terminal("demo", "--no-color"))
+    child = shell.terminal("demo")
+    child.expect("An agent works in its own process")
+    child.sendintr()
+    shown = screen(child)
+    assert child.exitstatus == 130
+    assert "Traceback" not in shown
+
+
 def test_a_reader_that_leaves_early_makes_no_noise(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.append_many("talk", [st.user(f"line {number} " + "x" * 200) for number in range(3000)])
@@ -178,6 +216,22 @@ def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path):
         shown = screen(shell.terminal(*arguments))
         assert len(shown) < 60_000
         assert time.monotonic() - started < 20
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
+    shell = Shell(tmp_path)
+    diff = "diff --git a/x b/x\n" + "+added\n-gone\n" * 5_000
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("long")
+        journal.append("long", st.user("\x1b[31m" + "x" * 400_000 + " end-of-line"))
+        journal.append("long", st.assistant("*" * 100_000 + " end-of-stars", calls=[st.call("c", "bash", "{}")]))
+        journal.append("long", st.tool_result("c", diff + "end-of-diff"))
+    arguments = ("show", "long", "--full")
+    shown = screen(shell.terminal(*arguments, PAGER="cat")) if is_terminal else shell.run(*arguments).stdout
+    assert all(f"end-of-{what}" in shown for what in ("line", "stars", "diff"))
+    assert ("\x1b[32m+added" in shown) is is_terminal
+    assert "\x1b[31mx" not in shown
 
 
 def test_an_interrupted_prompt_is_no_answer(shell):

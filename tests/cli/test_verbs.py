@@ -1,6 +1,7 @@
 """What each verb promises, run as a process in a pipe."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -150,13 +151,37 @@ def test_an_append_under_an_expectation_conflicts_when_somebody_was_faster(talk)
 def test_nothing_is_written_in_a_dry_run(talk):
     before = talk("ls", "-a")
     for arguments in (
-        ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("undo", "talk"),
-        ("redo", "talk"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
+        ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
         ("rm", "talk"), ("prune", "--older-than", "0d", "--all"), ("export", "talk", "-o", "x.html"),
     ):  # fmt: skip
         assert talk.json(*arguments, "--dry-run")["is_dry_run"] is True
     assert talk("ls", "-a") == before
     assert not (talk.folder / "x.html").exists()
+
+
+def test_a_dry_undo_or_redo_names_the_place_that_the_leaf_would_go_to(talk):
+    talk("rewind", "talk~2")
+    for move, said in (("undo", "Done."), ("redo", "Looking.")):
+        plan = talk.run(move, "talk", "--dry-run")
+        assert (plan.stdout, said in plan.stderr) == ("", True)
+        assert said in talk.json(move, "talk", "--dry-run")["plan"]
+        assert said in talk.run(move, "talk").stderr.splitlines()[0]
+    talk("append", "talk", "and on")
+    talk("rewind", "talk~1")
+    assert "and on" in talk.run("undo", "talk", "--dry-run").stderr
+
+
+def test_a_dry_run_fails_as_the_real_one_would(talk):
+    talk("lease", "talk", "--acquire", "one")
+    first = talk.json("log", "talk")["entries"][-1]["id"]
+    for code, arguments in (
+        (1, ("undo", "talk")), (1, ("redo", "talk")), (1, ("uncompact", "talk")), (4, ("new", "--id", "talk")),
+        (4, ("fork", "talk", "--id", "talk")), (4, ("append", "talk", "x", "--expect-leaf", first)),
+        (4, ("lease", "talk", "--acquire", "two")),
+    ):  # fmt: skip
+        dry = talk.run(*arguments, "--dry-run", code=code)
+        real = talk.run(*arguments, code=code)
+        assert (dry.stdout, dry.stderr) == (real.stdout, real.stderr)
 
 
 def test_deleting_needs_a_yes_and_names_what_goes(talk):
@@ -413,3 +438,86 @@ def test_a_dry_import_tells_what_is_new_to_this_store(talk):
     talk("import", "talk.jsonl", "--store", "copy.db")
     again = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
     assert (again["created"], again["entries_added"], again["entries_known"]) == (0, 0, 4)
+
+
+FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+
+
+@pytest.fixture
+def garbage(tmp_path):
+    """Sources of every shape with nothing in them that can be read."""
+    (tmp_path / "file.jsonl").write_bytes(b"garbage\n\xff\x00\n")
+    (tmp_path / "nothing").touch()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "folder" / "below").mkdir(parents=True)
+    for name in ("a.jsonl", "b.json", "below/thread.json", "below/entries.jsonl"):
+        (tmp_path / "folder" / name).write_bytes(b"garbage\n")
+    os.mkfifo(tmp_path / "pipe")
+    return ("file.jsonl", "nothing", "empty", "folder", "pipe")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(shell, garbage, kind):
+    for source in garbage:
+        for way in ([], ["--dry-run"]):
+            told = shell.run("import", source, "--from", kind, *way, code=3)
+            assert source in told.stderr.splitlines()[0]
+            assert "0 threads" in told.stderr
+        assert json.loads(shell.run("import", source, "--from", kind, "--json", code=3).stdout)["report"]["notes"]
+    assert shell("ls", "-a") == ""
+
+
+@pytest.mark.parametrize("kind", ["native", "floret", "ggcode", "pi", "picoclaw"])
+def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
+    source = talk.folder / "source"
+    if kind == "native":
+        source.mkdir()
+        (source / "good.jsonl").write_text(talk("export", "talk", "--to", "jsonl"))
+    else:
+        talk("export", "talk", "--to", kind, "-o", str(source))
+    bad = source / "bad" if kind == "floret" else source
+    bad.mkdir(exist_ok=True)
+    (bad / ("entries.jsonl" if kind == "floret" else "bad.jsonl")).write_text("garbage\n")
+    other = Shell(talk.folder, "other.db")
+    told = other.run("import", str(source), "--from", kind, code=3)
+    assert "bad" in told.stderr
+    assert len(other("ls", "-a").splitlines()) == 1
+    assert "a second question" in other("show", "@")
+
+
+def test_what_is_empty_because_a_variable_was_not_set_is_refused(talk):
+    """Left out, each of these means something; given as nothing it is a mistake, and must not pass for that."""
+    before = talk("ls", "-a")
+    for arguments in (
+        ("ls", "--store", ""), ("import", ""), ("export", "talk", "-o", ""), ("new", "--id", ""),
+        ("fork", "talk", "--id", ""), ("append", "talk", "x", "--expect-leaf", ""), ("rewind", "talk~1", "--files", ""),
+        ("lease", "talk", "--acquire", ""), ("diff", "talk", "talk~1", "--files", ""),
+    ):  # fmt: skip
+        assert "empty" in talk.run(*arguments, code=2).stderr
+        if arguments[0] not in {"ls", "diff"}:
+            talk.run(*arguments, "--dry-run", code=2)
+    assert "empty" in talk.run("--store", "", "ls", code=2).stderr
+    assert talk("ls", "-a") == before
+
+
+def test_an_id_that_begins_with_a_dash_goes_behind_two_dashes(shell):
+    shell("new", "--id", "-dash")
+    assert "behind --" in shell.run("append", "-dash", "x", code=2).stderr
+    shell("append", "--", "-dash", "-hello")
+    assert "-hello" in shell("show", "--", "-dash")
+    shell("rm", "--yes", "--", "-dash")
+    assert shell("ls") == ""
+
+
+def test_an_export_says_at_once_where_it_cannot_go_and_what_the_name_does_not_tell(talk):
+    (talk.folder / "folder.html").mkdir()
+    assert "a folder that is there" in talk.run("export", "talk", "-o", "nowhere/x.html", code=2).stderr
+    assert "name a file" in talk.run("export", "talk", "-o", "folder.html", "--force", code=2).stderr
+    for name in ("/", ".html", "talk"):
+        assert "--to" in talk.run("export", "talk", "-o", name, code=2).stderr
+
+
+def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell):
+    assert "start one" in shell.run("ls").stderr
+    shell("new", "one")
+    assert "no thread fits" in shell.run("ls", "--title", "two").stderr

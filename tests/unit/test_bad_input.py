@@ -1,9 +1,12 @@
 """Whatever is wrong outside gives a typed error that says what to do; nothing is lost or half written."""
 
+import os
+import socket
 import sqlite3
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -67,9 +70,34 @@ def test_a_folder_that_is_not_ours_is_refused_untouched(tmp_path):
 
 
 @on_durable
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
+def test_a_pipe_a_socket_or_a_device_is_refused_untouched_and_not_waited_for(store, kind, tmp_path):
+    place = tmp_path / "journal"
+    with socket.socket(socket.AF_UNIX) as listener:
+        match kind:
+            case "pipe":
+                os.mkfifo(place)
+            case "socket":
+                listener.bind(str(place))
+            case "device":
+                place.symlink_to("/dev/null")
+        with pytest.raises(st.ForeignStoreError, match=f"it is a {kind}"):
+            open_journal(store, tmp_path)
+    assert list(tmp_path.iterdir()) == [place]
+    assert not Path("/dev/null-gate").exists()
+
+
+def test_a_folder_whose_marker_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
+    (tmp_path / "journal").mkdir()
+    os.mkfifo(tmp_path / "journal" / "sessiontree.json")
+    with pytest.raises(st.ForeignStoreError, match="is a pipe"):
+        open_journal("jsonl", tmp_path)
+
+
+@on_durable
 def test_a_path_through_a_file_is_a_store_error(store, tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(st.StoreError):
+    with pytest.raises(st.ForeignStoreError, match="a part of its path is a file"):
         open_journal(store, tmp_path / "file" / "below")
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sessiontree.cli.picking import is_fuzzy_match
-from sessiontree.cli.render.progress import clock
+from sessiontree.cli.render.progress import bar
 from sessiontree.cli.render.tree import ASCII, rows_of
 from sessiontree.harmless import for_terminal, one_line
 
@@ -120,15 +120,37 @@ def test_a_sequence_without_an_end_hides_nothing_of_a_text():
     assert len(for_terminal("\x9d" * 200_000)) > 0
 
 
-def test_a_clock_shows_up_in_long_work_and_goes_with_it(capsys, monkeypatch):
+def shown_within(capsys, text: str) -> str:
+    """What is on stderr once the text has come."""
+    shown = ""
+    while text not in shown:
+        shown += capsys.readouterr().err
+    return shown
+
+
+def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_known(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 0.0)
-    with clock("checking the store"):
-        shown = ""
-        while "checking the store" not in shown:
-            shown += capsys.readouterr().err
+    with bar("checking the store") as progress:
+        assert "0:00:0" in shown_within(capsys, "checking the store")
+        progress(40, 1000)
+        assert "/s" in shown_within(capsys, "40/1000")
+        progress(1000, 1000)
+        shown_within(capsys, "1000/1000")
+
+
+def test_what_was_told_before_the_bar_came_up_is_shown_when_it_does(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 0.2)
+    with bar("checking the store") as progress:
+        progress(7, 9)
+        shown_within(capsys, "7/9")
+
+
+def test_short_work_shows_nothing(capsys, monkeypatch):
     monkeypatch.setattr("sessiontree.cli.render.progress._PATIENCE_SECONDS", 60.0)
-    capsys.readouterr()
-    with clock("nothing much"):
-        pass
+    with bar("nothing much") as progress:
+        progress(1, 2)
     assert capsys.readouterr().err == ""

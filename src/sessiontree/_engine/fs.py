@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
+from typing import Literal
 
-__all__ = ["Files"]
+__all__ = ["Files", "Kind", "kind_of"]
+
+Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
+
+
+def kind_of(path: Path) -> Kind:
+    """What is at a path, without opening it: opening a pipe waits for its other end."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "nothing"
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
 
 
 class Files:

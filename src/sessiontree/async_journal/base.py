@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -66,9 +67,12 @@ class AsyncVerbs:
         """How much is in the store."""
         return await self._run(views.stats())
 
-    async def check(self) -> list[Finding]:
-        """Everything in the store that breaks an invariant; an empty list is good news."""
-        return await self._run(views.check())
+    async def check(self, *, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
+        """Everything in the store that breaks an invariant; an empty list is good news.
+
+        ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
+        """
+        return await self._run(views.check(progress))
 
     async def close(self) -> None:
         """Finish what is under way and release the store."""

@@ -56,11 +56,13 @@ class AsyncCompactionVerbs(AsyncVerbs):
         count: TokenCounter = estimate_text,
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
+        progress: Callable[[int, int], None] | None = None,
     ) -> CompactionResult:
         """Shorten what the model sees by a summary of the older part; nothing is deleted.
 
         Entries that arrive while the summariser works stay. While another process is at it: CompactionClaimedError.
-        A summary that saves nothing is not installed unless ``force``.
+        A summary that saves nothing is not installed unless ``force``. ``progress`` hears how many messages were summed
+        up, and how many are to be.
         """
         how = Compacting(
             summarize=summarize,
@@ -72,6 +74,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
             count=count,
             lease=lease,
             claim_seconds=claim_seconds,
+            progress=progress,
         )
         return await self._run(compacting.compact(self._sources, thread_id, how))
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from sessiontree.async_journal.base import AsyncVerbs
-from sessiontree.exports.native import Scope
 from sessiontree.operations import exports, search
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.search import SearchOrder, SearchPage
+
+if TYPE_CHECKING:
+    from sessiontree.exports.native import Scope
 
 __all__ = ["AsyncFindingVerbs"]
 
@@ -39,9 +42,17 @@ class AsyncFindingVerbs(AsyncVerbs):
         """Ids of entries that the thread sees and that begin or end with ``part``."""
         return await self._run(search.entry_ids(thread_id, part, limit))
 
-    async def export(self, thread_id: str, *, format: ExportFormat = "markdown", scope: Scope | None = None) -> str:
+    async def export(
+        self,
+        thread_id: str,
+        *,
+        format: ExportFormat = "markdown",
+        scope: Scope | None = None,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
 
-        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``progress`` hears
+        how many entries were written, and how many there are.
         """
-        return await self._run(exports.export(thread_id, format, scope))
+        return await self._run(exports.export(thread_id, format, scope, progress))

@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from sessiontree.cli import exits
+from sessiontree.cli.exits import UsageError
 from sessiontree.cli.world import World
 from sessiontree.errors import SessionTreeError
 from sessiontree.harmless import for_terminal
@@ -70,10 +71,10 @@ _SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
 _SHARED: dict[str, tuple[Any, Any]] = {
     "store_flag": (
         Annotated[
-            str,
+            str | None,
             typer.Option("--store", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
         ],
-        "",
+        None,
     ),
     "is_json": (Annotated[bool, typer.Option("--json", help="Print JSON with a schema_version.")], False),
     "is_quiet": (
@@ -101,11 +102,28 @@ class _Verbs(TyperGroup):
         function = getattr(module, "import_" if cmd_name == "import" else cmd_name)
         epilog = getattr(module, "EXAMPLES", {}).get(cmd_name)
         verb.command(cmd_name, epilog=epilog, context_settings=_SETTINGS)(_with_shared_flags(function))
-        return get_command(verb)
+        return _without_empty_paths(get_command(verb))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Verbs"):
             formatter.write_dl([(name, text) for name, (_, text) in VERBS.items()])
+
+
+def _without_empty_paths(verb: Any) -> Any:
+    """An empty path is a variable that was not set; Python would take it for the folder one happens to be in."""
+    for parameter in verb.params:
+        if parameter.type.name == "path":
+            parameter.type.convert = _refusing_empty(parameter.type.convert)
+    return verb
+
+
+def _refusing_empty(convert: Callable[..., Any]) -> Callable[..., Any]:
+    def converted(value: Any, param: Any, ctx: Any) -> Any:
+        if value == "":
+            raise UsageError(f"the path for {param.get_error_hint(ctx)} is empty; for this folder say .")
+        return convert(value, param, ctx)
+
+    return converted
 
 
 def _with_shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +141,7 @@ def _with_shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
         world: World = ctx.obj
         for name in _SHARED:
             given = values.pop(name)
-            if given:
+            if given not in (None, False):
                 setattr(world, name, given)
         return function(ctx, **values)
 
@@ -149,12 +167,14 @@ def command() -> Any:
     @app.callback()
     def shared(
         ctx: typer.Context,
-        store: str = typer.Option("", metavar="URL", help="The store: a path or an address such as sqlite:///file.db."),
+        store: str | None = typer.Option(
+            None, metavar="URL", help="The store: a path or an address such as sqlite:///file.db."
+        ),
         version: bool = typer.Option(  # noqa: ARG001  answered before the verb is looked for
             False, "--version", help="Print the version.", is_eager=True, callback=_print_version
         ),
     ) -> None:
-        ctx.obj.store_flag = store or None
+        ctx.obj.store_flag = store
 
     return get_command(app)
 
@@ -210,6 +230,10 @@ def _invoke(world: World, arguments: list[str] | None) -> int:
         if shown is None or not hasattr(error, "exit_code"):
             raise
         shown()
+        if type(error).__name__ == "NoSuchOption":
+            sys.stderr.write(
+                "What begins with a dash and is no option goes behind --, as in: sessiontree show -- -id\n"
+            )
         return int(error.exit_code)
     return result if isinstance(result, int) else exits.OK
 

@@ -23,7 +23,7 @@ class Location(Record, frozen=True, kw_only=True):
 
 
 def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Location:
-    if flag:
+    if flag is not None:
         return Location(url=flag, reason="--store says so")
     if environment.get(VARIABLE):
         return Location(url=environment[VARIABLE], reason=f"the environment variable {VARIABLE} says so")

@@ -64,19 +64,9 @@ class World:
             self._journal = None
 
     @contextmanager
-    def waiting(self, what: str) -> Iterator[None]:
-        """A clock on stderr, for work that may last longer than a second and cannot say how much is left."""
-        if self.is_quiet or not sys.stderr.isatty():
-            yield
-            return
-        from sessiontree.cli.render.progress import clock  # noqa: PLC0415
-
-        with clock(what):
-            yield
-
-    @contextmanager
     def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
-        """A bar with rate and time left on stderr, for work that lasts longer than a second."""
+        """A bar with rate and time left on stderr, for work that lasts longer than a second; a clock while nobody knows
+        how much there is."""
         if self.is_quiet or not sys.stderr.isatty():
             yield _ignore
             return

@@ -6,8 +6,8 @@
 __all__ = ["run"]
 
 
-def run() -> None:
-    """Run the demo and print what happens."""
+def run(*, has_colour: bool = True) -> None:
+    """Run the demo and print what happens; in a pipe there is no colour either way."""
     from sessiontree.demo.run import play  # noqa: PLC0415  the crashing agent imports this package too
 
-    play()
+    play(has_colour=has_colour)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -19,9 +18,9 @@ from sessiontree.demo.show import show_context, show_tree
 __all__ = ["play"]
 
 
-def play() -> None:
+def play(*, has_colour: bool) -> None:
     """Write, crash, resume, fork, rewind, undo, compact; everything is gone from the disk afterwards."""
-    console = Console(force_terminal=None if "NO_COLOR" in os.environ else True, highlight=False, soft_wrap=True)
+    console = Console(color_system="auto" if has_colour else None, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
         store = str(Path(folder) / "journal.db")
         _crash(console, store)
@@ -37,11 +36,15 @@ def play() -> None:
 def _crash(console: Console, store: str) -> None:
     _say(console, "An agent works in its own process, and is killed with SIGKILL in the middle of a turn.")
     command = [sys.executable, "-m", "sessiontree.demo.agent", store]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as agent:  # noqa: S603  our own program
+    # In a session of its own: Ctrl-C is for the demo, which ends the agent either way.
+    with subprocess.Popen(  # noqa: S603  our own program
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
+    ) as agent:
         assert agent.stdout is not None
-        line = agent.stdout.readline()
-        agent.send_signal(signal.SIGKILL)
-        agent.wait()
+        try:
+            line = agent.stdout.readline()
+        finally:
+            agent.send_signal(signal.SIGKILL)
     if line.strip() != "in the middle of a turn":
         raise SystemExit("the demo agent did not get to the middle of its turn")
 

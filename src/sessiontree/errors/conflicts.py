@@ -41,7 +41,7 @@ class ThreadArchivedError(ConflictError):
 class ThreadExistsError(ConflictError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"thread {thread_id!r} exists already; use another id, or open it with thread()")
+        super().__init__(f"thread {thread_id!r} exists already; use another id, or go on with that one")
 
 
 class DuplicateEntryError(ConflictError):
@@ -78,9 +78,7 @@ class StaleVersionError(ConflictError):
         self.thread_id = thread_id
         self.expected = expected
         self.actual = actual
-        super().__init__(
-            f"thread {thread_id!r} is at version {actual}, not {expected}; read it with thread(), then update again"
-        )
+        super().__init__(f"thread {thread_id!r} is at version {actual}, not {expected}; read it again, then update")
 
 
 class ActiveTurnError(ConflictError):
@@ -90,7 +88,7 @@ class ActiveTurnError(ConflictError):
         self.turn_id = turn_id
         self.expires_ns = expires_ns
         super().__init__(
-            f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {expires_ns} ns; "
+            f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {_moment(expires_ns)}; "
             "wait for it, or take over after it expires"
         )
 
@@ -120,7 +118,7 @@ class CompactionClaimedError(ConflictError):
         self.owner = owner
         self.expires_ns = expires_ns
         super().__init__(
-            f"{owner!r} is compacting thread {thread_id!r}, until {expires_ns} ns at most; "
+            f"{owner!r} is compacting thread {thread_id!r}, until {_moment(expires_ns)} at most; "
             "its result serves you too: read the context again later"
         )
 
@@ -174,5 +172,14 @@ class RestoreConflictError(ConflictError):
         shown = ", ".join(map(repr, self.paths[:5])) + (" …" if len(self.paths) > 5 else "")
         super().__init__(
             f"restoring {root} would overwrite {len(self.paths)} files that somebody else changed or that no checkpoint "
-            f"holds: {shown}; look at plan(), then choose conflicts='keep_mine' or conflicts='force'"
+            f"holds: {shown}; look at the plan of a dry run, then choose keep_mine or force for such conflicts"
         )
+
+
+def _moment(time_ns: int) -> str:
+    from datetime import UTC, datetime  # noqa: PLC0415  most runs end without an error
+
+    try:
+        return datetime.fromtimestamp(time_ns / 1e9, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    except (OverflowError, ValueError, OSError):
+        return f"{time_ns} ns"

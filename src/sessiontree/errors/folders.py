@@ -37,5 +37,5 @@ class PendingRestoreError(WorkspaceError):
         super().__init__(
             root,
             f"an interrupted rewind of thread {thread_id!r} in {place} waits to be settled; "
-            "open that store and call workspace.recover(root), or recover(root, prefer='old' or 'new') here",
+            "repeat it in that store, which settles the files first, or recover the folder here, preferring old or new",
         )

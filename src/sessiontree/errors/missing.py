@@ -25,7 +25,7 @@ class NotFoundError(SessionTreeError):
 class ThreadNotFoundError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"no thread {thread_id!r} in this store; list_threads() shows what is there")
+        super().__init__(f"no thread {thread_id!r} in this store; list the threads to see what is there")
 
 
 class EntryNotFoundError(NotFoundError):
@@ -34,14 +34,14 @@ class EntryNotFoundError(NotFoundError):
         self.entry_id = entry_id
         super().__init__(
             f"thread {thread_id!r} cannot see an entry {entry_id!r}; "
-            "entries() lists the ones it can see, forks keep their own"
+            "list its entries to see which it can, forks keep their own"
         )
 
 
 class NothingToUndoError(NotFoundError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"thread {thread_id!r} has no leaf move left to undo; reflog() lists them")
+        super().__init__(f"thread {thread_id!r} has no leaf move left to undo; its reflog lists them all")
 
 
 class NothingToRedoError(NotFoundError):
@@ -49,7 +49,7 @@ class NothingToRedoError(NotFoundError):
         self.thread_id = thread_id
         super().__init__(
             f"thread {thread_id!r} has nothing to redo: the last thing that happened to it was not an undo; "
-            "move_leaf() reaches every entry in reflog()"
+            "a move of the leaf reaches every entry in its reflog"
         )
 
 
@@ -76,7 +76,8 @@ class NoCheckpointError(NotFoundError):
         self.thread_id = thread_id
         self.entry_id = entry_id
         super().__init__(
-            f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; take one with workspace.snapshot()"
+            f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; "
+            "files come back only to entries at which a snapshot of their folder was taken"
         )
 
 

@@ -110,8 +110,8 @@ class CommitUnknownError(StoreError):
     def __init__(self, place: str, problem: str, entry_ids: Iterable[str] = ()) -> None:
         self.entry_ids = tuple(entry_ids)
         way_out = (
-            f"repeat the call with the same ids {list(self.entry_ids)}: it is a no-op if the first one went through"
+            f"look whether {list(self.entry_ids)} are there; to repeat it with the same ids is a no-op if they are"
             if self.entry_ids
-            else "read the thread to see whether it went through before you repeat the call"
+            else "read the thread to see whether it went through before you repeat it"
         )
         super().__init__(place, f"the outcome of the commit is not known ({problem}); {way_out}")

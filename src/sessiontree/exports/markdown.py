@@ -37,6 +37,7 @@ from sessiontree.model import (
     ToolCallPart,
     ToolResultPart,
 )
+from sessiontree.progress import Progress, counted
 from sessiontree.typed import convert
 
 __all__ = ["history", "markdown"]
@@ -44,10 +45,11 @@ __all__ = ["history", "markdown"]
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
-def markdown(thread: Thread, path: Sequence[Entry]) -> str:
+def markdown(thread: Thread, path: Sequence[Entry], progress: Progress | None = None) -> str:
     """The conversation of a path: what the last compaction left of it, and what came after."""
     messages = history(path)
-    return "".join([*_head(thread, len(messages)), *(block for message in messages for block in _message(message))])
+    blocks = (block for message in counted(messages, progress) for block in _message(message))
+    return "".join([*_head(thread, len(messages)), *blocks])
 
 
 def history(path: Sequence[Entry]) -> list[Message]:

@@ -6,7 +6,7 @@ The first line (or the head of the document) tells the threads, then come the en
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Literal
 
 import msgspec
@@ -14,6 +14,7 @@ import msgspec
 from sessiontree.codec import encode_payload
 from sessiontree.model import Entry, Thread
 from sessiontree.model.record import Record
+from sessiontree.progress import Progress, counted
 
 __all__ = ["FORMAT_NAME", "FORMAT_VERSION", "BlobLine", "EntryLine", "Scope", "TreeFile", "native_json", "native_jsonl"]
 
@@ -51,17 +52,17 @@ class BlobLine(msgspec.Struct, kw_only=True):
     data: bytes
 
 
-def native_jsonl(head: TreeFile, entries: Iterable[Entry]) -> Iterator[bytes]:
+def native_jsonl(head: TreeFile, entries: Collection[Entry], progress: Progress | None = None) -> Iterator[bytes]:
     """One line for the head, one for each entry."""
     yield msgspec.json.encode(head) + b"\n"
-    for entry in entries:
+    for entry in counted(entries, progress):
         yield _line(entry) + b"\n"
 
 
-def native_json(head: TreeFile, entries: Sequence[Entry]) -> bytes:
+def native_json(head: TreeFile, entries: Collection[Entry], progress: Progress | None = None) -> bytes:
     """One document."""
     fields = msgspec.json.encode(head)[:-1]
-    lines = b",".join(_line(entry) for entry in entries)
+    lines = b",".join(_line(entry) for entry in counted(entries, progress))
     return msgspec.json.format(fields + b',"entries":[' + lines + b"]}", indent=2) + b"\n"
 
 

@@ -12,11 +12,13 @@ from typing import Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.formats.loading import load
-from sessiontree.formats.report import ExportReport, ImportReport, Progress, Tally
+from sessiontree.formats.refusing import note_if_nothing_came, with_something_readable
+from sessiontree.formats.report import ExportReport, ImportReport, Tally
 from sessiontree.formats.session import Session
 from sessiontree.formats.writing import Target, every_thread
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
+from sessiontree.progress import Progress
 
 __all__ = ["FORMATS", "Format", "detect", "export_sessions", "import_sessions"]
 
@@ -76,7 +78,7 @@ def import_sessions(
 
     Repeating it is a no-op; when the source has grown, only what is new is added. The source is never written to.
     Ids and times are those of the source; ``prefix`` goes in front of the thread ids. What cannot be read is named in
-    the report, and the rest comes in.
+    the report, and the rest comes in. ``progress`` hears how many bytes were read, and how many there are.
     """
     path = Path(source)
     if not path.exists():
@@ -87,8 +89,12 @@ def import_sessions(
     reader = named(name)
     tally = Tally(reader.size(path), progress)
     with _fewer_collections():
-        for session in reader.sessions(path, tally):
-            load(journal, session, tally, format_name=name, prefix=prefix)
+        for found in reader.sessions(path, tally):
+            session = with_something_readable(found, tally, name)
+            if session is not None:
+                load(journal, session, tally, format_name=name, prefix=prefix)
+    if not reader.detect(path):
+        note_if_nothing_came(tally, path, name)
     return tally.report(name, str(path))
 
 

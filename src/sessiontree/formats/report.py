@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from sessiontree.model.record import Record
+from sessiontree.progress import Progress
 
-__all__ = ["ExportReport", "ImportReport", "Note", "NoteKind", "Progress", "Tally"]
+__all__ = ["ExportReport", "ImportReport", "Note", "NoteKind", "Tally"]
 
 NoteKind = Literal["damage", "repair", "conflict", "loss", "hint"]
 """damage: could not be read; repair: was put right; conflict: the journal has something else; loss: cannot be said
 in the target's format; hint: worth knowing."""
-
-Progress = Callable[[int, int], None]
-"""Called with the bytes done and the bytes in all."""
 
 MOST_NOTES = 10_000
 
@@ -87,6 +84,10 @@ class Tally:
         self.notes_left_out = 0
         self._total = total_bytes
         self._progress = progress
+
+    @property
+    def has_damage(self) -> bool:
+        return any(note.kind == "damage" for note in self.notes)
 
     def advance(self, size: int) -> None:
         self.bytes_read += size

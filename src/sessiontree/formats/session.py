@@ -41,6 +41,7 @@ class Session(NamedTuple):
 
     ``leaf`` tells the tip (UNSET: the last item); ``finish`` gets the loaded thread and gives the metadata that was
     not known before. ``fork`` is the thread and the entry that this one was forked from, if both share a tree.
+    Without ``has_head`` only a readable item tells that this is a session at all.
     """
 
     id: str
@@ -52,6 +53,7 @@ class Session(NamedTuple):
     leaf: Callable[[], str | UnsetType | None] = lambda: UNSET
     finish: Callable[[Thread], ThreadFields] = lambda _thread: {}
     fork: tuple[str, str] | None = None
+    has_head: bool = True
 
 
 def chain_id(previous: str, body: bytes) -> str:

@@ -21,6 +21,7 @@ from sessiontree.model import (
     TurnMarker,
 )
 from sessiontree.model.record import Record
+from sessiontree.progress import Progress, counted
 
 __all__ = ["Conversation", "render_html"]
 
@@ -33,8 +34,8 @@ class Conversation(Record, frozen=True, kw_only=True):
     labels: Mapping[str, str] = {}
 
 
-def render_html(conversation: Conversation) -> str:
-    """One self-contained file.
+def render_html(conversation: Conversation, progress: Progress | None = None) -> str:
+    """One self-contained file. ``progress`` hears how many entries of the active path are written.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as journal:
@@ -45,10 +46,10 @@ def render_html(conversation: Conversation) -> str:
     >>> "<script" in page, "<em>you</em>" in page
     (False, True)
     """
-    return "".join(_pieces(conversation))
+    return "".join(_pieces(conversation, progress))
 
 
-def _pieces(conversation: Conversation) -> Iterator[str]:
+def _pieces(conversation: Conversation, progress: Progress | None) -> Iterator[str]:
     thread = conversation.thread
     title = text(thread.title or "(no title)")
     yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
@@ -57,11 +58,11 @@ def _pieces(conversation: Conversation) -> Iterator[str]:
     yield f"<title>{title}</title><style>{STYLE}</style></head><body>"
     yield f'<header><h1 dir="auto">{title}</h1><p>{text(thread.id)} · {thread.messages} messages · '
     yield f"about {thread.tokens} tokens · {thread.created_at:%Y-%m-%d} to {thread.updated_at:%Y-%m-%d}</p></header><main>"
-    yield from _path(conversation)
+    yield from _path(conversation, progress)
     yield "</main></body></html>\n"
 
 
-def _path(conversation: Conversation) -> Iterator[str]:
+def _path(conversation: Conversation, progress: Progress | None) -> Iterator[str]:
     by_id = {entry.id: entry for entry in conversation.entries}
     children: dict[str | None, list[Entry]] = {}
     for entry in conversation.entries:
@@ -71,7 +72,7 @@ def _path(conversation: Conversation) -> Iterator[str]:
         names.setdefault(target, []).append(name)
     path = _upwards(by_id, conversation.thread.leaf)
     on_path = {entry.id for entry in path}
-    for parent in (None, *path):
+    for parent in counted((None, *path), progress):
         if parent is not None:
             yield _entry(parent, names.get(parent.id, ()))
         for side in children.get(parent.id if parent else None, ()):

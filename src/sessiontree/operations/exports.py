@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
 from sessiontree.commands import DeleteThread
 from sessiontree.errors import InvalidInputError, ThreadNotFoundError
-from sessiontree.exports import TreeFile, markdown, native_json, native_jsonl
-from sessiontree.exports.native import Scope
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery
 from sessiontree.operations.requests import Operation
 from sessiontree.queries import ListThreads, ReadEntries, ReadPath, ReadThread
+
+if TYPE_CHECKING:
+    from sessiontree.exports.native import Scope
 
 __all__ = ["ExportFormat", "delete_older_than", "events", "export"]
 
@@ -21,19 +23,30 @@ ExportFormat = Literal["markdown", "json", "jsonl"]
 _PAGE = 500
 
 
-def export(thread_id: str, format: ExportFormat, scope: Scope | None) -> Operation[str]:
+def export(
+    thread_id: str,
+    format: ExportFormat,
+    scope: Scope | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Operation[str]:
     thread: Thread = yield ReadThread(thread_id=thread_id)
     if format == "markdown":
         if scope not in (None, "path"):
             raise InvalidInputError("Markdown shows one path; use json or jsonl for a whole thread or tree")
+        from sessiontree.exports import markdown  # noqa: PLC0415  most programs never export
+
         path: list[Entry] = yield ReadPath(thread_id=thread_id)
-        return markdown(thread, path)
+        return markdown(thread, path, progress)
     if format not in ("json", "jsonl"):
         raise InvalidInputError(f"there is no export {format!r}; use markdown, json or jsonl")
-    return (yield from _native(thread, format, scope or "thread"))
+    return (yield from _native(thread, format, scope or "thread", progress))
 
 
-def _native(thread: Thread, format: ExportFormat, scope: Scope) -> Operation[str]:
+def _native(
+    thread: Thread, format: ExportFormat, scope: Scope, progress: Callable[[int, int], None] | None
+) -> Operation[str]:
+    from sessiontree.exports import TreeFile, native_json, native_jsonl  # noqa: PLC0415  most programs never export
+
     threads = (yield from _family(thread)) if scope == "tree" else [thread]
     found: dict[str, Entry] = {}
     for one in threads:
@@ -44,8 +57,8 @@ def _native(thread: Thread, format: ExportFormat, scope: Scope) -> Operation[str
         found |= {entry.id: entry for entry in entries}
     head = TreeFile(scope=scope, threads=tuple(threads))
     if format == "json":
-        return native_json(head, list(found.values())).decode()
-    return b"".join(native_jsonl(head, found.values())).decode()
+        return native_json(head, found.values(), progress).decode()
+    return b"".join(native_jsonl(head, found.values(), progress)).decode()
 
 
 def _family(thread: Thread) -> Operation[list[Thread]]:

@@ -40,6 +40,7 @@ class Compacting(Record, frozen=True, kw_only=True):
     wait_seconds: float = WAIT_SECONDS
     target_tokens: int | None = None
     lease: Lease | None = None
+    progress: Callable[[int, int], None] | None = None
 
 
 class Told(Record, frozen=True, kw_only=True):
@@ -97,10 +98,14 @@ def _summarise(sources: Sources, thread_id: str, claim_id: str, planned: Plan, h
         *((("history", ()),) if _needs_shortening(planned, history, how) else ()),
         *(("turn_prefix", portion) for portion in chunks(planned.turn_prefix, how.policy.chunk_tokens, how.count)),
     ]
+    done, total = 0, sum(len(portion) for _, portion in portions)
     for kind, portion in portions:
         yield from claim(sources, thread_id, claim_id, how, is_renewal=True)
         answer = yield from ask(kind, portion, history if kind == "history" else prefix, how)
         answers.append(answer)
+        done += len(portion)
+        if how.progress is not None:
+            how.progress(done, total)
         if kind == "history":
             history = answer.text
         else:

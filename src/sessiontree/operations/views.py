@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import UnsetType
 
 from sessiontree.context import Context, Purpose, build_context
@@ -23,6 +25,6 @@ def stats() -> Operation[StoreStats]:
     return found
 
 
-def check() -> Operation[list[Finding]]:
-    found: list[Finding] = yield Inspect()
+def check(progress: Callable[[int, int], None] | None) -> Operation[list[Finding]]:
+    found: list[Finding] = yield Inspect(progress=progress)
     return found

@@ -7,7 +7,6 @@ from collections.abc import Callable, Generator
 from typing import Any, Literal, NamedTuple, TypeVar
 
 from sessiontree.commands import Redo, Undo
-from sessiontree.errors import NothingToRedoError, NothingToUndoError
 from sessiontree.manifest import Tree, with_known_modes
 from sessiontree.model import Checkpoint, CheckpointMoment, Entry, Lease, Move, MoveReason, Thread, TurnMarker
 from sessiontree.operations.checkpoints import (
@@ -22,7 +21,7 @@ from sessiontree.operations.checkpoints import (
 from sessiontree.operations.requests import Operation, Sources, Work
 from sessiontree.operations.restoring import Prefer, Task, move_with_files, plan_restore, restore_files, settle
 from sessiontree.queries import ReadEntry, ReadMoves, ReadThread
-from sessiontree.rules.reflog import replay
+from sessiontree.rules.reflog import next_redo, next_undo
 from sessiontree.workspace.desk import Desk, Visit
 from sessiontree.workspace.diff import TreeDiff, contents_needed, diff_trees
 from sessiontree.workspace.plan import Plan
@@ -102,10 +101,7 @@ def rewind(
 def undo(sources: Sources, desk: Desk, thread_id: str, *, conflicts: Conflicts) -> Operation[Thread]:
     """Take the last move back; if it moved files, they come back too."""
     moves: list[Move] = yield ReadMoves(thread_id=thread_id)
-    history = replay(moves)
-    if not history.undo:
-        raise NothingToUndoError(thread_id)
-    found = yield from _files_of(thread_id, history.undo_moves[-1])
+    found = yield from _files_of(thread_id, next_undo(thread_id, moves))
     if found is None:
         moved: Thread = yield Undo(thread_id=thread_id, at_ns=sources.clock())
         return moved
@@ -116,11 +112,8 @@ def undo(sources: Sources, desk: Desk, thread_id: str, *, conflicts: Conflicts) 
 def redo(sources: Sources, desk: Desk, thread_id: str, *, conflicts: Conflicts) -> Operation[Thread]:
     """Take the last undo back; if it moved files, they go with it."""
     moves: list[Move] = yield ReadMoves(thread_id=thread_id)
-    history = replay(moves)
     thread: Thread = yield ReadThread(thread_id=thread_id)
-    if not history.redo or history.last is None or history.last.to_entry != thread.leaf:
-        raise NothingToRedoError(thread_id)
-    found = yield from _files_of(thread_id, history.redo_moves[-1])
+    found = yield from _files_of(thread_id, next_redo(thread_id, moves, thread.leaf))
     if found is None:
         moved: Thread = yield Redo(thread_id=thread_id, at_ns=sources.clock())
         return moved

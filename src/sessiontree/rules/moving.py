@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sessiontree.commands import MoveLeaf, Redo, Undo
-from sessiontree.errors import EntryNotFoundError, NothingToRedoError, NothingToUndoError
+from sessiontree.errors import EntryNotFoundError
 from sessiontree.model import Move, MoveReason
 from sessiontree.rules.appending import check_fence, check_leaf, existing, visible
-from sessiontree.rules.reflog import replay
+from sessiontree.rules.reflog import next_redo, next_undo
 from sessiontree.rules.state import Decision, Node, PutHead, PutMove, ThreadState, View
 
 __all__ = ["move_leaf", "redo", "undo"]
@@ -26,19 +26,14 @@ def move_leaf(command: MoveLeaf, view: View) -> Decision:
 
 def undo(command: Undo, view: View) -> Decision:
     state = existing(view, command.thread_id)
-    history = replay(view.moves(state))
-    if not history.undo:
-        raise NothingToUndoError(command.thread_id)
-    return _move(state, _target(view, state, history.undo[-1]), "undo", command.at_ns)
+    taken_back = next_undo(command.thread_id, view.moves(state))
+    return _move(state, _target(view, state, taken_back.from_entry), "undo", command.at_ns)
 
 
 def redo(command: Redo, view: View) -> Decision:
     state = existing(view, command.thread_id)
-    history = replay(view.moves(state))
-    leaf = state.leaf.id if state.leaf else None
-    if not history.redo or history.last is None or history.last.to_entry != leaf:
-        raise NothingToRedoError(command.thread_id)
-    return _move(state, _target(view, state, history.redo[-1]), "redo", command.at_ns)
+    taken_back = next_redo(command.thread_id, view.moves(state), state.leaf.id if state.leaf else None)
+    return _move(state, _target(view, state, taken_back.from_entry), "redo", command.at_ns)
 
 
 def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None:

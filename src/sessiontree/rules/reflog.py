@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from sessiontree.errors import NothingToRedoError, NothingToUndoError
 from sessiontree.model import Move
 from sessiontree.model.record import Record
 
-__all__ = ["History", "replay"]
+__all__ = ["History", "next_redo", "next_undo", "replay"]
 
 
 class History(Record, frozen=True, kw_only=True):
@@ -54,3 +55,19 @@ def replay(moves: Iterable[Move]) -> History:
                 undo.append(move)
                 redo.clear()
     return History(undo_moves=tuple(undo), redo_moves=tuple(redo), last=last)
+
+
+def next_undo(thread_id: str, moves: Iterable[Move]) -> Move:
+    """The move that an undo takes back: the leaf goes to its ``from_entry``."""
+    history = replay(moves)
+    if not history.undo_moves:
+        raise NothingToUndoError(thread_id)
+    return history.undo_moves[-1]
+
+
+def next_redo(thread_id: str, moves: Iterable[Move], leaf: str | None) -> Move:
+    """The undo that a redo takes back; there is none once something was appended."""
+    history = replay(moves)
+    if not history.redo_moves or history.last is None or history.last.to_entry != leaf:
+        raise NothingToRedoError(thread_id)
+    return history.redo_moves[-1]

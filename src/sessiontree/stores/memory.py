@@ -14,6 +14,7 @@ from sessiontree.codec import decode_payload
 from sessiontree.commands import Command, Draft
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.rules.appending import existing
@@ -130,10 +131,10 @@ class MemoryBackend:
                 bytes=sum(len(draft.body) for draft in self._drafts.values()) + self._blobs.size,
             )
 
-    def inspect(self) -> list[Finding]:
+    def inspect(self, progress: Progress | None = None) -> list[Finding]:
         with self._lock:
             found = blob_findings(self._state.checkpoints.values(), self._blobs, self._blobs.blob_hashes(), self.place)
-            return [*findings_in(self._state, self.place), *found]
+            return [*findings_in(self._state, self.place, progress), *found]
 
     def _carry_out(self, command: Command) -> Outcome:
         try:

@@ -110,7 +110,9 @@ class Conversation:
 
     def _text(self, console: Console, text: str) -> None:
         clean, note = _cut(for_terminal(text), is_full=self._is_full)
-        if self._is_raw or any(len(line) > _LONGEST_LINE for line in clean.splitlines()):
+        if len(clean) > _LONGEST_TEXT:
+            self._straight(clean, 2, is_diff=False)
+        elif self._is_raw or any(len(line) > _LONGEST_LINE for line in clean.splitlines()):
             console.print(Padding(Text(clean), (0, 0, 0, 2)))
         else:
             console.print(Padding(Markdown(clean, hyperlinks=False), (0, 0, 0, 2)))
@@ -124,11 +126,18 @@ class Conversation:
             console.print(Text(f"  {heading}  ", style="magenta"), Text(one_line(body, room), style="dim"), sep="")
             return
         console.print(Text(f"  {heading}", style="magenta"))
-        clean, note = _cut(for_terminal(body), is_full=True)
+        clean = for_terminal(body)
+        is_diff = _is_diff(clean)
+        if len(clean) > _LONGEST_TEXT:
+            self._straight(clean, 4, is_diff=is_diff)
+            return
         for line in clean.splitlines():
-            console.print(Padding(Text(line, style=_diff_style(line) if _is_diff(clean) else "dim"), (0, 0, 0, 4)))
-        if note:
-            console.print(Text(note, style="dim"))
+            console.print(Padding(Text(line, style=_diff_style(line) if is_diff else "dim"), (0, 0, 0, 4)))
+
+    def _straight(self, text: str, indent: int, *, is_diff: bool) -> None:
+        """Megabytes go out as they are, and the terminal breaks the lines: to lay them out would take minutes."""
+        for line in text.splitlines():
+            self._out.line(" " * indent + self._out.styled(line, _diff_style(line) if is_diff else ""))
 
     def _other(self, console: Console, entry: Entry) -> None:
         match entry.payload:

@@ -22,6 +22,7 @@ from sessiontree.operations.exports import ExportFormat
 if TYPE_CHECKING:
     from sessiontree.formats import ImportReport
     from sessiontree.journal import Journal
+    from sessiontree.progress import Progress
 
 __all__ = ["EXAMPLES", "copy", "export", "import_"]
 
@@ -70,7 +71,7 @@ def export(
     """
     world: World = ctx.obj
     found = thread_for(world, thread)
-    kind = to or (output.suffix.lstrip(".").lower() if output else "md")
+    kind = to or (_kind_in_name(output) if output else "md")
     _check(kind, output, force=force)
     if dry_run:
         world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
@@ -78,8 +79,8 @@ def export(
     if kind not in {"html", *_TEXTS}:
         _for_another_program(world, found, kind, cast(Path, output))
         return
-    with world.waiting(f"writing {found.entries} entries as {kind}"):
-        content = _render(world, found, kind)
+    with world.progress(f"writing entries as {kind}") as progress:
+        content = _render(world.journal, found, kind, progress)
     if output is None:
         sys.stdout.write(content)
         return
@@ -175,6 +176,13 @@ def _compared(journal: Journal, rehearsal: Journal, report: ImportReport) -> Imp
     return replace(report, created=created, entries_added=added, entries_known=known)
 
 
+def _kind_in_name(output: Path) -> str:
+    kind = output.suffix.lstrip(".").lower()
+    if not kind:
+        raise UsageError(f"the name {output} does not tell the format; say --to html, md, json, jsonl or another one")
+    return kind
+
+
 def _check(kind: str, output: Path | None, *, force: bool) -> None:
     from sessiontree.formats import FORMATS  # noqa: PLC0415  only here
 
@@ -185,6 +193,8 @@ def _check(kind: str, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"{kind} is written into a folder; name one with --output")
     if kind not in FORMATS and output is not None and output.exists() and not force:
         raise UsageError(f"{output} is there already; --force replaces it")
+    if kind not in FORMATS and output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise UsageError(f"{output} cannot be written: name a file in a folder that is there")
 
 
 def _replace(output: Path, data: bytes) -> None:
@@ -203,20 +213,20 @@ def _replace(output: Path, data: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _render(world: World, thread: Thread, kind: str) -> str:
-    journal = world.journal
+def _render(journal: Journal, thread: Thread, kind: str, progress: Progress) -> str:
     if kind != "html":
-        return journal.export(thread.id, format=_TEXTS[kind])
+        return journal.export(thread.id, format=_TEXTS[kind], progress=progress)
     from sessiontree.html import Conversation, render_html  # noqa: PLC0415  only here
 
     entries = tuple(journal.entries(thread.id))
-    return render_html(Conversation(thread=thread, entries=entries, labels=journal.labels(thread.id)))
+    return render_html(Conversation(thread=thread, entries=entries, labels=journal.labels(thread.id)), progress)
 
 
 def _for_another_program(world: World, thread: Thread, kind: str, folder: Path) -> None:
     from sessiontree.formats import export_sessions  # noqa: PLC0415  only here
 
-    report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
+    with world.progress(f"writing {thread.entries} entries as {kind}"):
+        report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
     if world.out.is_json:
         world.out.json(report=report)
         return

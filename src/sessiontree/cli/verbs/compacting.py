@@ -12,6 +12,8 @@ from sessiontree.cli.picking import thread_for
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
 from sessiontree.compaction import CompactionPolicy, CompactionResult
+from sessiontree.context import window_of
+from sessiontree.errors import NothingToUncompactError
 from sessiontree.harmless import for_terminal
 
 __all__ = ["EXAMPLES", "compact", "uncompact"]
@@ -53,8 +55,10 @@ def compact(
         world.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)  # type: ignore[arg-type]
-    with world.waiting("compacting"):
-        result = world.journal.compact(found.id, policy=policy, instructions=instructions, force=force)
+    with world.progress("summing up messages") as progress:
+        result = world.journal.compact(
+            found.id, policy=policy, instructions=instructions, force=force, progress=progress
+        )
     if world.out.is_json:
         world.out.json(compaction=result)
         return
@@ -70,6 +74,8 @@ def uncompact(
     world: World = ctx.obj
     found = thread_for(world, thread)
     if dry_run:
+        if window_of(world.journal.path(found.id)).boundary is None:
+            raise NothingToUncompactError(found.id)
         world.out.plan(f"would take the last compaction of {short(found.id)} back")
         return
     entry = world.journal.uncompact(found.id)

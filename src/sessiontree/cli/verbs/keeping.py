@@ -16,6 +16,7 @@ from sessiontree.cli.times import ago, nanoseconds
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
 from sessiontree.commands import Deleted
+from sessiontree.errors import ActiveTurnError
 from sessiontree.harmless import one_line
 from sessiontree.model import Thread
 
@@ -52,7 +53,7 @@ Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def lease(
     ctx: typer.Context,
     thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    acquire: Annotated[str, typer.Option(help="Take the lease for this owner.", metavar="OWNER")] = "",
+    acquire: Annotated[str | None, typer.Option(help="Take the lease for this owner.", metavar="OWNER")] = None,
     ttl: Annotated[float, typer.Option(help="How many seconds it lasts.")] = 60.0,
     release: Annotated[bool, typer.Option("--release", help="Give the lease in force back, whoever holds it.")] = False,
     clear_expired: Annotated[bool, typer.Option("--clear-expired", help="Take an expired lease away.")] = False,
@@ -60,12 +61,16 @@ def lease(
 ) -> None:
     """Show who may run a turn on a thread, take that right, or give it back. Exit code 4 while another one holds it."""
     world: World = ctx.obj
+    if acquire == "":
+        raise UsageError("--acquire is empty; name the owner that takes the lease")
     found = thread_for(world, thread)
     held = world.journal.active_lease(found.id)
     if dry_run:
+        if acquire is not None and held is not None:
+            raise ActiveTurnError(found.id, held.owner, held.turn_id, held.expires_ns)
         world.out.plan(f"would change the lease of {short(found.id)}; now: {held.owner if held else 'nobody'}")
         return
-    if acquire:
+    if acquire is not None:
         held = world.journal.acquire_lease(found.id, owner=acquire, ttl_seconds=ttl)
     elif release and held is not None:
         world.journal.release_lease(held)

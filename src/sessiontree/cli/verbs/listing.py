@@ -71,7 +71,12 @@ def ls(
     if page.cursor and world.out.is_terminal:
         world.out.remark(f"more: sessiontree ls --limit {limit} --cursor {page.cursor}")
     if not page.threads:
-        world.out.remark("no thread here yet; start one with: sessiontree new")
+        is_empty = not world.journal.list_threads(is_archived=None, limit=1).threads
+        world.out.remark(
+            "no thread here yet; start one with: sessiontree new"
+            if is_empty
+            else "no thread fits; ls --all lists them all"
+        )
 
 
 def _row(thread: Thread, now: datetime, *, is_short: bool) -> list[str]:

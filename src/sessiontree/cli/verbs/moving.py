@@ -13,7 +13,8 @@ from sessiontree.cli.picking import thread_for
 from sessiontree.cli.render.gist import gist, role_of
 from sessiontree.cli.verbs.writing import DryRun
 from sessiontree.cli.world import World
-from sessiontree.model import Thread
+from sessiontree.model import Checkpoint, Move, Thread
+from sessiontree.rules.reflog import next_redo, next_undo
 from sessiontree.workspace.settings import Conflicts
 
 __all__ = ["EXAMPLES", "redo", "rewind", "undo"]
@@ -74,7 +75,7 @@ def undo(
     world: World = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        world.out.plan(f"would take the last move of {short(before.id)} back")
+        _plan(world, before, next_undo(before.id, world.journal.reflog(before.id)))
         return
     _tell(world, world.journal.undo(before.id), before)
 
@@ -88,7 +89,7 @@ def redo(
     world: World = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        world.out.plan(f"would take the last undo of {short(before.id)} back")
+        _plan(world, before, next_redo(before.id, world.journal.reflog(before.id), before.leaf))
         return
     _tell(world, world.journal.redo(before.id), before)
 
@@ -104,6 +105,21 @@ def _rewind_files(
         world.out.remark(f"{step.kind} {step.path}")
     if not is_dry:
         _tell(world, world.journal.rewind(thread.id, entry_id, files=folder, conflicts=conflicts), thread)
+
+
+def _plan(world: World, thread: Thread, taken_back: Move) -> None:
+    """Where an undo or a redo would go, and which folder would go with it."""
+    text = f"would take the {taken_back.reason} of {short(thread.id)} back: "
+    if taken_back.from_entry is None:
+        world.out.plan(f"{text}its leaf would be before the first entry")
+        return
+    entry = world.journal.entry(thread.id, taken_back.from_entry)
+    match entry.payload:
+        case Checkpoint(root=root, before_move=number) if number == taken_back.number:
+            files = f", and the files of {root} would go with it"
+        case _:
+            files = ""
+    world.out.plan(f"{text}its leaf would be {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)}){files}")
 
 
 def _tell(world: World, after: Thread, before: Thread) -> None:

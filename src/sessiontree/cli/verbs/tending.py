@@ -53,12 +53,11 @@ def doctor(
     what is readable into a new store.
     """
     world: World = ctx.obj
-    with world.waiting("checking the store"):
-        findings = world.journal.check()
+    findings = _check(world)
     if repair and not dry_run:
-        with world.waiting("repairing the store"):
+        with world.progress("repairing the store"):
             _repair(world, is_needed=bool(findings))
-            findings = world.journal.check() if findings else []
+        findings = _check(world) if findings else []
     if world.out.is_json:
         world.out.json(store=world.location.url, findings=findings)
     else:
@@ -99,11 +98,17 @@ def completion(
     world.out.line(script)
 
 
-def demo(ctx: typer.Context) -> None:  # noqa: ARG001  every verb gets the context
+def demo(ctx: typer.Context) -> None:
     """See the main job done in a temporary folder: a turn, a crash, a resume, a fork, a rewind, and all of it undone."""
     from sessiontree.demo import run  # noqa: PLC0415  it brings Rich
 
-    run()
+    world: World = ctx.obj
+    run(has_colour=world.out.has_colour)
+
+
+def _check(world: World) -> list[Finding]:
+    with world.progress("checking the store") as progress:
+        return world.journal.check(progress=progress)
 
 
 def _repair(world: World, *, is_needed: bool) -> None:

@@ -6,15 +6,18 @@ import sys
 from typing import Annotated
 
 import typer
+from msgspec import UNSET
 
 from sessiontree.cli.addresses import place_of, short
 from sessiontree.cli.exits import UsageError
 from sessiontree.cli.picking import thread_for
 from sessiontree.cli.world import World
+from sessiontree.errors import StaleLeafError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.harmless import one_line
 from sessiontree.messages import assistant, system, tool_result, user
 from sessiontree.model import Payload, Thread
 from sessiontree.model.thread import ThreadFields
+from sessiontree.operations.inputs import checked_id
 
 __all__ = ["EXAMPLES", "append", "fork", "label", "new"]
 
@@ -50,7 +53,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done,
 def new(
     ctx: typer.Context,
     title: Annotated[str, typer.Argument(help="What it is about.")] = "",
-    id: Annotated[str, typer.Option("--id", help="An id of your own.")] = "",
+    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
     workspace: Annotated[str, typer.Option(help="The workspace that it belongs to.")] = "",
     model: Annotated[str, typer.Option(help="The model that it is held with.")] = "",
@@ -59,10 +62,11 @@ def new(
     """Start a thread and print its id."""
     world: World = ctx.obj
     if dry_run:
+        _refuse_taken(world, id)
         world.out.plan(f"would start a thread {title!r}")
         return
     fields: ThreadFields = {"title": title, "tags": tuple(tag or ()), "workspace": workspace, "model": model}
-    thread = world.journal.create_thread(id or None, **fields)
+    thread = world.journal.create_thread(id, **fields)
     _tell(world, thread)
 
 
@@ -72,7 +76,9 @@ def append(
     text: Annotated[str | None, typer.Argument(help="The message; read from stdin when left out or -.")] = None,
     role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
     call: Annotated[str, typer.Option(help="For --role tool: the id of the call that is answered.")] = "",
-    expect_leaf: Annotated[str, typer.Option(help="Append only if this entry is the leaf; exit code 4 if not.")] = "",
+    expect_leaf: Annotated[
+        str | None, typer.Option(help="Append only if this entry is the leaf; exit code 4 if not.")
+    ] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Add a message to a thread and print the id of the new entry."""
@@ -80,14 +86,13 @@ def append(
     found = thread_for(world, thread)
     said = _from_stdin() if text is None or text == "-" else text
     payload = _payload(role, said, call)
+    leaf = UNSET if expect_leaf is None else _expected(world, found, expect_leaf)
     if dry_run:
+        if leaf not in (UNSET, found.leaf):
+            raise StaleLeafError(found.id, str(leaf), found.leaf)
         world.out.plan(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
         return
-    if expect_leaf:
-        leaf = place_of(world.journal, f"{found.id}:{expect_leaf}").entry_id
-        entry = world.journal.append(found.id, payload, expect_leaf=leaf)
-    else:
-        entry = world.journal.append(found.id, payload)
+    entry = world.journal.append(found.id, payload, expect_leaf=leaf)
     if world.out.is_json:
         world.out.json(entry=entry)
     else:
@@ -99,22 +104,23 @@ def fork(
     address: Annotated[str | None, typer.Argument(help="Where to fork; without an entry: at the leaf.")] = None,
     before: Annotated[bool, typer.Option("--before", help="Share everything before the entry, not the entry.")] = False,
     title: Annotated[str, typer.Option(help="What the new thread is about.")] = "",
-    id: Annotated[str, typer.Option("--id", help="An id of your own.")] = "",
+    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
     dry_run: DryRun = False,
 ) -> None:
     """Make a new thread that shares everything up to an entry, and print its id. Costs the same at any length."""
     world: World = ctx.obj
     place = place_of(world.journal, address or thread_for(world, None).id)
     if dry_run:
+        _refuse_taken(world, id)
         world.out.plan(
             f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}"
         )
         return
     fields: ThreadFields = {"title": title or place.thread.title}
     if before and place.entry_id is not None:
-        made = world.journal.fork(place.thread.id, before=place.entry_id, new_id=id or None, **fields)
+        made = world.journal.fork(place.thread.id, before=place.entry_id, new_id=id, **fields)
     else:
-        made = world.journal.fork(place.thread.id, at=place.entry_id, new_id=id or None, **fields)
+        made = world.journal.fork(place.thread.id, at=place.entry_id, new_id=id, **fields)
     _tell(world, made)
 
 
@@ -142,6 +148,23 @@ def label(
         world.out.json(entry=entry)
     else:
         world.out.remark(f"{short(place.entry_id)} is {'no longer labelled' if remove else name}")
+
+
+def _expected(world: World, thread: Thread, leaf: str) -> str | None:
+    if not leaf:
+        raise UsageError("--expect-leaf is empty; name the entry that the message is an answer to")
+    return place_of(world.journal, f"{thread.id}:{leaf}").entry_id
+
+
+def _refuse_taken(world: World, thread_id: str | None) -> None:
+    """What a thread of that id would be told when it is really made."""
+    if thread_id is None:
+        return
+    try:
+        world.journal.thread(checked_id(thread_id, "thread id"))
+    except ThreadNotFoundError:
+        return
+    raise ThreadExistsError(thread_id)
 
 
 def _list_labels(world: World, thread: Thread) -> None:

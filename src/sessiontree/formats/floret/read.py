@@ -43,7 +43,7 @@ def sessions(source: Path, tally: Tally) -> Iterator[Session]:
 
 
 def _folders(source: Path) -> Iterator[Path]:
-    for folder in sorted(source.iterdir()):
+    for folder in sorted(source.iterdir() if source.is_dir() else ()):
         if folder.is_dir() and ((folder / _THREAD).is_file() or (folder / _ENTRIES).is_file()):
             yield folder
 
@@ -71,6 +71,7 @@ class _Folder:
             items=self._items(),
             leaf=lambda: repaired_leaf(meta.leaf_id, self._parents),
             finish=self._finish,
+            has_head=bool(self._original),
         )
 
     def _read_meta(self) -> wire.ThreadMeta:

@@ -100,6 +100,7 @@ class _Log:
             },
             items=self._items(),
             finish=self._finish,
+            has_head=self._indexed is not None,
         )
 
     def _last_meta(self) -> wire.Record:

@@ -42,6 +42,8 @@ def sessions(source: Path, tally: Tally) -> Iterator[Session]:
     for path in _files(source):
         if _is_ours(path):
             yield from _Tree(path, tally).sessions()
+        else:
+            tally.note("damage", str(path), "is no file of sessiontree; it was left out")
 
 
 def _files(source: Path) -> list[Path]:

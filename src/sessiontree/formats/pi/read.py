@@ -81,6 +81,7 @@ class _File:
             },
             items=self._items(),
             finish=self._finish,
+            has_head=self._has_header,
         )
 
     def _read_header(self) -> tuple[Json, bool]:
@@ -92,7 +93,7 @@ class _File:
             if isinstance(found, dict) and found.get("type") == "session":
                 return found, True
             break
-        self._tally.note("damage", str(self._path), "the file has no header; its entries come in all the same")
+        self._tally.note("damage", str(self._path), "the file has no header")
         return {}, False
 
     def _items(self) -> Iterator[Item]:

@@ -88,6 +88,7 @@ class _Log:
             fields={"title": key, "origin": origin},
             items=self._items(),
             finish=self._finish,
+            has_head=self._has_meta,
         )
 
     def _read_meta(self) -> wire.Meta:

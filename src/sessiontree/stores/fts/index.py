@@ -18,6 +18,7 @@ from sessiontree.errors import DamagedDataError
 from sessiontree.model import Payload, UnknownPayload
 from sessiontree.model.entry import Label
 from sessiontree.model.record import Record
+from sessiontree.progress import Progress
 from sessiontree.search.content import searchable
 from sessiontree.search.query import SearchQuery
 from sessiontree.search.results import SearchOrder
@@ -25,12 +26,9 @@ from sessiontree.search.words import index_words
 from sessiontree.stores.fts import asking, schema
 from sessiontree.stores.fts.asking import Found, Scope
 
-__all__ = ["Found", "Item", "Progress", "Scope", "SearchIndex", "Source", "SourceState"]
+__all__ = ["Found", "Item", "Scope", "SearchIndex", "Source", "SourceState"]
 
 T = TypeVar("T")
-
-Progress = Callable[[int, int], None]
-"""Called with how many entries were looked at, and how many there are."""
 
 _BATCH = 4096
 _ERASE_ATTEMPTS = 50

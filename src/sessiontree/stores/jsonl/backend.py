@@ -17,6 +17,7 @@ from sessiontree.commands import Command
 from sessiontree.errors import DamagedDataError, StoreClosedError
 from sessiontree.listing import page_of
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules.state import Node, ThreadState
 from sessiontree.search import SearchPage
@@ -189,20 +190,22 @@ class JsonlBackend:
             bytes=sum(summary.stamp.size for summary in summaries) + self._of_packs(lambda: self._packs.size),
         )
 
-    def inspect(self) -> list[Finding]:
+    def inspect(self, progress: Progress | None = None) -> list[Finding]:
         """Pointers that lead nowhere are no finding: a crash may leave one before the fork is written."""
         findings: list[Finding] = []
         manifests: set[str] = set()
         with self._reading():
-            for name, _ in list(self._shelf.names()):
+            sizes = {name: found.st_size for name, found in self._shelf.names()}
+            total, done = sum(sizes.values()), 0
+            for name, size in sizes.items():
                 tree = self._shelf.read(name)
-                if tree is None:
-                    continue
-                try:
-                    findings += findings_of(tree, self._layout)
-                    manifests.update(tree.state.checkpoints.values())
-                finally:
-                    tree.close()
+                if tree is not None:
+                    try:
+                        findings += findings_of(tree, self._layout, _share_of(progress, done, size, total))
+                        manifests.update(tree.state.checkpoints.values())
+                    finally:
+                        tree.close()
+                done += size
             findings += blob_findings(manifests, self._packs, list(self._packs.blob_hashes()), self.place)
         return findings
 
@@ -257,6 +260,13 @@ class JsonlBackend:
     def _check_open(self) -> None:
         if self._is_closed:
             raise StoreClosedError(self.place)
+
+
+def _share_of(progress: Progress | None, before: int, size: int, total: int) -> Progress | None:
+    """What the entries of one file tell, in the bytes of all files."""
+    if progress is None:
+        return None
+    return lambda done, entries: progress(before + size * done // max(entries, 1), total)
 
 
 def _tip(tree: Tree, state: ThreadState, leaf: str | UnsetType | None) -> Node | None:

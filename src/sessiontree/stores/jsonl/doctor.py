@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from sessiontree._engine.fs import Files
 from sessiontree.check import findings_in
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding
 from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.mending import cut_torn_end, point_to, restore
@@ -15,8 +16,8 @@ from sessiontree.stores.jsonl.tree import Tree
 __all__ = ["findings_of", "mend"]
 
 
-def findings_of(tree: Tree, layout: Layout) -> list[Finding]:
-    return [*_in_file(tree), *_in_names(tree, layout), *findings_in(tree.state, tree.place)]
+def findings_of(tree: Tree, layout: Layout, progress: Progress | None = None) -> list[Finding]:
+    return [*_in_file(tree), *_in_names(tree, layout), *findings_in(tree.state, tree.place, progress)]
 
 
 def mend(tree: Tree, layout: Layout, files: Files) -> list[Finding]:

@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 
 from sessiontree._engine.filelock import Gate
-from sessiontree._engine.fs import Files
+from sessiontree._engine.fs import Files, kind_of
 from sessiontree._engine.mounts import refuse_network
 from sessiontree.errors import ForeignStoreError, NewerFormatError
 from sessiontree.model.record import Record
@@ -98,8 +98,7 @@ def name_of(any_id: str) -> str:
 def open_folder(folder: Path, files: Files) -> tuple[Layout, Gate]:
     """Make the folder a store, or find the store that it is; anything else is refused and left untouched."""
     layout = Layout(folder=folder)
-    if folder.exists() and not folder.is_dir():
-        raise ForeignStoreError(str(folder), "a file, not a folder")
+    _refuse_what_is_no_folder(folder)
     refuse_network(folder)
     _make_with_parents(folder, files)
     if not _is_ours(layout):
@@ -114,6 +113,15 @@ def open_folder(folder: Path, files: Files) -> tuple[Layout, Gate]:
     return layout, gate
 
 
+def _refuse_what_is_no_folder(folder: Path) -> None:
+    try:
+        kind = kind_of(folder)
+    except NotADirectoryError:
+        raise ForeignStoreError(str(folder), "a part of its path is a file") from None
+    if kind not in ("nothing", "folder"):
+        raise ForeignStoreError(str(folder), f"it is a {kind}, not a folder")
+
+
 def _make_with_parents(folder: Path, files: Files) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
@@ -121,10 +129,12 @@ def _make_with_parents(folder: Path, files: Files) -> None:
 
 
 def _is_ours(layout: Layout) -> bool:
-    try:
-        text = layout.marker.read_bytes()
-    except FileNotFoundError:
+    kind = kind_of(layout.marker)
+    if kind == "nothing":
         return False
+    if kind != "file":
+        raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} is a {kind}")
+    text = layout.marker.read_bytes()
     try:
         marker = json_decoder(Marker).decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

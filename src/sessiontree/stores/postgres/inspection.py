@@ -7,6 +7,7 @@ from uuid import UUID
 from sessiontree.check import findings_in
 from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding
 from sessiontree.rules.state import Node, ThreadState
 from sessiontree.stores.postgres.blob_inspection import blob_faults
@@ -29,7 +30,7 @@ LEFT JOIN sessiontree.home o ON o.id = h.id AND o.namespace = h.namespace AND o.
 WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
 
 
-def inspect(namespace: str, place: str) -> Steps[list[Finding]]:
+def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
     values = {"namespace": namespace}
     yield _BEGIN
     heads = yield Statement(_HEADS, values)
@@ -42,7 +43,7 @@ def inspect(namespace: str, place: str) -> Steps[list[Finding]]:
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
         for (name,) in lost
     ]
-    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place), *spoiled]
+    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place, progress), *spoiled]
 
 
 class _WholeStore:

@@ -12,6 +12,7 @@ from psycopg.types.numeric import Int8
 from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.search import SearchPage
 from sessiontree.stores.postgres import finding
@@ -175,8 +176,8 @@ class StepReads:
         rows = yield read_blobs(self._homes.namespace, hashes)
         return in_order(blobs_of(rows), hashes)
 
-    def inspect(self) -> Steps[list[Finding]]:
-        return inspect(self._homes.namespace, self._place)
+    def inspect(self, progress: Progress | None = None) -> Steps[list[Finding]]:
+        return inspect(self._homes.namespace, self._place, progress)
 
     def _head(self, thread_id: str) -> Steps[Head]:
         _, rows = yield from self._of_thread(thread_id, _HEAD, {})

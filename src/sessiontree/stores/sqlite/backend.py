@@ -154,12 +154,12 @@ class SqliteBackend:
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
-    def inspect(self) -> list[Finding]:
+    def inspect(self, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
         from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only check and doctor need it
 
         try:
             with self._reader() as connection:
-                return inspect(connection, self.place)
+                return inspect(connection, self.place, progress)
         except DamagedDataError as damage:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
@@ -180,7 +180,7 @@ class SqliteBackend:
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
-        schema.refuse_odd_files(path)
+        schema.refuse_odd_neighbours(path)
         is_whole = schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         schema.touch(path)

@@ -13,6 +13,7 @@ from sessiontree.check import blob_findings, findings_in
 from sessiontree.codec import decode_thread
 from sessiontree.commands import Draft
 from sessiontree.model import Lease, Move
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding
 from sessiontree.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
@@ -25,7 +26,7 @@ __all__ = ["inspect"]
 _OF_AN_INDEX = re.compile(r"(row \d+ missing from|wrong # of entries in|non-unique entry in) index ")
 
 
-def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
+def inspect(connection: sqlite3.Connection, place: str, progress: Progress | None = None) -> list[Finding]:
     connection.execute("BEGIN")
     try:
         content = _WholeStore(connection)
@@ -34,7 +35,7 @@ def inspect(connection: sqlite3.Connection, place: str) -> list[Finding]:
             *_changed_bodies(connection, place),
             *_lost_places(connection, place),
             *_unreadable_threads(connection, place),
-            *findings_in(content, place),
+            *findings_in(content, place, progress),
             *_blobs(connection, place),
         ]
     finally:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import sqlite3
 import stat
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
+from sessiontree._engine.fs import kind_of
 from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
@@ -19,7 +20,7 @@ __all__ = [
     "create",
     "prepare_writer",
     "recognise",
-    "refuse_odd_files",
+    "refuse_odd_neighbours",
     "touch",
 ]
 
@@ -126,32 +127,18 @@ CREATE TABLE lease (
 """
 
 
-def refuse_odd_files(path: Path) -> None:
-    """A pipe in the place of a file of the store would be waited for without end."""
-    for suffix in ("", "-wal", "-shm", "-journal", "-gate"):
+def refuse_odd_neighbours(path: Path) -> None:
+    """A pipe in the place of a file beside the store would be waited for without end."""
+    for suffix in ("-wal", "-shm", "-journal", "-gate"):
         file = path.with_name(path.name + suffix)
-        try:
-            mode = (file.lstat() if suffix else file.stat()).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        if stat.S_ISREG(mode):
-            continue
-        if not suffix:
-            raise ForeignStoreError(str(path), "it is a folder" if stat.S_ISDIR(mode) else "it is no plain file")
-        raise StoreError(str(path), f"{file.name} beside it is no plain file; move it away and open the store again")
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if not stat.S_ISREG(file.lstat().st_mode):
+                raise StoreError(str(path), f"{file.name} beside it is no file; move it away and open the store again")
 
 
 def recognise(path: Path) -> bool:
     """Whether a whole store is there; a file that is not ours or is too new is refused before anything touches it."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(100)
-    except FileNotFoundError:
-        return False
-    except IsADirectoryError:
-        raise ForeignStoreError(str(path), "it is a folder") from None
-    except PermissionError as error:
-        raise StoreReadOnlyError(str(path)) from error
+    head = _head(path)
     if not head:
         return False
     if not head.startswith(_MAGIC) or len(head) < 100:
@@ -160,6 +147,21 @@ def recognise(path: Path) -> bool:
         raise ForeignStoreError(str(path), "it is an SQLite file of another program")
     _refuse_newer(path, int.from_bytes(head[60:64]))
     return head[18:20] == _WAL_MODE
+
+
+def _head(path: Path) -> bytes:
+    try:
+        kind = kind_of(path)
+        if kind not in ("nothing", "file"):
+            raise ForeignStoreError(str(path), f"it is a {kind}")
+        with path.open("rb") as file:
+            return file.read(100)
+    except FileNotFoundError:
+        return b""
+    except NotADirectoryError:
+        raise ForeignStoreError(str(path), "a part of its path is a file") from None
+    except PermissionError as error:
+        raise StoreReadOnlyError(str(path)) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
