@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from sessiontree.drivers import drive_async
 from sessiontree.errors import SessionTreeError, StoreError
+from sessiontree.later import Later
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, TurnMarker
 from sessiontree.operations import turns
 from sessiontree.operations.entries import Content, NewEntry, append_many
@@ -17,7 +18,10 @@ from sessiontree.operations.turns import ending_for
 from sessiontree.store import AsyncStore
 
 if TYPE_CHECKING:
-    from sessiontree.operations.workspaces import TurnFiles
+    from sessiontree.operations import workspaces
+else:
+    # Only turns with files load it.
+    workspaces = Later("sessiontree.operations.workspaces")
 
 __all__ = ["AsyncTurn"]
 
@@ -34,7 +38,7 @@ class AsyncTurn:
         owner: str | None,
         turn_id: str | None,
         ttl_seconds: float,
-        files: TurnFiles | None = None,
+        files: workspaces.TurnFiles | None = None,
     ) -> None:
         self._store = store
         self._sources = sources
@@ -111,9 +115,7 @@ class AsyncTurn:
 
     async def _take_files(self, moment: CheckpointMoment) -> None:
         if self._files is not None:
-            from sessiontree.operations.workspaces import turn_snapshot  # noqa: PLC0415  only turns with files load it
-
-            await drive_async(turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
+            await drive_async(workspaces.turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
 
     async def _end(self, marker: TurnMarker, text: str) -> None:
         try:

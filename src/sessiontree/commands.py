@@ -42,7 +42,7 @@ class Draft(Record, frozen=True, kw_only=True):
     """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
 
     ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
-    ``has_new_id`` says that the id was made for this draft, so nothing in the store can have it.
+    ``has_new_id`` says that the id was made for this draft, so no earlier attempt can have stored it.
     """
 
     id: str
@@ -59,7 +59,7 @@ class Draft(Record, frozen=True, kw_only=True):
 class CreateThread(Ask, frozen=True, kw_only=True):
     """The new thread as it shall be, with its first entries; the store fills in what it counts itself.
 
-    The drafts have new ids: nothing in the store can be meant by them.
+    The drafts have new ids: no entry in the store can be meant by them.
     """
 
     thread: Thread

@@ -18,16 +18,19 @@ from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from sessiontree.drivers import not_awaitable
+from sessiontree.journal import Journal
+from sessiontree.later import Later
 
 if TYPE_CHECKING:
-    from sessiontree.async_journal import AsyncJournal
-    from sessiontree.journal import Journal
+    from sessiontree import async_journal
+else:
+    async_journal = Later("sessiontree.async_journal")  # asyncio is slow to import
 
 __all__ = ["Flow", "Step", "run_flow", "run_flow_async"]
 
 T = TypeVar("T")
 
-Step = Callable[["Journal"], Any]
+Step = Callable[[Journal], Any]
 Flow = Generator[Step, Any, T]
 
 
@@ -45,7 +48,7 @@ def run_flow(flow: Flow[T], journal: Journal) -> T:
         return cast("T", finished.value)
 
 
-async def run_flow_async(flow: Flow[T], journal: AsyncJournal) -> T:
+async def run_flow_async(flow: Flow[T], journal: async_journal.AsyncJournal) -> T:
     try:
         step = next(flow)
         while True:

@@ -10,12 +10,19 @@ from sessiontree._engine.embedded import EmbeddedStore
 from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.ids import Clock, RandomSource, system_clock
 from sessiontree.journal import Journal
+from sessiontree.later import Later
 from sessiontree.store import Backend, Durability
 from sessiontree.url import Address, parse_url
 
 if TYPE_CHECKING:
-    from sessiontree.async_journal import AsyncJournal
-    from sessiontree.workspace.settings import Settings
+    from sessiontree import async_journal
+    from sessiontree._engine import async_embedded
+    from sessiontree.workspace import settings
+else:
+    # asyncio is slow to import.
+    async_journal = Later("sessiontree.async_journal")
+    async_embedded = Later("sessiontree._engine.async_embedded")
+    settings = Later("sessiontree.workspace.settings")
 
 __all__ = ["open", "open_async"]
 
@@ -28,7 +35,7 @@ def open(  # noqa: A001  `st.open` reads as what it does
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
-    workspace_settings: Settings | None = None,
+    workspace_settings: settings.Settings | None = None,
 ) -> Journal:
     """A journal on the store at ``url``, which is created if it is not there.
 
@@ -51,19 +58,16 @@ def open_async(
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
-    workspace_settings: Settings | None = None,
-) -> AsyncJournal:
+    workspace_settings: settings.Settings | None = None,
+) -> async_journal.AsyncJournal:
     """The same for asyncio: ``async with open_async(url) as journal``."""
-    from sessiontree._engine.async_embedded import AsyncEmbeddedStore  # noqa: PLC0415  asyncio is slow to import
-    from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
-
     address = parse_url(url)
     store = (
         _postgres().AsyncPostgresStore(address.target, durability=durability)
         if address.kind == "postgres"
-        else AsyncEmbeddedStore(_backend(address, durability))
+        else async_embedded.AsyncEmbeddedStore(_backend(address, durability))
     )
-    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
+    return async_journal.AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
 
 
 def _postgres() -> ModuleType:

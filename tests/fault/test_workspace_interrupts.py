@@ -12,6 +12,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.workspace.disk import Disk
+from sessiontree.workspace.own_folder import OwnFolder
 from trees import contents
 
 FILES = 12
@@ -180,15 +181,25 @@ def test_a_cancelled_rewind_ends_what_it_does_to_the_files_and_takes_it_back(roo
     asyncio.run(scene())
 
 
-def test_whoever_is_cancelled_while_waiting_for_a_folder_does_not_keep_it(root: Path, address: str) -> None:
+def test_whoever_is_cancelled_while_waiting_for_a_folder_does_not_keep_it(
+    root: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    has_come = threading.Event()
+    lock = OwnFolder.lock
+
+    def announced(own: OwnFolder) -> None:
+        has_come.set()
+        lock(own)
+
     async def scene() -> None:
         async with st.open_async(address) as journal:
             await journal.create_thread("t")
             entry = (await journal.append("t", st.user("one"))).id
             busy = journal.workspace.desk.visit(root)
             busy.open()
+            monkeypatch.setattr(OwnFolder, "lock", announced)
             task = asyncio.create_task(journal.workspace.snapshot("t", entry, root))
-            await asyncio.sleep(0.05)
+            await asyncio.to_thread(has_come.wait)
             task.cancel()
             busy.close()
             with pytest.raises(asyncio.CancelledError):

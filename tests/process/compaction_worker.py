@@ -55,7 +55,7 @@ def slow_summary(journal, thread_id, log, still):
     began = time.monotonic_ns()
     entries = journal.thread(thread_id).entries
     while not still.is_set() and journal.thread(thread_id).entries < entries + 3:
-        time.sleep(0.001)
+        still.wait(0.001)
     with Path(log).open("a", encoding="utf-8") as file:
         file.write(f"{thread_id} {began} {time.monotonic_ns()}\n")
     return "What was said so far."

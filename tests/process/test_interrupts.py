@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from sessiontree.stores.sqlite import SqliteBackend
 
 ROUNDS = 150
 
@@ -53,6 +54,40 @@ def test_an_interrupt_at_any_moment_leaves_a_store_that_works(tmp_path: Path, ki
         signal.signal(signal.SIGALRM, before)
         gc.enable()
     assert interrupts > 0
+
+
+class InterruptedAfterCommit:
+    """A connection whose next commit goes through and is interrupted then."""
+
+    def __init__(self, backend: SqliteBackend) -> None:
+        self._backend = backend
+        self._connection = backend._writer
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._connection, name)
+
+    def execute(self, statement: str) -> object:
+        done = self._connection.execute(statement)
+        if statement == "COMMIT":
+            self._backend._writer = self._connection
+            raise KeyboardInterrupt
+        return done
+
+
+def test_what_an_interrupted_delete_deleted_is_erased_with_the_next_write(tmp_path: Path) -> None:
+    with st.open(tmp_path / "s.db") as journal:
+        journal.create_thread("stays")
+        journal.create_thread("goes")
+        journal.append("goes", st.user("the secret"))
+        assert b"the secret" in (tmp_path / "s.db-wal").read_bytes()
+        backend = journal.store.backend
+        backend._writer = InterruptedAfterCommit(backend)
+        with pytest.raises(KeyboardInterrupt):
+            journal.delete_thread("goes")
+        journal.append("stays", st.user("next"))
+        assert [file.name for file in tmp_path.iterdir() if b"the secret" in file.read_bytes()] == []
+        with pytest.raises(st.ThreadNotFoundError):
+            journal.thread("goes")
 
 
 def test_what_is_wrong_with_one_command_does_not_fail_its_neighbours(tmp_path: Path) -> None:

@@ -17,9 +17,27 @@ KEY = st.SessionKey(agent="bot", channel="web", peer="ann")
 OVERFLOW = ValueError("maximum context length exceeded")
 
 
+class LookedAt(ManualClock):
+    """Does something when it has been looked at so often: who waits for somebody else looks at it again and again."""
+
+    def __init__(self):
+        super().__init__()
+        self.to_do = {}
+        self.looks = 0
+
+    def __call__(self):
+        self.looks += 1
+        self.to_do.pop(self.looks, lambda: None)()
+        return super().__call__()
+
+    def at_look(self, number, action):
+        """Counted from now on."""
+        self.to_do[self.looks + number] = action
+
+
 @pytest.fixture
 def clock():
-    return ManualClock()
+    return LookedAt()
 
 
 @pytest.fixture
@@ -224,7 +242,8 @@ class Model:
 
 def test_a_model_that_overflows_waits_for_the_compaction_of_somebody_else_and_uses_it(tmp_path):
     url = f"sqlite:///{tmp_path / 'j.db'}"
-    with st.open(url) as journal, st.open(url) as other:
+    clock = LookedAt()
+    with st.open(url, clock=clock) as journal, st.open(url, clock=ManualClock()) as other:
         journal.create_thread("t")
         talk(journal, "t", 10)
         is_asked, may_answer = threading.Event(), threading.Event()
@@ -237,7 +256,7 @@ def test_a_model_that_overflows_waits_for_the_compaction_of_somebody_else_and_us
         def begin():
             theirs.start()
             assert is_asked.wait(30)
-            threading.Timer(0.2, may_answer.set).start()
+            clock.at_look(3, may_answer.set)
 
         theirs = threading.Thread(target=lambda: other.compact("t", slow, policy=SMALL))
         model, mine = Model(begin), Told("my notes")
@@ -257,30 +276,33 @@ def test_waiting_for_somebody_else_has_an_end(journal, clock):
 def test_who_waits_for_a_crashed_compactor_compacts_when_its_claim_has_expired(journal, clock):
     talk(journal, "t", 4)
     claim(journal, clock, seconds=5)
-    threading.Timer(0.1, clock.advance, (5,)).start()
-    model, mine = Model(), Told("my notes")
+    model, mine = Model(lambda: clock.at_look(3, lambda: clock.advance(5))), Told("my notes")
     assert journal.call_model("t", model, mine, policy=SMALL) == "fine"
     assert "my notes" in model.contexts[1].messages[0].text
 
 
 def test_waiting_does_not_hold_up_an_event_loop():
     async def run():
-        clock = ManualClock()
+        clock = LookedAt()
         async with st.open_async("memory:", clock=clock) as journal:
             await journal.create_thread("t")
             for number in range(4):
                 await journal.append_many("t", round_of(number))
             held = st.CompactionClaim(id="theirs", owner="another", expires_ns=clock() + 10**9)
             await journal.store.acommit(ClaimCompaction(thread_id="t", claim=held, now_ns=clock()))
-            waiting = asyncio.create_task(journal.call_model("t", Model(), Told("notes"), policy=SMALL))
-            ticks = 0
-            while not waiting.done():
-                await asyncio.sleep(0.005)
-                ticks += 1
-                if ticks == 20:
-                    clock.advance(1)
-            return ticks, await waiting
+            ticks, noted = 0, []
 
-    ticks, answer = asyncio.run(run())
+            def begin():
+                for look in (1, 2, 3):
+                    clock.at_look(look, lambda: noted.append(ticks))
+                clock.at_look(4, lambda: clock.advance(1))
+
+            waiting = asyncio.create_task(journal.call_model("t", Model(begin), Told("notes"), policy=SMALL))
+            while not waiting.done():
+                await asyncio.sleep(0)
+                ticks += 1
+            return noted, await waiting
+
+    noted, answer = asyncio.run(run())
     assert answer == "fine"
-    assert ticks >= 20
+    assert noted[0] < noted[1] < noted[2]

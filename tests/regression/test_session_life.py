@@ -490,6 +490,43 @@ def test_a_message_that_is_sent_again_after_several_new_conversations_is_the_sam
     assert texts(manager) == []
 
 
+class Overtaken(st.Journal):
+    """Somebody else does something just after this journal has looked into the store for the nth time."""
+
+    def __init__(self, store, number, deed):
+        super().__init__(store)
+        self.left = number
+        self.deed = deed
+
+    def _run(self, operation):
+        try:
+            return super()._run(operation)
+        finally:
+            self.left -= 1
+            if self.left == 0:
+                self.deed()
+
+
+@pytest.mark.parametrize("number", range(1, 9))
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_a_message_that_comes_twice_at_once_around_a_new_conversation_is_stored_once(journal, number, has_begun):
+    other = SessionManager(journal)
+
+    def deliver_and_begin_anew():
+        other.add_message(KEY, st.user("hello"), id="m1")
+        other.new(KEY)
+
+    if has_begun:
+        other.add_message(KEY, st.user("before"))
+    overtaken = Overtaken(journal.store, number, deliver_and_begin_anew)
+    entry = SessionManager(overtaken).add_message(KEY, st.user("hello"), id="m1")
+    if overtaken.left > 0:
+        deliver_and_begin_anew()
+    threads = list(journal.list_threads(is_archived=None))
+    holding = [thread.id for thread in threads if any(e.id == "m1" for e in journal.entries(thread.id))]
+    assert holding == [entry.thread_id]
+
+
 def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
     fact = st.memory.ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=KEY)
     keeper = JournalMemory(journal)

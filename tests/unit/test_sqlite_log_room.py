@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from sessiontree._engine.descriptor import Descriptor
 from sessiontree.errors import StoreGoneError
 from sessiontree.stores.sqlite.log_room import LogRoom
 
@@ -85,8 +86,7 @@ def test_a_full_disk_is_not_the_rooms_to_tell(tmp_path):
     log.write_bytes(b"frames")
     log.chmod(0o600)
     room = LogRoom(tmp_path / "s.db")
-    read_only = os.open(log, os.O_RDONLY)
-    room._file = read_only
+    room._file = Descriptor(log, os.O_RDONLY)
     room.make()
     room.close()
     assert log.read_bytes() == b"frames"

@@ -91,6 +91,7 @@ def test_p5_the_store_inside_the_root_is_never_in_a_snapshot(root: Path, address
         counts = []
         for turn in range(8):
             entry = say(journal, f"turn {turn}")
+            assert journal.search(f'"turn {turn}"').hits
             counts.append(journal.workspace.snapshot("t", entry, root).checkpoint.files)
         assert counts == [1] * 8
         first = journal.path("t")[0].id

@@ -88,8 +88,12 @@ class Committer:
         assert ticket.future is not None
         return ticket.future
 
-    def close(self) -> None:
-        """Finish what is queued, then refuse. A command that slips in behind is served, and refused by the store."""
+    def close(self, close_store: Callable[[], None]) -> None:
+        """Finish what is queued, close the store, then refuse.
+
+        A command that slips in behind waits until the store is closed, which then refuses it: a store that wrote
+        while it is closed would write to files that are no longer its own.
+        """
         if not self.is_in_its_process:
             self._is_closed = True
             return
@@ -100,7 +104,7 @@ class Committer:
         if thread is not None:
             thread.join()
         with self._writing:
-            pass
+            close_store()
 
     @property
     def is_in_its_process(self) -> bool:

@@ -48,6 +48,4 @@ class EmbeddedStore:
         if self.is_closed:
             return
         self.is_closed = True
-        self.committer.close()
-        if self.committer.is_in_its_process:
-            self.backend.close()
+        self.committer.close(self.backend.close)

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import NoReturn
 
+from sessiontree._engine.descriptor import Descriptor
 from sessiontree.errors import StoreGoneError
 
 __all__ = ["Gate"]
@@ -22,26 +23,26 @@ class Gate:
 
     def __init__(self, path: Path, *, of: Path) -> None:
         self._place = str(of)
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._file = Descriptor(path, os.O_RDWR | os.O_CREAT)
         self._identity = _identity(self._place)
 
     def __enter__(self) -> None:
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            fcntl.flock(self._file.number, fcntl.LOCK_EX)
             if _identity(self._place) != self._identity:
                 self._refuse()
         except BaseException:
             # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
-            fcntl.flock(self._file, fcntl.LOCK_UN)
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._file, fcntl.LOCK_UN)
+        fcntl.flock(self._file.number, fcntl.LOCK_UN)
 
     def close(self) -> None:
-        os.close(self._file)
+        self._file.close()
 
     def _refuse(self) -> NoReturn:
         raise StoreGoneError(self._place)

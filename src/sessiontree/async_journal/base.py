@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self, TypeVar
 
 from sessiontree.drivers import drive_async
 from sessiontree.ids import Clock, IdSource, RandomSource, system_clock
+from sessiontree.later import Later
 from sessiontree.operations import views
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.setbacks import Setbacks
@@ -17,8 +18,12 @@ from sessiontree.queries import Finding, StoreStats
 from sessiontree.store import AsyncStore
 
 if TYPE_CHECKING:
-    from sessiontree.file_verbs import AsyncWorkspace
-    from sessiontree.workspace.settings import Settings
+    from sessiontree import file_verbs
+    from sessiontree.workspace import settings
+else:
+    # Only programs that keep files load these.
+    file_verbs = Later("sessiontree.file_verbs")
+    settings = Later("sessiontree.workspace.settings")
 
 __all__ = ["AsyncVerbs"]
 
@@ -34,7 +39,7 @@ class AsyncVerbs:
         *,
         clock: Clock = system_clock,
         random: RandomSource = os.urandom,
-        workspace_settings: Settings | None = None,
+        workspace_settings: settings.Settings | None = None,
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
@@ -54,11 +59,9 @@ class AsyncVerbs:
         await self.close()
 
     @cached_property
-    def workspace(self) -> AsyncWorkspace:
+    def workspace(self) -> file_verbs.AsyncWorkspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        from sessiontree.file_verbs import AsyncWorkspace  # noqa: PLC0415  only programs that keep files load it
-
-        return AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
+        return file_verbs.AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
 
     async def stats(self) -> StoreStats:
         """How much is in the store."""

@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING
 from msgspec import UNSET, UnsetType
 
 from sessiontree.async_journal.base import AsyncVerbs
+from sessiontree.later import Later
 from sessiontree.model import Lease, Move, Thread
 from sessiontree.operations import leaf
 
 if TYPE_CHECKING:
-    from sessiontree.workspace.settings import Conflicts
+    from sessiontree.workspace import settings
+else:
+    settings = Later("sessiontree.workspace.settings")
 
 __all__ = ["AsyncLeafVerbs"]
 
@@ -40,7 +43,7 @@ class AsyncLeafVerbs(AsyncVerbs):
         entry_id: str,
         *,
         files: str | os.PathLike[str] | None = None,
-        conflicts: Conflicts = "stop",
+        conflicts: settings.Conflicts = "stop",
     ) -> Thread:
         """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
 
@@ -54,11 +57,11 @@ class AsyncLeafVerbs(AsyncVerbs):
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
         return await self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
 
-    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+    async def undo(self, thread_id: str, *, conflicts: settings.Conflicts = "stop") -> Thread:
         """Take the last leaf move back; files that moved with it come back too."""
         return await self._run(self.workspace.undoing(thread_id, conflicts))
 
-    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
+    async def redo(self, thread_id: str, *, conflicts: settings.Conflicts = "stop") -> Thread:
         """Take the last undo back; files that moved with it go along again."""
         return await self._run(self.workspace.redoing(thread_id, conflicts))
 

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sessiontree.compaction import CompactionResult
+from sessiontree.later import Later
 from sessiontree.manager.info import SessionInfo
 from sessiontree.manager.keys import format_key
 from sessiontree.model import Entry, Message, Payload, SessionKey
 
 if TYPE_CHECKING:
-    from sessiontree.manager.async_manager import AsyncSessionManager
-    from sessiontree.manager.manager import SessionManager
+    from sessiontree.manager import async_manager
+    from sessiontree.manager import manager as sync_manager
+else:
+    # They import this module.
+    async_manager = Later("sessiontree.manager.async_manager")
+    sync_manager = Later("sessiontree.manager.manager")
 
 __all__ = ["AsyncSession", "Session"]
 
@@ -19,7 +24,7 @@ __all__ = ["AsyncSession", "Session"]
 class Session:
     """What ``SessionManager.get_or_create`` gives; every method goes to the store."""
 
-    def __init__(self, manager: SessionManager, key: SessionKey, thread_id: str) -> None:
+    def __init__(self, manager: sync_manager.SessionManager, key: SessionKey, thread_id: str) -> None:
         self.manager = manager
         self.key = key
         self.thread_id = thread_id
@@ -87,7 +92,7 @@ class Session:
 class AsyncSession:
     """What ``AsyncSessionManager.get_or_create`` gives; every method goes to the store."""
 
-    def __init__(self, manager: AsyncSessionManager, key: SessionKey, thread_id: str) -> None:
+    def __init__(self, manager: async_manager.AsyncSessionManager, key: SessionKey, thread_id: str) -> None:
         self.manager = manager
         self.key = key
         self.thread_id = thread_id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -46,12 +47,21 @@ class Added(Record, frozen=True, kw_only=True):
 
 def add_message(desk: Desk, key: SessionKey, content: Payload | Message, id: str | None) -> Flow[Added]:
     """Store a message. It is durable when this returns; whatever follows from it comes later."""
+    looked_at: list[Thread] = []
     if id is not None:
-        repeated = yield from _stored(desk, key, content, id)
+        looked_at = yield from generations(key, most=_GENERATIONS_OF_A_RETRY)
+        repeated = yield from _stored(desk, looked_at, content, id)
         if repeated is not None:
             return repeated
     while True:
         thread = yield from get_or_create(desk, key)
+        if id is not None and all(thread.id != other.id for other in looked_at):
+            # It began after the look, and the same call by somebody else may have reached the one before it, which is
+            # closed now: what is not there at a second look will never be.
+            looked_at = yield from generations(key, most=_GENERATIONS_OF_A_RETRY)
+            repeated = yield from _stored(desk, looked_at, content, id)
+            if repeated is not None:
+                return repeated
         # The conversation may be put away between these two: then the message belongs to the next one.
         with suppress(ThreadArchivedError, ThreadNotFoundError):
             return (yield from _added(desk, thread, content, id))
@@ -138,9 +148,9 @@ def uncompact(key: SessionKey) -> Flow[Entry]:
     return entry
 
 
-def _stored(desk: Desk, key: SessionKey, content: Payload | Message, id: str) -> Flow[Added | None]:
+def _stored(desk: Desk, threads: Sequence[Thread], content: Payload | Message, id: str) -> Flow[Added | None]:
     """The message of this id if it is there: a repeated call must not begin a day, nor be stored in the next one."""
-    for number, thread in enumerate((yield from generations(key, most=_GENERATIONS_OF_A_RETRY))):
+    for number, thread in enumerate(threads):
         if number >= _ALWAYS_LOOKED_AT and thread.is_archived and _is_long_ago(desk, thread):
             continue
         try:

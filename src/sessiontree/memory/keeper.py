@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 
 from sessiontree.errors import InvalidInputError, StaleLeafError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.flows import Flow, run_flow, run_flow_async
+from sessiontree.journal import Journal
+from sessiontree.later import Later
 from sessiontree.memory.hygiene import fingerprint, memory_lines
 from sessiontree.memory.refresh import ExtractedMemory
 from sessiontree.model import Entry, Memory, Thread
 from sessiontree.model.record import Record
 
 if TYPE_CHECKING:
-    from sessiontree.async_journal import AsyncJournal
-    from sessiontree.journal import Journal
+    from sessiontree import async_journal
+else:
+    async_journal = Later("sessiontree.async_journal")  # asyncio is slow to import
 
 __all__ = ["AsyncJournalMemory", "JournalMemory", "Recollection"]
 
@@ -89,7 +92,7 @@ class JournalMemory:
 class AsyncJournalMemory:
     """The same on an AsyncJournal."""
 
-    def __init__(self, journal: AsyncJournal, scope: str = "default") -> None:
+    def __init__(self, journal: async_journal.AsyncJournal, scope: str = "default") -> None:
         self.journal = journal
         self.thread_id = _thread_id(scope)
 

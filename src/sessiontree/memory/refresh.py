@@ -10,6 +10,8 @@ from sessiontree.compaction.prompts import chunks
 from sessiontree.context import window_of
 from sessiontree.errors import EmptySummaryError, StaleVersionError, SummaryError
 from sessiontree.flows import Flow, run_flow, run_flow_async
+from sessiontree.journal import Journal
+from sessiontree.later import Later
 from sessiontree.memory.hygiene import NO_MEMORY_NEEDED, normalize_memory
 from sessiontree.model import Compaction, Entry, Message, SessionKey, Thread
 from sessiontree.model.record import Record
@@ -17,8 +19,9 @@ from sessiontree.summarizers import extractive
 from sessiontree.tokens import estimate_text
 
 if TYPE_CHECKING:
-    from sessiontree.async_journal import AsyncJournal
-    from sessiontree.journal import Journal
+    from sessiontree import async_journal
+else:
+    async_journal = Later("sessiontree.async_journal")  # asyncio is slow to import
 
 __all__ = [
     "ExtractedMemory",
@@ -74,7 +77,7 @@ def refresh_memory(
 
 
 async def refresh_memory_async(
-    journal: AsyncJournal,
+    journal: async_journal.AsyncJournal,
     thread_id: str,
     refresher: MemoryRefresher,
     extract: Summarizer = extractive,

@@ -13,7 +13,7 @@ from sessiontree.messages import payload_of
 from sessiontree.model import Entry, Label, Lease, Message, Payload
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.record import Record
-from sessiontree.operations.inputs import checked_id, checked_lease, checked_time
+from sessiontree.operations.inputs import checked_hashes, checked_id, checked_lease, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 from sessiontree.tokens import estimate_message
@@ -138,7 +138,7 @@ def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
     payload, body = seal(payload_of(new.content))
     if len(body) > _LARGEST_BODY:
         raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
-    if new.turn_id:
+    if new.turn_id != "":
         checked_id(new.turn_id, "turn id")
     messages, tokens = weight_of(payload)
     return Draft(
@@ -150,7 +150,7 @@ def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
         messages=messages,
         tokens=tokens,
         has_new_id=new.id is None,
-        blobs=new.blobs,
+        blobs=new.blobs if new.blobs == () else checked_hashes(new.blobs),
     )
 
 

@@ -6,9 +6,11 @@ from sessiontree.codec import encode_record
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Lease
 
-__all__ = ["checked_id", "checked_lease", "checked_time"]
+__all__ = ["checked_hashes", "checked_id", "checked_lease", "checked_time"]
 
 _LATEST_NS = 2**63 - 1
+_HASH_LENGTH = 64
+_HASH_LETTERS = frozenset("0123456789abcdef")
 
 
 def checked_id(text: str, what: str) -> str:
@@ -18,6 +20,18 @@ def checked_id(text: str, what: str) -> str:
     if not text.isascii():
         encode_record(text, what)
     return text
+
+
+def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of blobs: each is the SHA-256 of what it names, in small letters."""
+    if not isinstance(names, tuple):
+        raise InvalidInputError(f"blobs must be a tuple of hashes, not {names!r}")
+    for name in names:
+        if not isinstance(name, str) or len(name) != _HASH_LENGTH or not _HASH_LETTERS.issuperset(name):
+            raise InvalidInputError(
+                f"a blob is named by {_HASH_LENGTH} hexadecimal digits in small letters, not {name!r}"
+            )
+    return names
 
 
 def checked_time(nanoseconds: int, what: str) -> int:

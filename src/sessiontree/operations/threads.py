@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, get_origin, get_type_hints
 
 from msgspec import ValidationError, to_builtins
 from msgspec.structs import astuple, replace
@@ -11,7 +12,7 @@ from msgspec.structs import astuple, replace
 from sessiontree.codec import check_number, encode_record, refuse_not_finite
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model import Message, Page, Payload, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.operations.entries import NewEntry, draft_of
 from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
@@ -104,13 +105,37 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
     unknown = set(fields) - _FIELDS
     if unknown:
         raise InvalidInputError(f"a thread has no field {sorted(unknown)}; it has {sorted(_FIELDS)}")
-    values: dict[str, Any] = dict(fields)
-    if "tags" in values:
-        values["tags"] = tuple(values["tags"])
+    values = {name: _checked_field(name, value) for name, value in fields.items()}
     stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
     refuse_not_finite(to_builtins(values))
     _check_numbers(stored)
     return stored
+
+
+def _checked_field(name: str, value: Any) -> Any:
+    """Types first: JSON would turn some values into others, such as bytes into text, and leave UNSET out."""
+    if name == "tags" and isinstance(value, Iterable) and not isinstance(value, str):
+        value = tuple(value)
+    kind = _field_types()[name]
+    if not isinstance(value, kind) or not all(isinstance(word, str) for word in _words_of(value)):
+        words = " of words" if kind is tuple else ""
+        raise InvalidInputError(f"{name} of a thread cannot be {value!r}; it is a {kind.__name__}{words}")
+    return value
+
+
+def _words_of(value: Any) -> tuple[Any, ...]:
+    match value:
+        case SessionKey():
+            return astuple(value)
+        case tuple():
+            return value
+        case _:
+            return ()
+
+
+@cache
+def _field_types() -> dict[str, type]:
+    return {name: get_origin(kind) or kind for name, kind in get_type_hints(ThreadFields).items()}
 
 
 def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:

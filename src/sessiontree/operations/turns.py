@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from sessiontree.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
-from sessiontree.errors import InvalidInputError
+from sessiontree.errors import InvalidInputError, SessionTreeError
 from sessiontree.model import Entry, Lease, Payload, RunFailure, Thread, TurnMarker, TurnStatus
 from sessiontree.model.record import Record
 from sessiontree.operations.entries import NewEntry, append_many
@@ -45,14 +46,29 @@ def acquire_lease(
     sources: Sources, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
     now = sources.clock()
-    lease: Lease = yield AcquireLease(
+    command = AcquireLease(
         thread_id=thread_id,
         turn_id=sources.ids.new() if turn_id is None else checked_id(turn_id, "turn id"),
         owner=checked_id(owner, "owner"),
         now_ns=now,
         expires_ns=now + _nanoseconds(ttl_seconds),
     )
+    try:
+        lease: Lease = yield command
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException:
+        yield from _give_back(command)
+        raise
     return lease
+
+
+def _give_back(command: AcquireLease) -> Operation[None]:
+    """A caller that was interrupted may get its lease all the same, behind its back. Asked for again, it is the same."""
+    with suppress(SessionTreeError):  # the interruption is what the caller must hear of, and a lease expires
+        lease: Lease = yield command
+        if lease.created_ns == command.now_ns:
+            yield from release_lease(lease)
 
 
 def renew_lease(sources: Sources, lease: Lease, ttl_seconds: float) -> Operation[Lease]:

@@ -154,6 +154,8 @@ def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draf
     entries: list[Entry] = []
     previous = state.newest
     for draft in drafts:
+        if draft.has_new_id and view.has_new(state.tree, draft.id):
+            raise DuplicateEntryError(state.meta.id, draft.id)
         node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
         facts.append(PutEntry(state, node, parent_id, previous, draft))

@@ -59,6 +59,9 @@ class TreeState:
     def find(self, tree: int, entry_id: str) -> Node | None:
         return self.by_id.get((tree, entry_id))
 
+    def has_new(self, tree: int, entry_id: str) -> bool:
+        return (tree, entry_id) in self.by_id
+
     def parent(self, node: Node) -> Node | None:
         return None if node.parent is None else self.nodes[node.parent]
 

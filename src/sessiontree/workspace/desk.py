@@ -22,7 +22,13 @@ from sessiontree.workspace.settings import Settings
 __all__ = ["Desk", "Resolved", "Visit"]
 
 _MOST_TREES = 4
-_STORE_SUFFIXES = ("", "-wal", "-shm", "-journal", "-gate", ".new")
+_DATABASE_SUFFIXES = ("", "-wal", "-shm", "-journal")
+_STORE_SUFFIXES = (
+    *_DATABASE_SUFFIXES,
+    *(f"-search{suffix}" for suffix in _DATABASE_SUFFIXES),
+    "-gate",
+    ".new",
+)
 
 
 class Resolved(NamedTuple):

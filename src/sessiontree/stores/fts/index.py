@@ -14,6 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 import msgspec
 
 from sessiontree.codec import decode_payload
+from sessiontree.errors import DamagedDataError
 from sessiontree.model import Payload, UnknownPayload
 from sessiontree.model.entry import Label
 from sessiontree.model.record import Record
@@ -81,7 +82,11 @@ class SearchIndex:
                 return work()
             except _BrokenIndexError:
                 self._throw_away()
+            try:
                 return work()
+            except _BrokenIndexError as error:
+                problem = f"an index cannot be made of what the store holds: {error}"
+                raise DamagedDataError(str(self._path), 0, problem) from error
 
     def catch_up(self, source: Source, progress: Progress | None = None) -> None:
         """Everything that is in the store now can be found afterwards."""
@@ -347,8 +352,8 @@ def _payload_of(item: Item) -> Payload:
     """What cannot be read cannot be found, but it must not hide the others."""
     try:
         return decode_payload(item.body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return UnknownPayload(type="damaged", body=item.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        return UnknownPayload(type="damaged", body=b"")
 
 
 class _BrokenIndexError(Exception):

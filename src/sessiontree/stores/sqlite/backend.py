@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from msgspec import UnsetType
 
@@ -23,20 +22,18 @@ from sessiontree.errors import (
     DamagedDataError,
     SessionTreeError,
     StoreClosedError,
-    StoreFullError,
     StoreGoneError,
     StorePoisonedError,
-    StoreReadOnlyError,
-    StoreUnavailableError,
 )
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
-from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite import faults, schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
+from sessiontree.stores.sqlite.log_hold import LogHold
 from sessiontree.stores.sqlite.log_room import LogRoom
 from sessiontree.stores.sqlite.reads import Snapshot
 from sessiontree.stores.sqlite.view import SqliteView
@@ -73,14 +70,13 @@ class SqliteBackend:
             raise StorePoisonedError(self.place, self._poison)
         try:
             with self._gate:
-                outcomes = self._transact(commands)
-        except (sqlite3.Error, OSError) as error:
-            raise self._in_our_words(error, commands) from error
+                outcomes = self._transact_or_look_closer(commands)
+        except Exception as error:  # noqa: BLE001
+            self._raise_in_our_words(error, commands)
         if self._view.dropped:
             self._forget(outcomes)
         if self._view.has_dropped:
             self._view.has_dropped = False
-            self._has_bytes_to_erase = True
             self._erase(_ERASE_ATTEMPTS)
         elif self._has_bytes_to_erase:
             self._erase(1)
@@ -90,23 +86,24 @@ class SqliteBackend:
         with self._watch_lock:
             if self._is_closed:
                 return None
-            return self._watcher.execute("PRAGMA data_version").fetchone()[0]
+            with self._translated():
+                return self._watcher.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
         with self._idle_lock, self._watch_lock:
             if self._is_closed:
                 return
-            if self._has_bytes_to_erase:
-                with suppress(StoreGoneError):
-                    self._erase(1)
             self._is_closed = True
-            if self._search is not None:
-                self._search.close()
-            idle, self._idle = self._idle, []
-            for connection in (*idle, self._watcher, self._writer):
-                connection.close()
-        self._log_room.close()
-        self._gate.close()
+            with self._opened:
+                if self._has_bytes_to_erase:
+                    with suppress(StoreGoneError):
+                        self._erase(1)
+                self._log_hold.let_go()
+                if self._search is not None:
+                    self._search.close()
+                idle, self._idle = self._idle, []
+                for connection in idle:
+                    connection.close()
 
     def thread(self, thread_id: str) -> Thread:
         return self._read(lambda snapshot: snapshot.state(thread_id).public())
@@ -183,23 +180,44 @@ class SqliteBackend:
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
-        is_new = not schema.recognise(path)
+        schema.refuse_odd_neighbours(path)
+        is_whole = schema.recognise(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         schema.touch(path)
-        self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
-        self._writer = schema.connect(path)
-        with self._gate:
-            if is_new:
-                schema.create(self._writer)
-            schema.prepare_writer(self._writer, durability, path)
-            if is_new:
-                Files().sync_folder(path.parent)
+        with ExitStack() as opened:
+            self._gate = Gate(path.with_name(path.name + "-gate"), of=path)
+            opened.callback(self._gate.close)
+            with self._gate:
+                if not is_whole:
+                    schema.create(path)
+                    Files().sync_folder(path.parent)
+                self._log_hold = LogHold(path, schema.BUSY_SECONDS)
+                opened.callback(self._log_hold.close)
+                self._writer = self._connect_for_long(opened)
+                schema.prepare_writer(self._writer, durability, path)
+            self._log_room = LogRoom(path)
+            opened.callback(self._log_room.close)
+            self._watcher = self._connect_for_long(opened)
+            self._opened = opened.pop_all()
         self._view = SqliteView(self._writer)
-        self._log_room = LogRoom(path)
-        self._watcher = schema.connect(path)
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
+
+    def _connect_for_long(self, opened: ExitStack) -> sqlite3.Connection:
+        connection = schema.connect(self._path)
+        opened.callback(connection.close)
+        return connection
+
+    def _transact_or_look_closer(self, commands: Sequence[Command]) -> list[Outcome]:
+        """A random source that repeats itself makes an id that is taken; then only that append is refused."""
+        try:
+            return self._transact(commands)
+        except sqlite3.IntegrityError:
+            self._view.looks_up_new_ids = True
+            return self._transact(commands)
+        finally:
+            self._view.looks_up_new_ids = False
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
@@ -209,6 +227,8 @@ class SqliteBackend:
             self._view.begin()
             outcomes = [self._carry_out(command) for command in commands]
             self._view.flush()
+            # Before the commit: it may go through and yet be interrupted.
+            self._has_bytes_to_erase |= self._view.has_dropped
             self._log_room.make()
             self._writer.execute("COMMIT")
         except BaseException:
@@ -227,10 +247,15 @@ class SqliteBackend:
     def _carry_out(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._view)
+        except SessionTreeError as refusal:
+            return refusal
         except sqlite3.Error:
             raise
-        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
-            return refusal
+        except Exception as error:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
+            told = self._in_our_words(error)
+            if told is not error:
+                told.__cause__ = error
+            return told
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
@@ -257,7 +282,7 @@ class SqliteBackend:
         for attempt in range(attempts):
             if attempt:
                 time.sleep(_ERASE_PAUSE_SECONDS)
-            with self._gate:
+            with self._translated(), self._gate:
                 self._has_bytes_to_erase = not self._empty_log()
             if not self._has_bytes_to_erase:
                 return
@@ -309,24 +334,37 @@ class SqliteBackend:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """SQLite's errors in our words."""
+        """Errors of SQLite, and those that a damaged file makes, in our words."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            raise self._in_our_words(error) from error
+        except Exception as error:  # noqa: BLE001
+            self._raise_in_our_words(error)
 
-    def _in_our_words(self, error: sqlite3.Error | OSError, commands: Sequence[Command] = ()) -> SessionTreeError:
-        if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
-            return StoreReadOnlyError(self.place)
-        name = getattr(error, "sqlite_errorname", "") or ""
-        if name == "SQLITE_FULL":
-            return StoreFullError(self.place)
-        if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):
-            return StoreReadOnlyError(self.place)
-        if name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB")):
-            return DamagedDataError(self.place, 0, str(error))
-        if name.startswith("SQLITE_IOERR") and commands:
-            self._poison = f"{name}: {error}"
+    def _raise_in_our_words(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
+        if isinstance(error, SessionTreeError):
+            raise error
+        if faults.is_of_the_disk(error) and commands:
+            self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
             ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
-            return CommitUnknownError(self.place, self._poison, ids)
-        return StoreUnavailableError(self.place, f"{name or type(error).__name__}: {error}")
+            raise CommitUnknownError(self.place, self._poison, ids) from error
+        told = self._in_our_words(error)
+        if told is error:
+            raise error
+        raise told from error
+
+    def _in_our_words(self, error: Exception) -> Exception:
+        if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
+            return faults.in_our_words(self.place, error)
+        return self._damage_behind(error) or error
+
+    def _damage_behind(self, error: Exception) -> DamagedDataError | None:
+        """Code that stumbles over a value of the wrong type may have read it from a damaged file."""
+        try:
+            with closing(schema.connect_read_only(self._path)) as connection:
+                table = faults.misshapen_table(connection)
+        except (sqlite3.Error, UnicodeDecodeError) as fault:
+            told = faults.in_our_words(self.place, fault)
+            return told if isinstance(told, DamagedDataError) else None
+        if not table:
+            return None
+        return DamagedDataError(self.place, 0, f"values in table {table} are not what was written there: {error}")

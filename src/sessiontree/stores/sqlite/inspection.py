@@ -81,7 +81,7 @@ def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Findin
 
 def _changed_bodies(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
     for entry_id, crc, body in connection.execute("SELECT id, crc, body FROM entry"):
-        if zlib.crc32(body) != crc:
+        if not isinstance(body, bytes) or zlib.crc32(body) != crc:
             yield Finding(
                 kind="checksum", place=place, problem="the body changed after it was written", entry_id=entry_id
             )
@@ -102,5 +102,5 @@ def _unreadable_threads(connection: sqlite3.Connection, place: str) -> Iterator[
     for thread_id, body in rows:
         try:
             decode_thread(body or b"")
-        except msgspec.MsgspecError as error:
+        except (msgspec.MsgspecError, TypeError) as error:
             yield Finding(kind="thread", place=place, problem=f"unreadable metadata: {error}", thread_id=thread_id)

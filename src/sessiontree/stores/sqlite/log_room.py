@@ -11,6 +11,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from sessiontree._engine.descriptor import Descriptor
 from sessiontree.errors import StoreGoneError
 
 __all__ = ["LogRoom"]
@@ -25,24 +26,24 @@ class LogRoom:
     def __init__(self, store: Path) -> None:
         self._place = str(store)
         self._log = store.with_name(store.name + "-wal")
-        self._file: int | None = None
+        self._file: Descriptor | None = None
 
     def make(self) -> None:
         """A length that is no whole number of steps is one that frames have reached."""
         if self._file is None:
             self._file = self._open()
         # Not fstat: a file whose times somebody looked at gets new ones with the next write, and the flush waits.
-        size = os.lseek(self._file, 0, os.SEEK_END)
+        size = os.lseek(self._file.number, 0, os.SEEK_END)
         if size % _STEP:
-            self._stretch(self._file, size)
+            self._stretch(self._file.number, size)
 
     def close(self) -> None:
         if self._file is not None:
-            os.close(self._file)
+            self._file.close()
 
-    def _open(self) -> int:
+    def _open(self) -> Descriptor:
         try:
-            return os.open(self._log, os.O_RDWR | os.O_CLOEXEC)
+            return Descriptor(self._log, os.O_RDWR)
         except FileNotFoundError:
             raise StoreGoneError(self._place) from None
 

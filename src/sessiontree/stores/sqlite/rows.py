@@ -54,7 +54,7 @@ def _meta_of(thread_id: str, body: bytes) -> Thread:
     """Metadata that cannot be read must not hide the conversation."""
     try:
         return decode_thread(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, TypeError):
         return Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0, status=DAMAGED)
 
 
@@ -97,8 +97,8 @@ def payload_of_row(body: bytes) -> Payload:
     """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
     try:
         return decode_payload(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError):
-        return UnknownPayload(type=DAMAGED, body=body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        return UnknownPayload(type=DAMAGED, body=body if isinstance(body, bytes) else b"")
 
 
 def draft_of(row: Row) -> Draft:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import stat
+from contextlib import closing, suppress
 from pathlib import Path
 
 from sessiontree._engine.fs import kind_of
@@ -11,10 +13,20 @@ from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
 
-__all__ = ["APPLICATION_ID", "connect", "create", "prepare_writer", "recognise"]
+__all__ = [
+    "APPLICATION_ID",
+    "connect",
+    "connect_read_only",
+    "create",
+    "prepare_writer",
+    "recognise",
+    "refuse_odd_neighbours",
+    "touch",
+]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
+_WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
 
 # Messages are longer than what SQLite's default of 4096 is made for: twice that takes fewer pages for a group of them,
@@ -115,8 +127,17 @@ CREATE TABLE lease (
 """
 
 
+def refuse_odd_neighbours(path: Path) -> None:
+    """A pipe in the place of a file beside the store would be waited for without end."""
+    for suffix in ("-wal", "-shm", "-journal", "-gate"):
+        file = path.with_name(path.name + suffix)
+        with suppress(FileNotFoundError, NotADirectoryError):
+            if not stat.S_ISREG(file.lstat().st_mode):
+                raise StoreError(str(path), f"{file.name} beside it is no file; move it away and open the store again")
+
+
 def recognise(path: Path) -> bool:
-    """Whether a store is there; a file that is not ours or is too new is refused before anything touches it."""
+    """Whether a whole store is there; a file that is not ours or is too new is refused before anything touches it."""
     head = _head(path)
     if not head:
         return False
@@ -125,7 +146,7 @@ def recognise(path: Path) -> bool:
     if int.from_bytes(head[68:72]) != APPLICATION_ID:
         raise ForeignStoreError(str(path), "it is an SQLite file of another program")
     _refuse_newer(path, int.from_bytes(head[60:64]))
-    return True
+    return head[18:20] == _WAL_MODE
 
 
 def _head(path: Path) -> bytes:
@@ -155,10 +176,18 @@ def connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def create(connection: sqlite3.Connection) -> None:
-    """Make the tables if they are not there; the caller holds the gate. Readable in the file's head at once."""
-    connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
-    try:
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    """Neither makes the file nor changes it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
+
+
+def create(path: Path) -> None:
+    """Make what is not there yet; the caller holds the gate. The tables come first: so the file's head names the store.
+
+    The log comes last, because nobody may be there who holds it.
+    """
+    with closing(connect(path)) as connection:
+        connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
             for statement in _TABLES.split(";"):
@@ -166,10 +195,7 @@ def create(connection: sqlite3.Connection) -> None:
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        connection.execute("PRAGMA journal_mode = wal").fetchone()
 
 
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:

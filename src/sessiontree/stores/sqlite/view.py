@@ -58,6 +58,8 @@ class SqliteView:
         self._empty_trees: set[int] = set()
         self.has_dropped = False
         self.dropped: list[int] = []
+        self.looks_up_new_ids = False
+        """Only after a unique key was broken: the look would cost every append more than it is worth."""
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -107,6 +109,9 @@ class SqliteView:
             return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
         return None if row is None else Node(*row)
+
+    def has_new(self, tree: int, entry_id: str) -> bool:
+        return self.looks_up_new_ids and self.find(tree, entry_id) is not None
 
     def draft(self, node: Node) -> Draft:
         parent = self.parent(node)

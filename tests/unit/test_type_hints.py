@@ -1,0 +1,78 @@
+"""Annotations can be read by programs, also those that name what is loaded late."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from types import FunctionType
+from typing import Any, get_type_hints
+
+import sessiontree as st
+
+PACKAGES = ("sessiontree", "sessiontree.manager", "sessiontree.memory", "sessiontree.workspace")
+OTHERS = (
+    ("sessiontree.turn", "Turn"),
+    ("sessiontree.async_turn", "AsyncTurn"),
+    ("sessiontree.file_verbs", "Workspace"),
+    ("sessiontree.file_verbs", "AsyncWorkspace"),
+)
+"""Classes whose objects the public ones hand out."""
+
+
+def functions_of(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:
+    for name in dir(kind):
+        if name.startswith("_") and name not in {"__init__", "__call__", "__enter__", "__aenter__"}:
+            continue
+        match inspect.getattr_static(kind, name, None):
+            case staticmethod(__func__=function) | classmethod(__func__=function):
+                yield name, function
+            case property(fget=function) | cached_property(func=function) if function is not None:
+                yield name, function
+            case FunctionType() as function:
+                yield name, function
+
+
+def public_callables() -> Iterator[tuple[str, Any]]:
+    named = [(package, name) for package in PACKAGES for name in importlib.import_module(package).__all__]
+    for module, name in (*named, *OTHERS):
+        value = getattr(importlib.import_module(module), name)
+        if inspect.isclass(value):
+            yield f"{module}.{name}", value
+            yield from ((f"{module}.{name}.{method}", function) for method, function in functions_of(value))
+        elif inspect.isfunction(value):
+            yield f"{module}.{name}", value
+
+
+CALLABLES = dict(public_callables())
+
+
+def test_the_list_holds_what_was_known_to_fail() -> None:
+    assert {"sessiontree.open_async", "sessiontree.Journal.rewind", "sessiontree.AsyncJournal.workspace"} <= set(
+        CALLABLES
+    )
+
+
+def test_the_annotations_of_everything_public_can_be_resolved() -> None:
+    unresolved = {}
+    for name, value in CALLABLES.items():
+        try:
+            get_type_hints(value)
+        except NameError as error:
+            unresolved[name] = str(error)
+    assert unresolved == {}
+
+
+def test_late_types_resolve_to_the_types_themselves() -> None:
+    assert get_type_hints(st.open_async)["return"] is st.AsyncJournal
+    assert get_type_hints(st.open)["return"] is st.Journal
+
+
+def test_annotations_load_nothing_before_they_are_asked_for() -> None:
+    late = {"asyncio", "psycopg", "typer", "pathspec", "sqlite3", "sessiontree.file_verbs", "sessiontree.workspace"}
+    code = f"import sys, sessiontree as st; st.open; print(*{late!r} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
