@@ -6,12 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sessiontree.journal.base import Verbs
+from sessiontree.later import Later
 from sessiontree.operations import exports, search
 from sessiontree.operations.exports import ExportFormat
 from sessiontree.search import SearchOrder, SearchPage
 
 if TYPE_CHECKING:
-    from sessiontree.exports.native import Scope
+    from sessiontree.exports import native
+else:
+    native = Later("sessiontree.exports.native")
 
 __all__ = ["FindingVerbs"]
 
@@ -47,7 +50,7 @@ class FindingVerbs(Verbs):
         thread_id: str,
         *,
         format: ExportFormat = "markdown",
-        scope: Scope | None = None,
+        scope: native.Scope | None = None,
         progress: Callable[[int, int], None] | None = None,
     ) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
