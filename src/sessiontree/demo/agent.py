@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from contextlib import suppress
 
 import sessiontree as st
 
@@ -26,8 +28,9 @@ def work(store: str) -> None:
             calls = [st.call("c2", "run", '{"command":"pytest"}'), st.call("c3", "read", '{"path":"login.py"}')]
             turn.append(st.assistant("Now both at once.", calls=calls))
             turn.append(st.tool_result("c2", "1 failed: KeyError 'ann'", name="run"))
-            sys.stdout.write("in the middle of a turn\n")
-            sys.stdout.flush()
+            # Where the demo was interrupted nobody listens any more, and nobody wants to read about it.
+            with suppress(BrokenPipeError):
+                os.write(1, b"in the middle of a turn\n")
             sys.stdin.read()
 
 
