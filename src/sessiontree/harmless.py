@@ -12,25 +12,16 @@ direction overrides are shown as what they are:
 from __future__ import annotations
 
 import re
+from functools import cache
 
 __all__ = ["for_terminal", "one_line", "without_controls"]
-
-_SEQUENCES = re.compile(
-    r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor moves, modes
-    r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?P<open>[^\x07\x1b\x9c]*)(?P<end>\x07|\x1b\\|\x9c)?"  # OSC, DCS, SOS, PM, APC
-    r"|\x9b[0-?]*[ -/]*[@-~]?"  # CSI as one character
-    r"|\x1b[ -/]*[0-~]?"
-)
-_CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-)
-_BLANKS = re.compile(r"\s+")
 
 
 def for_terminal(text: str) -> str:
     """Text that a terminal shows and does not obey; line breaks and tabs stay."""
-    return without_controls(_SEQUENCES.sub(_left_of, text.replace("\r\n", "\n")))
+    if text.isprintable():
+        return text
+    return without_controls(_sequences().sub(_left_of, text.replace("\r\n", "\n")))
 
 
 def _left_of(sequence: re.Match[str]) -> str:
@@ -40,7 +31,28 @@ def _left_of(sequence: re.Match[str]) -> str:
 
 def without_controls(text: str) -> str:
     """Control characters, invisible ones and direction overrides by their names."""
-    return _CONTROLS.sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+    if text.isprintable():
+        return text
+    return _controls().sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
+
+
+@cache
+def _sequences() -> re.Pattern[str]:
+    """Made on first use, as the other one: most texts need neither, and a command starts sooner."""
+    return re.compile(
+        r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor moves, modes
+        r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?P<open>[^\x07\x1b\x9c]*)(?P<end>\x07|\x1b\\|\x9c)?"  # OSC and the like
+        r"|\x9b[0-?]*[ -/]*[@-~]?"  # CSI as one character
+        r"|\x1b[ -/]*[0-~]?"
+    )
+
+
+@cache
+def _controls() -> re.Pattern[str]:
+    return re.compile(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
+        "\ud800-\udfff\U000e0000-\U000e007f]"
+    )
 
 
 def one_line(text: str, width: int) -> str:
@@ -51,5 +63,5 @@ def one_line(text: str, width: int) -> str:
     """
     if width <= 0:
         return ""
-    line = _BLANKS.sub(" ", for_terminal(text[: 4 * width + 200])).strip()
+    line = " ".join(for_terminal(text[: 4 * width + 200]).split())
     return line if len(line) <= width and len(text) <= 4 * width + 200 else line[: max(0, width - 1)] + "…"

@@ -25,12 +25,13 @@ from sessiontree.errors import (
     StoreGoneError,
     StorePoisonedError,
 )
+from sessiontree.later import Later
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.search import SearchPage
 from sessiontree.store import Durability, Outcome
-from sessiontree.stores.sqlite import faults, schema
+from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.log_hold import LogHold
@@ -41,7 +42,10 @@ from sessiontree.stores.sqlite.view import SqliteView
 __all__ = ["SqliteBackend"]
 
 if TYPE_CHECKING:
+    from sessiontree.stores.sqlite import faults
     from sessiontree.stores.sqlite.searching import SqliteSearch
+else:
+    faults = Later("sessiontree.stores.sqlite.faults")
 
 T = TypeVar("T")
 
