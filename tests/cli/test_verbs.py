@@ -459,12 +459,17 @@ def garbage(tmp_path):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(shell, garbage, kind):
     for source in garbage:
-        for way in ([], ["--dry-run"]):
-            told = shell.run("import", source, "--from", kind, *way, code=3)
-            assert source in told.stderr.splitlines()[0]
-            assert "0 threads" in told.stderr
-        assert json.loads(shell.run("import", source, "--from", kind, "--json", code=3).stdout)["report"]["notes"]
+        told = shell.run("import", source, "--from", kind, code=3)
+        assert source in told.stderr.splitlines()[0]
+        assert "0 threads" in told.stderr
     assert shell("ls", "-a") == ""
+
+
+def test_a_source_with_nothing_readable_fails_a_dry_run_and_is_named_in_json(shell, garbage):
+    for source in garbage:
+        told = shell.run("import", source, "--from", "native", "--dry-run", code=3)
+        assert source in told.stderr.splitlines()[0]
+        assert json.loads(shell.run("import", source, "--from", "native", "--json", code=3).stdout)["report"]["notes"]
 
 
 @pytest.mark.parametrize("kind", ["native", "floret", "ggcode", "pi", "picoclaw"])
