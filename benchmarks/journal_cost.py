@@ -56,7 +56,7 @@ def alternate(
     middle: Callable[[Sequence[float]], float] = statistics.median,
     rounds: int = ROUNDS,
 ) -> dict[str, float]:
-    """The median of each side over several rounds, taken turn by turn."""
+    """The median of each side, or another middle, over several rounds that are taken turn by turn."""
     taken: dict[str, list[float]] = {name: [] for name in sides}
     gc.collect()
     for _ in range(rounds):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -11,6 +11,7 @@ from sessiontree.blobs import Blob, Blobs
 from sessiontree.codec import Ask
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.model.record import Record
+from sessiontree.progress import Progress
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
 __all__ = [
@@ -84,7 +85,7 @@ class Reads(Blobs, Protocol):
     def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]: ...
     def search(self, search: Search) -> SearchPage: ...
     def stats(self) -> StoreStats: ...
-    def inspect(self, progress: Callable[[int, int], None] | None = None) -> list[Finding]: ...
+    def inspect(self, progress: Progress | None = None) -> list[Finding]: ...
 
 
 class Query(Ask, Generic[T], frozen=True, kw_only=True):
@@ -219,7 +220,7 @@ class Search(Query[SearchPage], frozen=True, kw_only=True):
     order: SearchOrder = "best"
     limit: int = 20
     cursor: str | None = None
-    progress: Callable[[int, int], None] | None = None
+    progress: Progress | None = None
 
     def run(self, reads: Reads) -> SearchPage:
         return reads.search(self)
@@ -233,7 +234,7 @@ class ReadStats(Query[StoreStats], frozen=True, kw_only=True):
 class Inspect(Query[list[Finding]], frozen=True, kw_only=True):
     """Everything in the store that breaks an invariant. ``progress`` hears how much was looked at, and how much there is."""
 
-    progress: Callable[[int, int], None] | None = None
+    progress: Progress | None = None
 
     def run(self, reads: Reads) -> list[Finding]:
         return reads.inspect(self.progress)

@@ -21,6 +21,7 @@ from sessiontree.context import Context, Purpose
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.operations import calling, compacting, views
 from sessiontree.operations.summarising import CLAIM_SECONDS, WAIT_SECONDS, Compacting
+from sessiontree.progress import Progress
 from sessiontree.summarizers.extractive import extractive
 from sessiontree.tokens import TokenCounter, estimate_text
 
@@ -56,7 +57,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         count: TokenCounter = estimate_text,
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> CompactionResult:
         """Shorten what the model sees by a summary of the older part; nothing is deleted.
 

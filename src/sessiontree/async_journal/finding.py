@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from sessiontree.async_journal.base import AsyncVerbs
 from sessiontree.later import Later
 from sessiontree.operations import exports, search
 from sessiontree.operations.exports import ExportFormat
+from sessiontree.progress import Progress
 from sessiontree.search import SearchOrder, SearchPage
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class AsyncFindingVerbs(AsyncVerbs):
         order: SearchOrder = "best",
         limit: int = 20,
         cursor: str | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> SearchPage:
         """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
 
@@ -51,7 +51,7 @@ class AsyncFindingVerbs(AsyncVerbs):
         *,
         format: ExportFormat = "markdown",
         scope: native.Scope | None = None,
-        progress: Callable[[int, int], None] | None = None,
+        progress: Progress | None = None,
     ) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
 

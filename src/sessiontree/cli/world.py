@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sessiontree.cli.location import Location, locate
 from sessiontree.cli.output import Output
 from sessiontree.opening import open as open_journal
+from sessiontree.progress import Progress
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -64,7 +65,7 @@ class World:
             self._journal = None
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Callable[[int, int], None]]:
+    def progress(self, what: str) -> Iterator[Progress]:
         """A bar with rate and time left on stderr, for work that lasts longer than a second; a clock while nobody knows
         how much there is."""
         if self.is_quiet or not sys.stderr.isatty():

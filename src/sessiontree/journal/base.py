@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
@@ -14,6 +13,7 @@ from sessiontree.later import Later
 from sessiontree.operations import views
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.operations.setbacks import Setbacks
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, StoreStats
 from sessiontree.store import Store
 
@@ -67,7 +67,7 @@ class Verbs:
         """How much is in the store."""
         return self._run(views.stats())
 
-    def check(self, *, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
+    def check(self, *, progress: Progress | None = None) -> list[Finding]:
         """Everything in the store that breaks an invariant; an empty list is good news.
 
         ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -11,6 +10,7 @@ from sessiontree.commands import DeleteThread
 from sessiontree.errors import InvalidInputError, ThreadNotFoundError
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery
 from sessiontree.operations.requests import Operation
+from sessiontree.progress import Progress
 from sessiontree.queries import ListThreads, ReadEntries, ReadPath, ReadThread
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def export(
     thread_id: str,
     format: ExportFormat,
     scope: Scope | None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Operation[str]:
     thread: Thread = yield ReadThread(thread_id=thread_id)
     if format == "markdown":
@@ -42,9 +42,7 @@ def export(
     return (yield from _native(thread, format, scope or "thread", progress))
 
 
-def _native(
-    thread: Thread, format: ExportFormat, scope: Scope, progress: Callable[[int, int], None] | None
-) -> Operation[str]:
+def _native(thread: Thread, format: ExportFormat, scope: Scope, progress: Progress | None) -> Operation[str]:
     from sessiontree.exports import TreeFile, native_json, native_jsonl  # noqa: PLC0415  most programs never export
 
     threads = (yield from _family(thread)) if scope == "tree" else [thread]

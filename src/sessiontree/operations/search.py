@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError, ThreadNotFoundError
 from sessiontree.model.record import moment
 from sessiontree.operations.requests import Operation, Sources
+from sessiontree.progress import Progress
 from sessiontree.queries import FindEntries, FindThreads, Search
 from sessiontree.search import SearchOrder, SearchPage
 
@@ -32,7 +31,7 @@ def search(
     order: SearchOrder,
     limit: int,
     cursor: str | None,
-    progress: Callable[[int, int], None] | None,
+    progress: Progress | None,
 ) -> Operation[SearchPage]:
     from sessiontree.search.parsing import parse_query  # noqa: PLC0415  its patterns are slow to build
 

@@ -17,6 +17,7 @@ from sessiontree.model import CompactionClaim, Lease, Message
 from sessiontree.model.record import Record
 from sessiontree.operations.requests import Call, Operation, Sources
 from sessiontree.operations.turns import this_process
+from sessiontree.progress import Progress
 from sessiontree.tokens import TokenCounter, estimate_text
 
 __all__ = ["CLAIM_SECONDS", "WAIT_SECONDS", "Compacting", "Told", "ask", "claim", "tell"]
@@ -40,7 +41,7 @@ class Compacting(Record, frozen=True, kw_only=True):
     wait_seconds: float = WAIT_SECONDS
     target_tokens: int | None = None
     lease: Lease | None = None
-    progress: Callable[[int, int], None] | None = None
+    progress: Progress | None = None
 
 
 class Told(Record, frozen=True, kw_only=True):

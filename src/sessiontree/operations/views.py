@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import UnsetType
 
 from sessiontree.context import Context, Purpose, build_context
 from sessiontree.model import Entry
 from sessiontree.operations.requests import Operation
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, Inspect, ReadPath, ReadStats, StoreStats
 from sessiontree.tokens import TokenCounter
 
@@ -25,6 +24,6 @@ def stats() -> Operation[StoreStats]:
     return found
 
 
-def check(progress: Callable[[int, int], None] | None) -> Operation[list[Finding]]:
+def check(progress: Progress | None) -> Operation[list[Finding]]:
     found: list[Finding] = yield Inspect(progress=progress)
     return found

@@ -27,6 +27,7 @@ from sessiontree.errors import (
 )
 from sessiontree.later import Later
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.progress import Progress
 from sessiontree.queries import Finding, News, Search, StoreStats
 from sessiontree.rules import decide
 from sessiontree.search import SearchPage
@@ -75,7 +76,7 @@ class SqliteBackend:
         try:
             with self._gate:
                 outcomes = self._transact_or_look_closer(commands)
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
             self._raise_in_our_words(error, commands)
         if self._view.dropped:
             self._forget(outcomes)
@@ -158,7 +159,7 @@ class SqliteBackend:
     def stats(self) -> StoreStats:
         return self._read(Snapshot.stats)
 
-    def inspect(self, progress: Callable[[int, int], None] | None = None) -> list[Finding]:
+    def inspect(self, progress: Progress | None = None) -> list[Finding]:
         from sessiontree.stores.sqlite.inspection import inspect  # noqa: PLC0415  only check and doctor need it
 
         try:
@@ -341,7 +342,7 @@ class SqliteBackend:
         """Errors of SQLite, and those that a damaged file makes, in our words."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
             self._raise_in_our_words(error)
 
     def _raise_in_our_words(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
