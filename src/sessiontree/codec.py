@@ -112,8 +112,10 @@ def encode_record(record: Any, what: str) -> bytes:
 
 
 def encode_payload(payload: Payload) -> bytes:
-    if isinstance(payload, UnknownPayload):
-        return payload.body
+    return payload.body if isinstance(payload, UnknownPayload) else _encoded(payload)
+
+
+def _encoded(payload: KnownPayload) -> bytes:
     try:
         return _encoder.encode(payload)
     except _UNWRITABLE as error:
@@ -171,7 +173,7 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
     if isinstance(payload, UnknownPayload):
         _refuse_not_as_it_says(payload)
         return payload, payload.body
-    body = encode_payload(payload)
+    body = _encoded(payload)
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:

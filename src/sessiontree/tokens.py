@@ -84,17 +84,17 @@ def _exact_counter(encoding: Encoding) -> TokenCounter:
 
 def _part_tokens(part: Part, count: TokenCounter) -> int:
     match part:
-        case TextPart(text=text):
-            return count(text)
+        case TextPart():
+            return count(part.text)
+        case ToolCallPart():
+            return count(part.id) + count(part.name) + count(part.arguments)
+        case ToolResultPart():
+            return count(part.call_id) + count(part.name) + sum([_part_tokens(inner, count) for inner in part.parts])
         case ReasoningPart():
             return 0
         case ImagePart():
             return IMAGE_TOKENS
-        case FilePart(data=data, name=name):
-            return count(name) + len(data) // _BYTES_PER_FILE_TOKEN
-        case ToolCallPart(id=call_id, name=name, arguments=arguments):
-            return count(call_id) + count(name) + count(arguments)
-        case ToolResultPart(call_id=call_id, name=name, parts=parts):
-            return count(call_id) + count(name) + sum(_part_tokens(inner, count) for inner in parts)
-        case OpaquePart(block=block):
-            return count(str(block))
+        case FilePart():
+            return count(part.name) + len(part.data) // _BYTES_PER_FILE_TOKEN
+        case OpaquePart():
+            return count(str(part.block))

@@ -43,17 +43,15 @@ class JsonError(ValueError):
 
 def encode(value: Any) -> bytes:
     """Compact JSON with markup characters escaped, as ``json.Marshal`` does by default."""
-    body = encode_plain(value)
-    if b"<" in body or b">" in body or b"&" in body:
-        # These three occur inside strings only, so replacing bytes is safe.
-        body = body.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
-    return body
+    # These three occur inside strings only, so replacing bytes is safe.
+    return encode_plain(value).replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
 
 
 def encode_plain(value: Any) -> bytes:
     """Compact JSON with ``SetEscapeHTML(false)``: only the two line separators of Unicode are escaped."""
     body = _encode(value)
-    if b"\xe2\x80" in body:
+    # One byte is looked for much faster than two, and faster so than with "in".
+    if body.find(b"\xe2") >= 0:
         body = body.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     return body
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from sessiontree.formats.report import Tally
 
-__all__ = ["Line", "head_of", "lines_of", "modified_ns", "plain_files", "size_of", "whole_of"]
+__all__ = ["Line", "head_of", "lines_of", "lines_starting", "modified_ns", "plain_files", "size_of", "whole_of"]
 
 LONGEST_LINE = 256 * 1024 * 1024
 _TELL_EVERY = 64 * 1024
+_BUFFER = 64 * 1024
 _BLANK = (b"\n", b"\r\n", b"\r")
 
 
@@ -37,7 +39,7 @@ def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterat
 def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
     offset = told = 0
     blank = 0
-    with path.open("rb") as file:
+    with path.open("rb", buffering=_BUFFER) as file:
         while body := file.readline(longest):
             start, size = offset, len(body)
             offset += size
@@ -57,6 +59,16 @@ def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
     tally.advance(offset - told)
     if blank:
         tally.note("repair", str(path), f"{blank} empty lines are left out")
+
+
+def lines_starting(path: Path, prefix: bytes) -> Iterator[bytes]:
+    """The lines that begin so; the others, and a file that cannot be read, are passed over without a word."""
+    with suppress(OSError), path.open("rb", buffering=_BUFFER) as file:
+        while body := file.readline(LONGEST_LINE):
+            if len(body) == LONGEST_LINE and not body.endswith(b"\n"):
+                _skip_line(file, LONGEST_LINE)
+            elif body.startswith(prefix):
+                yield body.removesuffix(b"\n")
 
 
 def _skip_line(file: BinaryIO, most: int) -> int:

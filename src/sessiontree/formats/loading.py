@@ -93,13 +93,9 @@ def _time(time_ns: int) -> int:
 
 
 def _new_entry(item: Item) -> NewEntry:
-    return NewEntry(
-        content=item.payload,
-        id=item.id,
-        created_ns=_time(item.created_ns),
-        turn_id=item.turn_id,
-        blobs=tuple(blob.hash for blob in item.blobs),
-    )
+    payload, entry_id, created_ns, _, turn_id, blobs = item
+    hashes = tuple([blob.hash for blob in blobs]) if blobs else ()
+    return NewEntry(content=payload, id=entry_id, created_ns=_time(created_ns), turn_id=turn_id, blobs=hashes)
 
 
 def _is_same(stored: Payload, new: Payload | Message) -> bool:
@@ -236,13 +232,14 @@ class _Stream:
         return group
 
     def _place_item(self, item: Item, parent: str | None) -> None:
+        if not self._waiting:
+            self._put(item, parent)
+            return
         todo = [(item, parent)]
         while todo:
             one, under = todo.pop()
             self._put(one, under)
-            if self._waiting:
-                ready = self._take(one.id)
-                todo += [(child, self.named(one.id)) for child, _ in reversed(ready)]
+            todo += [(child, self.named(one.id)) for child, _ in reversed(self._take(one.id))]
 
     def _put(self, item: Item, parent: str | None) -> None:
         if item.id in self._seen:

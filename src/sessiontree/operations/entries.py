@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import cast
 
 from msgspec import UNSET, UnsetType
 
@@ -10,7 +11,7 @@ from sessiontree.codec import seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
-from sessiontree.model import Entry, Label, Lease, Message, Payload
+from sessiontree.model import Entry, Label, Lease, Message, MessagePayload, Payload
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.record import Record
 from sessiontree.operations.inputs import checked_hashes, checked_id, checked_lease, checked_time
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 _LARGEST_BODY = 900 * 1024 * 1024
+_COUNTED = frozenset({UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage})
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
@@ -156,11 +158,9 @@ def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
 
 def weight_of(payload: Payload) -> tuple[int, int]:
     """How many messages and, estimated, tokens a payload adds to a conversation."""
-    match payload:
-        case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage():
-            return 1, estimate_message(payload.message)
-        case _:
-            return 0, 0
+    if type(payload) in _COUNTED:
+        return 1, estimate_message(cast("MessagePayload", payload).message)
+    return 0, 0
 
 
 def _at_least_zero(limit: int | None) -> int | None:

@@ -36,7 +36,7 @@ def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
 
 def checked_time(nanoseconds: int, what: str) -> int:
     """A moment that fits into 64 bits: from the year 1677 to 2262."""
-    if isinstance(nanoseconds, bool) or not isinstance(nanoseconds, int) or abs(nanoseconds) > _LATEST_NS:
+    if type(nanoseconds) is not int or not -_LATEST_NS <= nanoseconds <= _LATEST_NS:
         raise InvalidInputError(f"{what} must be whole nanoseconds within 64 bits, not {nanoseconds!r}")
     return nanoseconds
 

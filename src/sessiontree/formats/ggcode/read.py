@@ -16,7 +16,7 @@ from sessiontree.formats.ggcode.index import INDEX, Index, kept_entry
 from sessiontree.formats.ggcode.messages import message_of, wire_message
 from sessiontree.formats.ggcode.meta import meta_hash
 from sessiontree.formats.ggcode.records import payload_of_record, wire_record
-from sessiontree.formats.lines import Line, head_of, lines_of, modified_ns, plain_files, size_of
+from sessiontree.formats.lines import Line, head_of, lines_of, lines_starting, modified_ns, plain_files, size_of
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, LineIds, Session, unreadable, with_origin
 from sessiontree.formats.verbatim import as_kept
@@ -50,13 +50,6 @@ def sessions(source: Path, tally: Tally) -> Iterator[Session]:
     index = Index(source, tally)
     for path in plain_files(source, "*.jsonl", tally):
         yield _Log(path, index, tally).session()
-
-
-def _meta_lines(path: Path) -> Iterator[bytes]:
-    """The meta records alone. Not by a memory map: that ends the process if somebody shortens the file meanwhile."""
-    for line in lines_of(path, Tally()):
-        if line.body.startswith(_META):
-            yield line.body
 
 
 def _is_ours(path: Path) -> bool:
@@ -106,7 +99,7 @@ class _Log:
     def _last_meta(self) -> wire.Record:
         """The last meta record decides; it is looked for first, because a thread is created with its times."""
         found = wire.bare("meta", self._id)
-        for line in _meta_lines(self._path):
+        for line in lines_starting(self._path, _META):
             try:
                 found = gojson.as_type(line, wire.Record)
             except gojson.JsonError:
@@ -134,7 +127,7 @@ class _Log:
         return next((value for text in written if (value := gotime.nanoseconds(text))), 0)
 
     def _items(self) -> Iterator[Item]:
-        ids = LineIds()
+        ids = LineIds(self._id)
         for line in lines_of(self._path, self._tally):
             if line.body.isspace():
                 self._tally.note("repair", str(self._path), "a blank line is left out", offset=line.offset)
@@ -153,7 +146,7 @@ class _Log:
         return self._loose(line, entry_id)
 
     def _is_exact(self, record: wire.Record, payload: Payload, body: bytes) -> bool:
-        if isinstance(payload, Compaction):
+        if record.type == "checkpoint":
             again: wire.Record | None = wire.bare("checkpoint", self._id)
             assert again is not None
             again.checkpoint_messages = [wire_message(message_of(message)) for message in record.checkpoint_messages]

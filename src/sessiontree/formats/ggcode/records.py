@@ -58,6 +58,10 @@ def _info(record: wire.Record) -> ThreadInfo:
 def wire_record(payload: Payload, session_id: str) -> wire.Record | None:
     """ggcode's record for an entry; ``None`` for what it has none for."""
     message: Message | None = getattr(payload, "message", None)
+    if message is not None:
+        record = wire.bare("message", session_id)
+        record.message = wire_message(message)
+        return record
     match payload:
         case ThreadInfo() if "created_at" in payload.metadata:
             given = {name: payload.metadata[name] for name in META_FIELDS if name in payload.metadata}
@@ -79,10 +83,6 @@ def wire_record(payload: Payload, session_id: str) -> wire.Record | None:
         case UsageReport():
             record = wire.bare("cost", session_id)
             record.cost = Raw(gojson.encode_plain(payload.metadata.get("cost") or {"usd": payload.usage.cost}))
-            return record
-        case _ if message is not None:
-            record = wire.bare("message", session_id)
-            record.message = wire_message(message)
             return record
         case _:
             return None

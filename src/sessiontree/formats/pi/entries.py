@@ -12,6 +12,7 @@ from sessiontree.formats import gotime
 from sessiontree.formats.pi.messages import content_of, parts_of, payload_of_message, wire_message
 from sessiontree.formats.session import with_origin
 from sessiontree.model import (
+    AssistantMessage,
     BranchSummary,
     Compaction,
     Custom,
@@ -21,6 +22,8 @@ from sessiontree.model import (
     ModelChange,
     Payload,
     ThreadInfo,
+    ToolCallMessage,
+    ToolResultMessage,
     UserMessage,
 )
 
@@ -31,46 +34,54 @@ Json = dict[str, Any]
 OURS = "sessiontree."
 """Start of the custom types that carry our own entries."""
 
-_FRAME = ("type", "id", "parentId", "timestamp")
+_FRAME = frozenset({"id", "parentId", "timestamp"})
+_MESSAGE = frozenset({"type", "message", *_FRAME})
+_MESSAGE_TYPES = frozenset({UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage})
 
 
 def payload_of(wire: Json) -> Payload:
     """Our payload; where pi would not get the same fields back, they are kept beside it."""
     payload = _meaning(wire)
-    if fields_of(payload) != _body(wire):
+    if not _comes_back(payload, wire):
         payload = with_origin(payload, entry=_body(wire))
     return payload
 
 
+def _comes_back(payload: Payload, wire: Json) -> bool:
+    # Nearly every entry is a message and nothing else: looking at that alone takes half the time.
+    if type(payload) in _MESSAGE_TYPES and wire["type"] == "message" and wire.keys() <= _MESSAGE:
+        message: Json = wire["message"]
+        return wire_message(payload) == message
+    return fields_of(payload) == _body(wire)
+
+
 def _body(wire: Json) -> Json:
-    return {name: value for name, value in wire.items() if name not in _FRAME or name == "type"}
+    return {name: value for name, value in wire.items() if name not in _FRAME}
 
 
 def _meaning(wire: Json) -> Payload:
-    match wire:
-        case {"type": "message", "message": dict(message)}:
+    match wire.get("type"):
+        case "message" if isinstance(message := wire.get("message"), dict):
             return payload_of_message(message)
-        case {"type": "custom_message", "customType": str(name)}:
+        case "custom_message" if isinstance(name := wire.get("customType"), str):
             said = Message(role="user", kind="custom_message", parts=parts_of(wire.get("content")))
             return UserMessage(message=said, metadata={"customType": name, **_only(wire, "display", "details")})
-        case {"type": "model_change"}:
+        case "model_change":
             return ModelChange(provider=_str(wire.get("provider")), model=_str(wire.get("modelId")))
-        case {"type": "compaction"}:
+        case "compaction":
             return _compaction(wire)
-        case {"type": "branch_summary"}:
+        case "branch_summary":
             facts = _only(wire, "details", "fromHook")
             summary, source = _str(wire.get("summary")), _str(wire.get("fromId"))
             return BranchSummary(summary=summary, from_entry_id=source, metadata=facts)
-        case {"type": "custom", "customType": str(name)} if name.startswith(OURS):
-            return _our_own(wire)
-        case {"type": "custom", "customType": str(name)}:
-            return Custom(name=name, data=wire.get("data"))
-        case {"type": "label", "targetId": str(target)}:
+        case "custom" if isinstance(name := wire.get("customType"), str):
+            return _our_own(wire) if name.startswith(OURS) else Custom(name=name, data=wire.get("data"))
+        case "label" if isinstance(target := wire.get("targetId"), str):
             return Label(target=target, label=_str(wire.get("label")))
-        case {"type": "session_info"}:
+        case "session_info":
             return ThreadInfo(text=_str(wire.get("name")))
-        case _:
-            return Custom(name=_str(wire.get("type")), data=_body(wire))
+        case kind:
+            return Custom(name=_str(kind), data=_body(wire))
 
 
 def _our_own(wire: Json) -> Payload:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
+
 from sessiontree.messages import payload_of as payload_for
 from sessiontree.model import (
     AssistantMessage,
@@ -104,38 +106,54 @@ def parts_of(content: Any) -> tuple[Part, ...]:
         case str():
             return (TextPart(text=content, extra={"plain": True}),)
         case list():
-            return tuple(_part(block) for block in content)
+            return tuple([_part(block) for block in content])
         case _:
             return ()
 
 
 def _part(block: Any) -> Part:
-    match block:
-        case {"type": "text", "text": str(text)}:
-            return TextPart(text=text, extra=_without(block, "text"))
-        case {"type": "thinking", "thinking": str(text)} if isinstance(block.get("thinkingSignature", ""), str):
-            signature = block.get("thinkingSignature", "")
-            extra = _without(block, "thinking", "thinkingSignature")
-            return ReasoningPart(provider=_PROVIDER, text=text, signature=signature, extra=extra)
-        case {"type": "toolCall", "id": str(call_id), "name": str(name), "arguments": arguments}:
-            text = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
-            return ToolCallPart(id=call_id, name=name, arguments=text, extra=_without(block, "id", "name", "arguments"))
-        case {"type": "image", "data": str(data), "mimeType": str(mime)}:
-            return ImagePart(data=data, mime=mime, extra=_without(block, "data", "mimeType"))
+    part = _known_part(block) if isinstance(block, dict) else None
+    return OpaquePart(provider=_PROVIDER, block=block) if part is None else part
+
+
+def _known_part(block: Json) -> Part | None:
+    # By the type first: a pattern for each whole block would take three times as long, for every block of a file.
+    match block.get("type"):
+        case "text" if isinstance(text := block.get("text"), str):
+            return TextPart(text=text, extra=_besides(block, _TEXT))
+        case "toolCall" if "arguments" in block and _is_text(block, "id") and _is_text(block, "name"):
+            arguments, extra = _written(block["arguments"]), _besides(block, _TOOL_CALL)
+            return ToolCallPart(id=block["id"], name=block["name"], arguments=arguments, extra=extra)
+        case "thinking" if _is_text(block, "thinking") and isinstance(block.get("thinkingSignature", ""), str):
+            text, signature = block["thinking"], block.get("thinkingSignature", "")
+            return ReasoningPart(provider=_PROVIDER, text=text, signature=signature, extra=_besides(block, _THINKING))
+        case "image" if _is_text(block, "data") and _is_text(block, "mimeType"):
+            return ImagePart(data=block["data"], mime=block["mimeType"], extra=_besides(block, _IMAGE))
         case _:
-            return OpaquePart(provider=_PROVIDER, block=block)
+            return None
 
 
-def _without(block: Json, *names: str) -> Json:
-    return {name: value for name, value in block.items() if name not in (*names, "type")}
+def _is_text(block: Json, name: str) -> bool:
+    return isinstance(block.get(name), str)
+
+
+_TEXT = frozenset({"type", "text"})
+_TOOL_CALL = frozenset({"type", "id", "name", "arguments"})
+_THINKING = frozenset({"type", "thinking", "thinkingSignature"})
+_IMAGE = frozenset({"type", "data", "mimeType"})
+
+
+def _besides(block: Json, known: frozenset[str]) -> Json:
+    return {} if block.keys() <= known else {name: value for name, value in block.items() if name not in known}
 
 
 def wire_message(payload: Payload) -> Json | None:
     """pi's message for an entry; ``None`` for an entry that is none."""
-    if isinstance(payload, Custom) and payload.name in ("message", "bashExecution") and isinstance(payload.data, dict):
-        return payload.data
+    if isinstance(payload, Custom):
+        is_message = payload.name in ("message", "bashExecution") and isinstance(payload.data, dict)
+        return payload.data if is_message else None
     message: Message | None = getattr(payload, "message", None)
-    if message is None or isinstance(payload, Custom) or message.role == "system":
+    if message is None or message.role == "system":
         return None
     extra = dict(message.extra)
     if "bash" in extra:
@@ -154,7 +172,7 @@ def _wire_result(message: Message, extra: Json) -> Json:
 
 
 def _facts(payload: Payload, extra: Json) -> Json:
-    if not isinstance(payload, AssistantMessage | ToolCallMessage) or extra:
+    if extra or not isinstance(payload, AssistantMessage | ToolCallMessage):
         return {}
     facts: Json = {"provider": payload.provider, "model": payload.model, "stopReason": payload.stop_reason or "stop"}
     if payload.usage is not None:
@@ -187,11 +205,28 @@ def _block(part: Part) -> Json:
             return {"type": "text", "text": str(getattr(part, "url", "") or getattr(part, "block", ""))}
 
 
-def _parsed(part: ToolCallPart) -> Any:
+def _written(arguments: Any) -> str:
     try:
-        return json.loads(part.arguments) if part.arguments else {}
+        return msgspec.json.encode(arguments).decode()
+    except (ValueError, OverflowError, RecursionError):
+        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+
+
+def _parsed(part: ToolCallPart) -> Any:
+    if not part.arguments:
+        return {}
+    try:
+        return msgspec.json.decode(part.arguments)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _parsed_loosely(part.arguments)
+
+
+def _parsed_loosely(arguments: str) -> Any:
+    """Python reads more than JSON allows, such as NaN; what nobody can read is kept as a text."""
+    try:
+        return json.loads(arguments)
     except (ValueError, RecursionError):
-        return {"arguments": part.arguments}
+        return {"arguments": arguments}
 
 
 def _str(value: Any) -> str:

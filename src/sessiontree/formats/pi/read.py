@@ -125,7 +125,8 @@ class _File:
         time_text = _str(wire.get("timestamp"))
         created_ns = gotime.nanoseconds(time_text)
         self._last_ns = created_ns or self._last_ns
-        self._keep_index(wire)
+        if "firstKeptEntryIndex" in wire:
+            self._keep_index(wire)
         payload = payload_of(wire)
         if created_ns is None:
             payload = with_origin(payload, time=wire.get("timestamp"))
@@ -138,7 +139,7 @@ class _File:
 
     def _keep_index(self, wire: Json) -> None:
         """Version 1 names the first kept entry by the number of its line."""
-        index = wire.get("firstKeptEntryIndex")
+        index = wire["firstKeptEntryIndex"]
         if wire.get("type") == "compaction" and isinstance(index, int) and "firstKeptEntryId" not in wire:
             following = [entry_id for entry_id in self._by_index[max(index, 0) :] if entry_id]
             wire["firstKeptEntryId"] = following[0] if following else ""

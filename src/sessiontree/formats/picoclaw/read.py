@@ -105,7 +105,7 @@ class _Log:
 
     def _items(self) -> Iterator[Item]:
         """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
-        ids, first_kept = LineIds(), ""
+        ids, first_kept = LineIds(self._stem), ""
         lines = lines_of(self._path, self._tally) if self._path.is_file() else ()
         for number, line in enumerate(lines):
             entry_id = ids.next(line.body)
