@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
+from property.profile import profile
 from sessiontree.codec import seal
 from sessiontree.formats.pi.entries import fields_of, payload_of
 
@@ -52,6 +53,7 @@ entries = objects(
 )  # fmt: skip
 
 
+@profile
 @given(entries)
 def test_pi_gets_every_entry_back_as_it_was(wire: dict[str, Any]) -> None:
     payload = payload_of(dict(wire))
