@@ -22,12 +22,10 @@ RandomSource = Callable[[int], bytes]
 
 __all__ = ["Clock", "IdSource", "RandomSource", "system_clock"]
 
+system_clock: Clock = time.time_ns
+
 _NOISE_BYTES = 10
 _TAIL_MASK = (1 << 47) - 1
-
-
-def system_clock() -> int:
-    return time.time_ns()
 
 
 class IdSource:
@@ -47,12 +45,12 @@ class IdSource:
 
     def new(self) -> str:
         with self._lock:
-            now = max(0, self._clock() // 1_000_000)
-            if now > self._millisecond:
-                self._begin(now)
+            now = self._clock() // 1_000_000
+            if now > self._millisecond or not self._head:
+                self._begin(max(0, now))
             else:
                 self._tail += 1
-            return f"{self._head}{self._tail:012x}"
+            return self._head + self._tail.to_bytes(6).hex()
 
     def _begin(self, millisecond: int) -> None:
         """48 bits of time, the version, 12 random bits, the variant, 14 random bits; the tail has 47 of its 48."""

@@ -24,13 +24,18 @@ class Gate:
     def __init__(self, path: Path, *, of: Path) -> None:
         self._place = str(of)
         self._file = Descriptor(path, os.O_RDWR | os.O_CREAT)
-        self._identity = _identity(self._place)
+        found = of.stat()
+        self._number, self._device = found.st_ino, found.st_dev
 
     def __enter__(self) -> None:
         try:
             fcntl.flock(self._file.number, fcntl.LOCK_EX)
-            if _identity(self._place) != self._identity:
+            found = os.stat(self._place)  # noqa: PTH116  every commit comes by, and a Path costs more than the call
+            if found.st_ino != self._number or found.st_dev != self._device:
                 self._refuse()
+        except FileNotFoundError:
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+            self._refuse()
         except BaseException:
             # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
             fcntl.flock(self._file.number, fcntl.LOCK_UN)
@@ -45,12 +50,4 @@ class Gate:
         self._file.close()
 
     def _refuse(self) -> NoReturn:
-        raise StoreGoneError(self._place)
-
-
-def _identity(path: str) -> tuple[int, int] | None:
-    try:
-        found = os.stat(path)  # noqa: PTH116  every commit comes by here, and a Path costs more than the call
-    except FileNotFoundError:
-        return None
-    return found.st_dev, found.st_ino
+        raise StoreGoneError(self._place) from None

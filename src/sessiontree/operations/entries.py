@@ -65,7 +65,7 @@ def append_command(
     expect_live: bool = False,
 ) -> Append:
     """An append is one command and nothing else, so a journal gives it to the store itself: that is faster."""
-    turn_id, token = _turn_of(lease, thread_id)
+    turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
     return Append(
         thread_id=thread_id,
         drafts=(draft_of(sources, new, turn_id),),
@@ -85,8 +85,8 @@ def append_many(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
 ) -> Operation[list[Entry]]:
-    turn_id, token = _turn_of(lease, thread_id)
-    drafts = tuple(draft_of(sources, content, turn_id) for content in contents)
+    turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
+    drafts = tuple([draft_of(sources, content, turn_id) for content in contents])
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id,
         drafts=drafts,
@@ -128,9 +128,7 @@ def labels(thread_id: str) -> Operation[dict[str, str]]:
     return labels_of(found)
 
 
-def _turn_of(lease: Lease | None, thread_id: str) -> tuple[str, int | None]:
-    if lease is None:
-        return "", None
+def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
     checked_lease(lease, thread_id)
     return lease.turn_id, lease.token
 

@@ -39,15 +39,22 @@ def append(command: Append, view: View) -> Decision:
         stored = _stored(command, view, state)
         if stored is not None:
             return Decision(stored)
-    check_fence(view, state, command.token)
-    check_leaf(state, command.expect_leaf)
+    if command.token is not None:
+        check_fence(view, state, command.token)
+    if command.expect_leaf is not UNSET:
+        check_leaf(state, command.expect_leaf)
     if command.expect_live and state.meta.is_archived:
         raise ThreadArchivedError(command.thread_id)
     check_blobs(view, command.thread_id, command.drafts)
     parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
         return Decision(())
-    return _grow(command, view, state, parent)
+    moves: tuple[Fact, ...] = ()
+    if parent is not state.leaf and not _is_leaf(parent, state):
+        state, move = _branched(state, parent, command.drafts[0].created_ns)
+        moves = (move,)
+    grown = grow(view, state, parent, command.drafts)
+    return Decision(grown.entries, (*moves, *grown.facts))
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
@@ -138,14 +145,8 @@ def _parent(parent: str | UnsetType | None, view: View, state: ThreadState) -> N
     return node
 
 
-def _grow(command: Append, view: View, state: ThreadState, parent: Node | None) -> Decision:
-    moves: tuple[Fact, ...] = ()
-    leaf = state.leaf
-    if (parent.key if parent else None) != (leaf.key if leaf else None):
-        state, move = _branched(state, parent, command.drafts[0].created_ns)
-        moves = (move,)
-    grown = grow(view, state, parent, command.drafts)
-    return Decision(grown.entries, (*moves, *grown.facts))
+def _is_leaf(node: Node | None, state: ThreadState) -> bool:
+    return node is not None and state.leaf is not None and node.key == state.leaf.key
 
 
 def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draft]) -> Grown:

@@ -75,7 +75,9 @@ class SqliteBackend:
             raise StorePoisonedError(self.place, self._poison)
         try:
             with self._gate:
-                outcomes = self._transact_or_look_closer(commands)
+                outcomes = self._transact(commands)
+        except sqlite3.IntegrityError:
+            outcomes = self._write_with_a_closer_look(commands)
         except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
             self._raise_in_our_words(error, commands)
         if self._view.dropped:
@@ -214,13 +216,14 @@ class SqliteBackend:
         opened.callback(connection.close)
         return connection
 
-    def _transact_or_look_closer(self, commands: Sequence[Command]) -> list[Outcome]:
+    def _write_with_a_closer_look(self, commands: Sequence[Command]) -> list[Outcome]:
         """A random source that repeats itself makes an id that is taken; then only that append is refused."""
+        self._view.looks_up_new_ids = True
         try:
-            return self._transact(commands)
-        except sqlite3.IntegrityError:
-            self._view.looks_up_new_ids = True
-            return self._transact(commands)
+            with self._gate:
+                return self._transact(commands)
+        except Exception as error:  # noqa: BLE001  as above
+            self._raise_in_our_words(error, commands)
         finally:
             self._view.looks_up_new_ids = False
 

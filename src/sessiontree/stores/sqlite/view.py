@@ -63,7 +63,7 @@ class SqliteView:
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
-        version = self._run("PRAGMA data_version").fetchone()[0]
+        version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version or len(self._states) > _MOST_CACHED:
             self.forget()
             self._data_version = version
@@ -187,12 +187,10 @@ class SqliteView:
 
     def apply(self, fact: Fact) -> None:
         match fact:
-            case PutEntry(state=state, node=node, previous=previous, draft=draft):
-                self._empty_trees.discard(state.tree)
-                self._rows.append(entry_row(state.tree, node, previous, draft))
-                if isinstance(draft.payload, Checkpoint):
-                    self._run("INSERT INTO checkpoint VALUES (?, ?)", (node.key, draft.payload.manifest))
-            case PutHead(state=state):
+            case PutEntry():
+                self._put_entry(fact)
+            case PutHead():
+                state = fact.state
                 self._states[state.meta.id] = state
                 self._dirty[state.key] = state
             case PutThread(state=state):
@@ -220,6 +218,15 @@ class SqliteView:
         """New entries go in together, before the first question that could be about them."""
         rows, self._rows = self._rows, []
         self._connection.executemany("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+
+    def _put_entry(self, fact: PutEntry) -> None:
+        tree, draft = fact.state.tree, fact.draft
+        if self._empty_trees:
+            self._empty_trees.discard(tree)
+        self._rows.append(entry_row(tree, fact.node, fact.previous, draft))
+        payload = draft.payload
+        if type(payload) is Checkpoint:
+            self._run("INSERT INTO checkpoint VALUES (?, ?)", (fact.node.key, payload.manifest))
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
