@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
 from sessiontree.blobs import Blob
+from sessiontree.commands import Append, Draft
 from sessiontree.errors import (
     ConflictError,
-    DuplicateEntryError,
     EntryNotFoundError,
     InvalidInputError,
     MissingBlobsError,
@@ -22,8 +22,8 @@ from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
-from sessiontree.model import Checkpoint, Entry, Message, Payload, Thread, ThreadFields
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model import Checkpoint, Entry, Payload, Thread, ThreadFields
+from sessiontree.operations.entries import draft_as_given
 
 __all__ = ["load"]
 
@@ -92,13 +92,13 @@ def _time(time_ns: int) -> int:
     return time_ns if -_TIMES <= time_ns < _TIMES else 0
 
 
-def _new_entry(item: Item) -> NewEntry:
+def _draft_of(item: Item) -> Draft:
     payload, entry_id, created_ns, _, turn_id, blobs = item
     hashes = tuple([blob.hash for blob in blobs]) if blobs else ()
-    return NewEntry(content=payload, id=entry_id, created_ns=_time(created_ns), turn_id=turn_id, blobs=hashes)
+    return draft_as_given(entry_id, payload, _time(created_ns), turn_id, hashes)
 
 
-def _is_same(stored: Payload, new: Payload | Message) -> bool:
+def _is_same(stored: Payload, new: Payload) -> bool:
     """A checkpoint that came without its files is the same one."""
     if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
         stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
@@ -141,7 +141,7 @@ class _Stream:
         self._place = place
         self._tally = tally
         self.is_new = is_new
-        self._batch: list[NewEntry] = []
+        self._batch: list[Draft] = []
         self._batch_parent: str | None = None
         self._batch_bytes = 0
         self._blobs: list[Blob] = []
@@ -247,12 +247,23 @@ class _Stream:
             return
         if parent != self.tip or len(self._batch) >= _BATCH_ITEMS or self._batch_bytes >= _BATCH_BYTES:
             self._flush()
+        self._seen.add(item.id)
+        try:
+            draft = _draft_of(item)
+        except InvalidInputError as error:
+            self._drop(item, parent, error)
+            return
         if not self._batch:
             self._batch_parent = parent
-        self._batch.append(_new_entry(item))
+        self._batch.append(draft)
         self._blobs += item.blobs
-        self._seen.add(item.id)
         self.tip = item.id
+
+    def _drop(self, item: Item, parent: str | None, error: InvalidInputError) -> None:
+        """No store can hold it: what comes after it hangs from the record before it."""
+        self._dropped[item.id] = parent
+        self.tip = parent
+        self._tally.note("damage", self._place, f"record {item.id!r}: {error}", thread_id=self._thread_id)
 
     def _put_again(self, item: Item, parent: str | None) -> None:
         """An id that occurs twice: the same record is left out, another one gets a name of its own."""
@@ -274,13 +285,10 @@ class _Stream:
         blobs, self._blobs = self._blobs, []
         if not batch:
             return
-        parent = self._batch_parent
-        while parent in self._dropped:
-            parent = self._dropped[parent]
         for is_last in (False, True):
             put_blobs(self._journal, blobs)
             try:
-                self._append_batch(batch, parent)
+                self._append_batch(batch, self._batch_parent)
             except MissingBlobsError:
                 # Somebody's delete collected them before the entries were there.
                 if is_last:
@@ -288,55 +296,39 @@ class _Stream:
             else:
                 return
 
-    def _append_batch(self, batch: list[NewEntry], parent: str | None) -> None:
+    def _append_batch(self, batch: Sequence[Draft], parent: str | None) -> None:
         try:
             self._append(batch, parent)
         except MissingBlobsError:
             raise
-        except (ConflictError, InvalidInputError):
-            self._append_singly(batch, parent)
+        except ConflictError:
+            self._append_what_is_new(batch, parent)
 
-    def _append(self, batch: list[NewEntry], parent: str | None) -> None:
-        if not self.is_new and self._stored(batch[-1].id or ""):
-            self._journal.append_many(self._thread_id, batch, parent=parent)
+    def _append(self, batch: Sequence[Draft], parent: str | None) -> None:
+        is_known = not self.is_new and self._stored(batch[-1].id) is not None
+        self._journal.store.commit(Append(thread_id=self._thread_id, drafts=tuple(batch), parent=parent))
+        if is_known:
             self._tally.known += len(batch)
-            return
-        self._journal.append_many(self._thread_id, batch, parent=parent)
-        self._tally.added += len(batch)
-        self._added += len(batch)
+        else:
+            self._tally.added += len(batch)
+            self._added += len(batch)
 
-    def _append_singly(self, batch: list[NewEntry], parent: str | None) -> None:
-        run: list[NewEntry] = []
-        start = parent
-        for new in batch:
-            stored = self._stored(new.id or "")
+    def _append_what_is_new(self, batch: Sequence[Draft], parent: str | None) -> None:
+        run: list[Draft] = []
+        for draft in batch:
+            stored = self._stored(draft.id)
             if stored is None:
-                run.append(new)
+                run.append(draft)
                 continue
-            self._append_run(run, start)
-            run, start = [], new.id
-            self._tally.known += 1
-            if not _is_same(stored.payload, new.content):
-                problem = f"record {new.id!r} has other content than the entry in the journal, which was kept"
-                self._tally.note("conflict", self._place, problem, thread_id=self._thread_id)
-        self._append_run(run, start)
-
-    def _append_run(self, run: list[NewEntry], parent: str | None) -> None:
-        try:
             if run:
                 self._append(run, parent)
-        except InvalidInputError:
-            for new in run:
-                parent = self._append_or_drop(new, parent)
-
-    def _append_or_drop(self, new: NewEntry, parent: str | None) -> str | None:
-        try:
-            self._append([new], parent)
-        except (InvalidInputError, DuplicateEntryError) as error:
-            self._dropped[new.id] = parent
-            self._tally.note("damage", self._place, f"record {new.id!r}: {error}", thread_id=self._thread_id)
-            return parent
-        return new.id
+            run, parent = [], draft.id
+            self._tally.known += 1
+            if not _is_same(stored.payload, draft.payload):
+                problem = f"record {draft.id!r} has other content than the entry in the journal, which was kept"
+                self._tally.note("conflict", self._place, problem, thread_id=self._thread_id)
+        if run:
+            self._append(run, parent)
 
     def _stored(self, entry_id: str) -> Entry | None:
         try:

@@ -25,6 +25,7 @@ __all__ = [
     "append_command",
     "append_many",
     "children",
+    "draft_as_given",
     "draft_of",
     "entries",
     "entry",
@@ -135,9 +136,7 @@ def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
 
 def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
-    payload, body = seal(payload_of(new.content))
-    if len(body) > _LARGEST_BODY:
-        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
+    payload, body = _sealed(payload_of(new.content))
     if new.turn_id != "":
         checked_id(new.turn_id, "turn id")
     messages, tokens = weight_of(payload)
@@ -152,6 +151,29 @@ def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
         has_new_id=new.id is None,
         blobs=new.blobs if new.blobs == () else checked_hashes(new.blobs),
     )
+
+
+def draft_as_given(entry_id: str, content: Payload, created_ns: int, turn_id: str, blobs: tuple[str, ...]) -> Draft:
+    """The draft of an entry that brings its id and its time along, from another program or another store."""
+    payload, body = _sealed(content)
+    messages, tokens = weight_of(payload)
+    return Draft(
+        id=checked_id(entry_id, "entry id"),
+        payload=payload,
+        body=body,
+        created_ns=checked_time(created_ns, "created_ns"),
+        turn_id=turn_id and checked_id(turn_id, "turn id"),
+        messages=messages,
+        tokens=tokens,
+        blobs=blobs,
+    )
+
+
+def _sealed(content: Payload) -> tuple[Payload, bytes]:
+    payload, body = seal(content)
+    if len(body) > _LARGEST_BODY:
+        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
+    return payload, body
 
 
 def weight_of(payload: Payload) -> tuple[int, int]:

@@ -40,9 +40,13 @@ def payload_of(message: wire.Message) -> Payload:
     ours = message_of(message)
     if "role" in ours.extra:
         return Custom(name=FOREIGN, message=ours)
-    if ours.tool_results and not ours.text:
+    if _has_result(message) and not ours.text:
         return ToolResultMessage(message=ours)
     return payload_for(ours)
+
+
+def _has_result(message: wire.Message) -> bool:
+    return "tool_result" in [block.type for block in message.content or ()]
 
 
 def message_of(message: wire.Message) -> Message:
@@ -105,7 +109,7 @@ def wire_message(message: Message) -> wire.Message:
     blocks: list[wire.Block] = []
     thought: ReasoningPart | None = None
     for part in message.parts:
-        if isinstance(part, ReasoningPart) and part.extra.get("joined"):
+        if type(part) is ReasoningPart and part.extra.get("joined"):
             thought = part
             continue
         block = _block(part)
@@ -118,16 +122,16 @@ def wire_message(message: Message) -> wire.Message:
 
 def _block(part: Part) -> wire.Block:
     match part:
-        case TextPart(text=text):
-            return wire.Block(type="text", text=text)
-        case ImagePart():
-            return wire.Block(type="image", image_mime=part.mime, image_data=part.data, text=part.url)
-        case FilePart():
-            return wire.Block(type="text", text=part.url or part.name)
+        case TextPart():
+            return wire.Block(type="text", text=part.text)
         case ToolCallPart():
             return wire.Block(type="tool_use", tool_name=part.name, tool_id=part.id, input=_json(part.arguments))
         case ToolResultPart():
             return _result_block(part)
+        case ImagePart():
+            return wire.Block(type="image", image_mime=part.mime, image_data=part.data, text=part.url)
+        case FilePart():
+            return wire.Block(type="text", text=part.url or part.name)
         case ReasoningPart():
             block = wire.Block(type="thinking")
             _think(block, part)
@@ -146,7 +150,7 @@ def _think(block: wire.Block, thought: ReasoningPart) -> None:
 
 def _result_block(part: ToolResultPart) -> wire.Block:
     images = [wire.Image(mime=inner.mime, base64=inner.data) for inner in part.parts if isinstance(inner, ImagePart)]
-    output = "".join(inner.text for inner in part.parts if isinstance(inner, TextPart))
+    output = "".join([inner.text for inner in part.parts if isinstance(inner, TextPart)])
     return wire.Block(
         type="tool_result",
         tool_name=part.name,

@@ -84,18 +84,19 @@ def wire_of(payload: Payload) -> wire.Message | None:
 
 def _add(found: wire.Message, part: Part | ResultContent) -> None:
     match part:
-        case TextPart(text=text):
-            found.content += text
-        case ReasoningPart(text=text):
-            found.reasoning_content += text
-        case ImagePart(url=url, data=data, mime=mime) | FilePart(url=url, data=data, mime=mime):
-            found.media = [*found.media, f"data:{mime};base64,{data}" if data else url]
+        case TextPart():
+            found.content += part.text
         case ToolCallPart():
             found.tool_calls = [*found.tool_calls, _wire_call(part)]
         case ToolResultPart():
             found.tool_call_id = part.call_id
             for inner in part.parts:
                 _add(found, inner)
+        case ReasoningPart():
+            found.reasoning_content += part.text
+        case ImagePart() | FilePart():
+            url = f"data:{part.mime};base64,{part.data}" if part.data else part.url
+            found.media = [*found.media, url]
         case _:
             pass
 
