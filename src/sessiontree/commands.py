@@ -57,10 +57,7 @@ class Draft(Record, frozen=True, kw_only=True):
 
 
 class CreateThread(Ask, frozen=True, kw_only=True):
-    """The new thread as it shall be, with its first entries; the store fills in what it counts itself.
-
-    The drafts have new ids: no entry in the store can be meant by them.
-    """
+    """The new thread as it shall be, with its first entries; the store fills in what it counts itself."""
 
     thread: Thread
     drafts: tuple[Draft, ...] = ()

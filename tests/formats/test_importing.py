@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,48 @@ def test_a_thread_of_the_same_name_is_left_alone_unless_there_is_a_prefix(store:
         assert journal.thread("s1").title == "mine"
         assert import_sessions(journal, store, prefix="ggcode/").threads == ("ggcode/s1",)
         assert texts(journal, "ggcode/s1") == ["one", "two"]
+
+
+def test_a_thread_that_somebody_makes_while_its_source_is_read_is_left_alone(store: Path) -> None:
+    with st.open("memory:") as journal:
+
+        def interfere(done: int, total: int) -> None:
+            with suppress(st.ThreadExistsError):
+                journal.create_thread("s1", title="mine")
+
+        report = import_sessions(journal, store, progress=interfere)
+        assert [note.thread_id for note in report.conflicts] == ["s1"]
+        assert (report.threads, report.created, report.entries_added) == ((), 0, 0)
+        assert (journal.thread("s1").title, texts(journal)) == ("mine", [])
+
+
+def test_an_import_that_another_one_overtakes_adds_nothing_twice(store: Path) -> None:
+    with st.open("memory:") as journal:
+        others = []
+
+        def overtake(done: int, total: int) -> None:
+            if not others:
+                others.append(None)
+                others[0] = import_sessions(journal, store)
+
+        report = import_sessions(journal, store, progress=overtake)
+        assert (others[0].created, others[0].entries_added) == (1, 3)
+        assert (report.created, report.entries_added, report.entries_known, report.notes) == (0, 0, 3, ())
+        assert texts(journal) == ["one", "two"]
+
+
+@pytest.mark.parametrize("url", ["memory:", "sqlite", "jsonl"])
+def test_a_source_comes_in_again_beside_a_fork_of_what_was_deleted(url: str, store: Path, tmp_path: Path) -> None:
+    place = {"sqlite": tmp_path / "s.db", "jsonl": tmp_path / "folder"}.get(url, url)
+    with st.open(place) as journal:
+        import_sessions(journal, store)
+        fork = journal.fork("s1")
+        journal.delete_thread("s1")
+        report = import_sessions(journal, store)
+        assert report.created == 1
+        assert texts(journal, fork.id) == ["one", "two"]
+        assert texts(journal) == ["one", "two"]
+        assert not journal.check()
 
 
 def test_an_exported_prefix_is_gone_again(store: Path, tmp_path: Path) -> None:

@@ -16,9 +16,9 @@ from sessiontree.model import Thread, ThreadFields
 __all__ = ["settle_fields"]
 
 
-def settle_fields(journal: Journal, thread_id: str, session: Session, format_name: str) -> None:
+def settle_fields(journal: Journal, loaded: Thread, session: Session, format_name: str) -> None:
     """Write what the source says now, after all entries are in."""
-    thread = _with_news(journal, journal.thread(thread_id), session)
+    thread = _with_news(journal, loaded, session)
     known = {**thread.origin, **session.fields.get("origin", {})}
     fields: ThreadFields = {**session.finish(replace(thread, origin=known))}
     leaf = {"leaf": thread.leaf} if thread.leaf else {}
@@ -26,7 +26,7 @@ def settle_fields(journal: Journal, thread_id: str, session: Session, format_nam
     fields["origin"] = {"format": format_name, **fields.get("origin", known), **leaf, **given}
     changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:
-        journal.update_thread(thread_id, **changed)
+        journal.update_thread(thread.id, **changed)
 
 
 def _with_news(journal: Journal, thread: Thread, session: Session) -> Thread:

@@ -83,11 +83,13 @@ def _skip_line(file: BinaryIO, most: int) -> int:
 
 def plain_files(folder: Path, pattern: str, tally: Tally | None = None) -> list[Path]:
     """The files of a folder by name. A folder, a pipe or a dead link of such a name is noted, and never opened."""
-    found = sorted(folder.glob(pattern))
-    for path in found:
-        if tally is not None and not path.is_file():
+    plain: list[Path] = []
+    for path in sorted(folder.glob(pattern)):
+        if path.is_file():
+            plain.append(path)
+        elif tally is not None:
             tally.note("damage", str(path), "is no file that can be read; it is left out")
-    return [path for path in found if path.is_file()]
+    return plain
 
 
 def whole_of(path: Path, tally: Tally) -> bytes | None:

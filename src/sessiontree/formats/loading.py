@@ -1,38 +1,28 @@
-"""Pouring the records of a session into a journal: in batches, repeatable, and past everything that is broken."""
+"""Pouring the records of a session into a journal: repeatable, and past everything that is broken."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from contextlib import suppress
 
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from sessiontree.blobs import Blob
-from sessiontree.commands import Append, Draft
-from sessiontree.errors import (
-    ConflictError,
-    EntryNotFoundError,
-    InvalidInputError,
-    MissingBlobsError,
-    ThreadExistsError,
-    ThreadNotFoundError,
-)
-from sessiontree.formats.contents import has_files, put_blobs
+from sessiontree.commands import Draft
+from sessiontree.errors import EntryNotFoundError, InvalidInputError, ThreadExistsError, ThreadNotFoundError
+from sessiontree.formats.batches import OURS, Batches, Start, is_same
+from sessiontree.formats.contents import has_files
 from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
 from sessiontree.formats.session import Item, Session, with_origin
 from sessiontree.journal import Journal
-from sessiontree.model import Checkpoint, Entry, Payload, Thread, ThreadFields
+from sessiontree.model import Checkpoint, Thread, ThreadFields
 from sessiontree.operations.entries import draft_as_given
+from sessiontree.operations.threads import thread_as_given
 
 __all__ = ["load"]
 
-OURS = "native"
-"""The format in which a thread keeps the origin that it has."""
-
 _TIMES = 1 << 63
-_BATCH_ITEMS = 2000
-_BATCH_BYTES = 8 * 1024 * 1024
 _MOST_WAITING = 10_000
 
 
@@ -42,49 +32,46 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     try:
-        thread, is_new = _open_or_find(journal, session, thread_id, format_name)
+        start = _find_or_begin(journal, session, thread_id, format_name)
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
-    if format_name != OURS and thread.origin.get("format") != format_name:
-        problem = f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
-        tally.note("conflict", session.place, problem, thread_id=thread_id)
-        return
-    tally.threads[thread_id] = None
-    tally.created += is_new
-    stream = _Stream(journal, thread_id, session.place, tally, is_new=is_new)
-    if session.fork is not None:
-        stream.inherit(entry.id for entry in journal.path(thread_id, thread.forked_from_entry or None))
-    last_size = tally.bytes_read
-    for item in session.items:
-        stream.read(item, tally.bytes_read - last_size)
-        last_size = tally.bytes_read
-    stream.finish()
-    _settle_leaf(journal, thread, stream, session)
-    if format_name != OURS:
-        settle_fields(journal, thread_id, session, format_name)
-
-
-def _open_or_find(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
+    batches = Batches(journal, start, session.place, tally, format_name)
+    stream = _Stream(journal, batches)
     try:
-        return _open(journal, session, thread_id, format_name)
+        batches.refuse_another()
+        tally.threads[thread_id] = None
+        if session.fork is not None:
+            stream.inherit(entry.id for entry in journal.path(thread_id, start.thread.forked_from_entry or None))
+        last_size = tally.bytes_read
+        for item in session.items:
+            stream.read(item, tally.bytes_read - last_size)
+            last_size = tally.bytes_read
+        stream.finish()
+    except ThreadExistsError:
+        batches.note("conflict", f"the journal has another thread {thread_id!r}; import with a prefix to keep both")
+        tally.threads.pop(thread_id, None)
+        return
+    loaded = _with_leaf(journal, batches, stream, session)
+    if format_name != OURS:
+        settle_fields(journal, loaded, session, format_name)
+
+
+def _find_or_begin(journal: Journal, session: Session, thread_id: str, format_name: str) -> Start:
+    with suppress(ThreadNotFoundError):
+        return Start(journal.thread(thread_id), "found")
+    fields: ThreadFields = {**session.fields}
+    if format_name != OURS:
+        fields["origin"] = {"format": format_name, **fields.get("origin", {})}
+    created, updated = _time(session.created_ns), _time(session.updated_ns)
+    if session.fork is None:
+        return Start(thread_as_given(thread_id, created, updated, fields), "to be made")
+    source, at = session.fork
+    try:
+        return Start(journal.fork(source, at=at, new_id=thread_id, created_ns=created, **fields), "made")
     except ThreadExistsError:
         # Another import of the same source was faster.
-        return journal.thread(thread_id), False
-
-
-def _open(journal: Journal, session: Session, thread_id: str, format_name: str) -> tuple[Thread, bool]:
-    try:
-        return journal.thread(thread_id), False
-    except ThreadNotFoundError:
-        fields: ThreadFields = {**session.fields}
-        if format_name != OURS:
-            fields["origin"] = {"format": format_name, **fields.get("origin", {})}
-        if session.fork is not None:
-            source, at = session.fork
-            return journal.fork(source, at=at, new_id=thread_id, created_ns=_time(session.created_ns), **fields), True
-        created, updated = _time(session.created_ns), _time(session.updated_ns)
-        return journal.create_thread(thread_id, created_ns=created, updated_ns=updated, **fields), True
+        return Start(journal.thread(thread_id), "found")
 
 
 def _time(time_ns: int) -> int:
@@ -98,22 +85,20 @@ def _draft_of(item: Item) -> Draft:
     return draft_as_given(entry_id, payload, _time(created_ns), turn_id, hashes)
 
 
-def _is_same(stored: Payload, new: Payload) -> bool:
-    """A checkpoint that came without its files is the same one."""
-    if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
-        stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
-    return stored == new
-
-
-def _settle_leaf(journal: Journal, before: Thread, stream: _Stream, session: Session) -> None:
-    """Set the tip that the source has; where somebody went on in the journal, their tip stays."""
+def _with_leaf(journal: Journal, batches: Batches, stream: _Stream, session: Session) -> Thread:
+    """The thread with the tip that the source has; where somebody went on in the journal, their tip stays."""
     wanted = session.leaf()
-    target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
-    if not stream.is_new and _was_moved_here(journal, before, stream):
+    target = stream.last() if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
+    before = batches.before
+    if not batches.is_new and _was_moved_here(journal, before, stream):
         target = before.leaf
-        stream.explain_branch()
-    if journal.thread(before.id).leaf != target:
-        journal.move_leaf(before.id, target, at_ns=_time(session.updated_ns))
+        if batches.added:
+            problem = f"{batches.added} new records are on a branch of their own: the thread was continued here"
+            batches.note("hint", problem)
+    thread = journal.thread(before.id)
+    if thread.leaf == target:
+        return thread
+    return journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
 
 
 def _was_moved_here(journal: Journal, before: Thread, stream: _Stream) -> bool:
@@ -133,18 +118,10 @@ class _Stream:
     that was stored before it, so that a hole in a file does not cut a conversation in two.
     """
 
-    def __init__(self, journal: Journal, thread_id: str, place: str, tally: Tally, *, is_new: bool) -> None:
-        self.tip: str | None = None
-        self._added = 0
+    def __init__(self, journal: Journal, batches: Batches) -> None:
         self._journal = journal
-        self._thread_id = thread_id
-        self._place = place
-        self._tally = tally
-        self.is_new = is_new
-        self._batch: list[Draft] = []
-        self._batch_parent: str | None = None
-        self._batch_bytes = 0
-        self._blobs: list[Blob] = []
+        self._batches = batches
+        self._tip: str | None = None
         self._seen: set[str] = set()
         self._names: dict[str, str] = {}
         self._dropped: dict[str | None, str | None] = {}
@@ -155,20 +132,20 @@ class _Stream:
         """Entries of another thread that this one sees."""
         for entry_id in entry_ids:
             self._seen.add(entry_id)
-            self.tip = entry_id
+            self._tip = entry_id
 
     def read(self, item: Item, size: int = 0) -> None:
-        self._batch_bytes += size
+        self._batches.size += size
         if isinstance(item.payload, Checkpoint):
             item = self._with_files_or_without(item, item.payload)
         parent = item.parent
         if parent is UNSET:
-            self._place_item(item, self.tip)
+            self._place_item(item, self._tip)
         elif parent is None or parent in self._seen:
             self._place_item(item, self.named(parent) if parent else None)
         else:
             assert isinstance(parent, str)
-            self._waiting.setdefault(parent, []).append((item, self.tip))
+            self._waiting.setdefault(parent, []).append((item, self._tip))
             self._waits.add(item.id)
             if len(self._waits) > _MOST_WAITING:
                 self._adopt_oldest()
@@ -176,32 +153,31 @@ class _Stream:
     def _with_files_or_without(self, item: Item, checkpoint: Checkpoint) -> Item:
         """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
         name = checkpoint.manifest
-        if not name or has_files(self._journal, name, (*item.blobs, *self._blobs)):
+        if not name or has_files(self._journal, name, (*item.blobs, *self._batches.blobs)):
             return item
-        problem = f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
-        self._tally.note("damage", self._place, problem, thread_id=self._thread_id)
+        self._batches.note(
+            "damage", f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
+        )
         kept = replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name})
         return item._replace(payload=kept, blobs=())
 
     def finish(self) -> None:
         while self._waiting:
             self._adopt_oldest()
-        self._flush()
+        self._batches.finish()
 
-    def explain_branch(self) -> None:
-        if self._added:
-            problem = f"{self._added} new records are on a branch of their own: the thread was continued here"
-            self._tally.note("hint", self._place, problem, thread_id=self._thread_id)
+    def last(self) -> str | None:
+        """The last record, under the id that it has in the journal."""
+        return self._batches.name_of(self._tip)
 
     def found(self, entry_id: str) -> str | None:
         """The tip that the source names, or the last record where that one is lost."""
         if entry_id in self._seen:
             return self.named(entry_id)
-        if self.tip is None:
-            return None
-        problem = f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}"
-        self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
-        return self.tip
+        last = self.last()
+        if last is not None:
+            self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {last!r}")
+        return last
 
     def has_read(self, entry_id: str) -> bool:
         return entry_id in self._seen
@@ -211,14 +187,14 @@ class _Stream:
         found: str | None = self._names.get(entry_id, entry_id)
         while found in self._dropped:
             found = self._dropped[found]
-        return found
+        return self._batches.name_of(found)
 
     def _adopt_oldest(self) -> None:
         missing = self._first_missing()
         for item, before in self._take(missing):
             adopted = item._replace(payload=with_origin(item.payload, parent=missing))
             problem = f"the parent {missing!r} of record {item.id!r} is missing; it follows {before!r} now"
-            self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
+            self._batches.note("repair", problem)
             self._place_item(adopted, before)
 
     def _first_missing(self) -> str:
@@ -245,93 +221,33 @@ class _Stream:
         if item.id in self._seen:
             self._put_again(item, parent)
             return
-        if parent != self.tip or len(self._batch) >= _BATCH_ITEMS or self._batch_bytes >= _BATCH_BYTES:
-            self._flush()
+        if parent != self._tip or self._batches.is_full():
+            self._batches.flush()
         self._seen.add(item.id)
         try:
             draft = _draft_of(item)
         except InvalidInputError as error:
             self._drop(item, parent, error)
             return
-        if not self._batch:
-            self._batch_parent = parent
-        self._batch.append(draft)
-        self._blobs += item.blobs
-        self.tip = item.id
+        self._batches.put(draft, item.blobs, parent)
+        self._tip = item.id
 
     def _drop(self, item: Item, parent: str | None, error: InvalidInputError) -> None:
         """No store can hold it: what comes after it hangs from the record before it."""
         self._dropped[item.id] = parent
-        self.tip = parent
-        self._tally.note("damage", self._place, f"record {item.id!r}: {error}", thread_id=self._thread_id)
+        self._tip = parent
+        self._batches.note("damage", f"record {item.id!r}: {error}")
 
     def _put_again(self, item: Item, parent: str | None) -> None:
         """An id that occurs twice: the same record is left out, another one gets a name of its own."""
-        self._flush()
-        stored = self._stored(self.named(item.id) or item.id)
-        if stored and stored.parent == parent and _is_same(stored.payload, item.payload):
-            self._tally.note("repair", self._place, f"record {item.id!r} stands there twice", thread_id=self._thread_id)
+        self._batches.flush()
+        stored = self._batches.stored(self.named(item.id) or item.id)
+        if stored and stored.parent == parent and is_same(stored.payload, item.payload):
+            self._batches.note("repair", f"record {item.id!r} stands there twice")
             return
         number = 2
         while (name := f"{item.id}~{number}") in self._seen:
             number += 1
-        problem = f"two records have the id {item.id!r}; the later one is {name!r} now"
-        self._tally.note("repair", self._place, problem, thread_id=self._thread_id)
+        self._batches.note("repair", f"two records have the id {item.id!r}; the later one is {name!r} now")
         self._names[item.id] = name
         self._put(item._replace(id=name, payload=with_origin(item.payload, id=item.id)), parent)
-
-    def _flush(self) -> None:
-        batch, self._batch, self._batch_bytes = self._batch, [], 0
-        blobs, self._blobs = self._blobs, []
-        if not batch:
-            return
-        for is_last in (False, True):
-            put_blobs(self._journal, blobs)
-            try:
-                self._append_batch(batch, self._batch_parent)
-            except MissingBlobsError:
-                # Somebody's delete collected them before the entries were there.
-                if is_last:
-                    raise
-            else:
-                return
-
-    def _append_batch(self, batch: Sequence[Draft], parent: str | None) -> None:
-        try:
-            self._append(batch, parent)
-        except MissingBlobsError:
-            raise
-        except ConflictError:
-            self._append_what_is_new(batch, parent)
-
-    def _append(self, batch: Sequence[Draft], parent: str | None) -> None:
-        is_known = not self.is_new and self._stored(batch[-1].id) is not None
-        self._journal.store.commit(Append(thread_id=self._thread_id, drafts=tuple(batch), parent=parent))
-        if is_known:
-            self._tally.known += len(batch)
-        else:
-            self._tally.added += len(batch)
-            self._added += len(batch)
-
-    def _append_what_is_new(self, batch: Sequence[Draft], parent: str | None) -> None:
-        run: list[Draft] = []
-        for draft in batch:
-            stored = self._stored(draft.id)
-            if stored is None:
-                run.append(draft)
-                continue
-            if run:
-                self._append(run, parent)
-            run, parent = [], draft.id
-            self._tally.known += 1
-            if not _is_same(stored.payload, draft.payload):
-                problem = f"record {draft.id!r} has other content than the entry in the journal, which was kept"
-                self._tally.note("conflict", self._place, problem, thread_id=self._thread_id)
-        if run:
-            self._append(run, parent)
-
-    def _stored(self, entry_id: str) -> Entry | None:
-        try:
-            return self._journal.entry(self._thread_id, entry_id)
-        except EntryNotFoundError:
-            return None

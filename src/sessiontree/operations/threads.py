@@ -94,6 +94,12 @@ def fork(
     return forked
 
 
+def thread_as_given(thread_id: str, created_ns: int, updated_ns: int, fields: ThreadFields) -> Thread:
+    """A new thread that brings its id and its times along, from another program or another store."""
+    name = checked_id(thread_id, "thread id")
+    return _with_fields(Thread(id=name, tree=name, created_ns=created_ns, updated_ns=updated_ns), fields)
+
+
 def _new_thread(sources: Sources, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
     name = sources.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
     now = sources.clock() if created_ns is None else checked_time(created_ns, "created_ns")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from msgspec.structs import replace
 
-from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
-from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadExistsError
+from sessiontree.commands import CreateThread, Deleted, DeleteThread, Draft, Fork, UpdateThread
+from sessiontree.errors import DuplicateEntryError, EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
 from sessiontree.rules.appending import existing, grow, visible
-from sessiontree.rules.blobs import garbage_without
+from sessiontree.rules.blobs import check_blobs, garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
 __all__ = ["create_thread", "delete_thread", "fork", "update_thread"]
@@ -32,8 +34,18 @@ def create_thread(command: CreateThread, view: View) -> Decision:
     )
     if not command.drafts:
         return Decision(state.public(), (PutThread(state),))
+    if tree is not None:
+        _refuse_taken(view, state, command.drafts)
+    check_blobs(view, thread.id, command.drafts)
     grown = grow(view, state, None, command.drafts)
     return Decision(grown.state.public(), (PutThread(state), *grown.facts))
+
+
+def _refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> None:
+    """Where a fork kept entries of a thread of this name that is gone, an id may be one of theirs."""
+    for draft in drafts:
+        if view.find(state.tree, draft.id) is not None:
+            raise DuplicateEntryError(state.meta.id, draft.id)
 
 
 def update_thread(command: UpdateThread, view: View) -> Decision:
