@@ -136,44 +136,41 @@ def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
 
 def draft_of(sources: Sources, content: Content, turn_id: str = "") -> Draft:
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
-    payload, body = _sealed(payload_of(new.content))
-    if new.turn_id != "":
-        checked_id(new.turn_id, "turn id")
-    messages, tokens = weight_of(payload)
-    return Draft(
-        id=sources.ids.new() if new.id is None else checked_id(new.id, "entry id"),
-        payload=payload,
-        body=body,
-        created_ns=sources.clock() if new.created_ns is None else checked_time(new.created_ns, "created_ns"),
-        turn_id=new.turn_id or turn_id,
-        messages=messages,
-        tokens=tokens,
+    return draft_as_given(
+        sources.ids.new() if new.id is None else new.id,
+        payload_of(new.content),
+        sources.clock() if new.created_ns is None else new.created_ns,
+        turn_id if new.turn_id == "" else new.turn_id,
+        new.blobs if new.blobs == () else checked_hashes(new.blobs),
         has_new_id=new.id is None,
-        blobs=new.blobs if new.blobs == () else checked_hashes(new.blobs),
     )
 
 
-def draft_as_given(entry_id: str, content: Payload, created_ns: int, turn_id: str, blobs: tuple[str, ...]) -> Draft:
-    """The draft of an entry that brings its id and its time along, from another program or another store."""
-    payload, body = _sealed(content)
+def draft_as_given(
+    entry_id: str,
+    content: Payload,
+    created_ns: int,
+    turn_id: str,
+    blobs: tuple[str, ...],
+    *,
+    has_new_id: bool = False,
+) -> Draft:
+    """The draft of an entry that has its id and its time, as one from another program brings them along."""
+    payload, body = seal(content)
+    if len(body) > _LARGEST_BODY:
+        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
     messages, tokens = weight_of(payload)
     return Draft(
         id=checked_id(entry_id, "entry id"),
         payload=payload,
         body=body,
         created_ns=checked_time(created_ns, "created_ns"),
-        turn_id=turn_id and checked_id(turn_id, "turn id"),
+        turn_id=turn_id if turn_id == "" else checked_id(turn_id, "turn id"),
         messages=messages,
         tokens=tokens,
+        has_new_id=has_new_id,
         blobs=blobs,
     )
-
-
-def _sealed(content: Payload) -> tuple[Payload, bytes]:
-    payload, body = seal(content)
-    if len(body) > _LARGEST_BODY:
-        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
-    return payload, body
 
 
 def weight_of(payload: Payload) -> tuple[int, int]:
