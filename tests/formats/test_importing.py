@@ -114,17 +114,106 @@ def test_an_import_that_another_one_overtakes_adds_nothing_twice(store: Path) ->
 
 
 @pytest.mark.parametrize("url", ["memory:", "sqlite", "jsonl"])
-def test_a_source_comes_in_again_beside_a_fork_of_what_was_deleted(url: str, store: Path, tmp_path: Path) -> None:
+def test_records_that_a_fork_of_a_deleted_thread_shows_are_left_to_it(url: str, store: Path, tmp_path: Path) -> None:
+    (store / "s2.jsonl").write_bytes(compact(GGCODE_META | {"session_id": "s2"}) + said("other"))
     place = {"sqlite": tmp_path / "s.db", "jsonl": tmp_path / "folder"}.get(url, url)
     with st.open(place) as journal:
         import_sessions(journal, store)
         fork = journal.fork("s1")
         journal.delete_thread("s1")
+        journal.delete_thread("s2")
         report = import_sessions(journal, store)
-        assert report.created == 1
-        assert texts(journal, fork.id) == ["one", "two"]
-        assert texts(journal) == ["one", "two"]
+        assert [note.thread_id for note in report.conflicts] == ["s1"]
+        assert "prefix" in report.conflicts[0].problem
+        assert report.threads == ("s2",)
         assert not journal.check()
+        again = import_sessions(journal, store, prefix="new-")
+        assert again.threads == ("new-s1", "new-s2")
+        assert texts(journal, fork.id) == texts(journal, "new-s1") == ["one", "two"]
+
+
+def test_a_tip_that_was_moved_here_stays_however_often_its_source_comes_in(store: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        journal.append("s1", st.user("mine"))
+        for _ in range(3):
+            import_sessions(journal, store)
+            assert texts(journal) == ["one", "two", "mine"]
+        journal.rewind("s1", journal.path("s1")[1].id)
+        for _ in range(3):
+            import_sessions(journal, store)
+            assert texts(journal) == ["one"]
+
+
+def test_a_thread_that_came_in_empty_and_was_continued_here_keeps_its_tip(tmp_path: Path) -> None:
+    source = tmp_path / "picoclaw"
+    source.mkdir()
+    (source / "k.meta.json").write_text('{"key":"k","summary":"","skip":0,"count":0}')
+    with st.open("memory:") as journal:
+        import_sessions(journal, source)
+        journal.append("k", st.user("mine"))
+        for _ in range(2):
+            import_sessions(journal, source)
+            assert texts(journal, "k") == ["mine"]
+
+
+def test_our_own_files_move_no_tip_that_went_on_here(store: Path, tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        export_sessions(journal, tmp_path / "out", format="native")
+        journal.append("s1", st.user("mine"))
+        for _ in range(2):
+            import_sessions(journal, tmp_path / "out")
+            assert texts(journal) == ["one", "two", "mine"]
+
+
+def test_a_record_that_can_no_longer_be_held_stays_as_it_came_before(tmp_path: Path) -> None:
+    source = tmp_path / "s.jsonl"
+    rows = [{"type": "session", "version": 3, "id": "s", "timestamp": "2025-01-01T00:00:00Z", "cwd": "/"}] + [
+        {"type": "message", "id": name, "parentId": parent, "timestamp": "2025-01-01T00:00:01Z",
+         "message": {"role": "user", "content": name}}
+        for name, parent in [("a", None), ("b", "a"), ("c", "b"), ("d", "c")]
+    ]  # fmt: skip
+    lines = [compact(row) for row in rows]
+    source.write_bytes(b"".join(lines[:4]))
+    with st.open("memory:") as journal:
+        import_sessions(journal, source)
+        broken = lines[3][:-2] + b',"odd":1e999}\n'
+        source.write_bytes(b"".join([*lines[:3], broken]))
+        report = import_sessions(journal, source)
+        assert (len(report.conflicts), report.entries_known) == (1, 3)
+        assert texts(journal, "s") == ["a", "b", "c"]
+        source.write_bytes(b"".join([*lines[:3], broken, lines[4]]))
+        import_sessions(journal, source)
+        assert texts(journal, "s") == ["a", "b", "c", "d"]
+
+
+def test_a_last_record_that_cannot_be_held_does_not_empty_the_conversation(tmp_path: Path) -> None:
+    source = tmp_path / "s.jsonl"
+    head = {"type": "session", "version": 3, "id": "s", "timestamp": "2025-01-01T00:00:00Z", "cwd": "/"}
+    row = {"type": "message", "id": "a", "parentId": None, "timestamp": "2025-01-01T00:00:01Z",
+           "message": {"role": "user", "content": "a"}}  # fmt: skip
+    broken = b'{"type":"custom","id":"z","parentId":null,"customType":"c","data":1e999}\n'
+    source.write_bytes(compact(head) + compact(row) + broken)
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, source)
+        assert (len(report.damage), texts(journal, "s")) == (1, ["a"])
+
+
+def test_a_thread_that_somebody_deletes_while_it_comes_in_is_named_and_the_others_follow(store: Path) -> None:
+    (store / "s2.jsonl").write_bytes(compact(GGCODE_META | {"session_id": "s2"}) + said("other"))
+    with st.open("memory:") as journal:
+        import_sessions(journal, store)
+        with (store / "s1.jsonl").open("ab") as file:
+            file.write(said("three"))
+
+        def interfere(done: int, total: int) -> None:
+            with suppress(st.ThreadNotFoundError):
+                journal.delete_thread("s1")
+
+        report = import_sessions(journal, store, progress=interfere)
+        assert [note.thread_id for note in report.conflicts] == ["s1"]
+        assert texts(journal, "s2") == ["other"]
 
 
 def test_an_exported_prefix_is_gone_again(store: Path, tmp_path: Path) -> None:

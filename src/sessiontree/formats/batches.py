@@ -11,8 +11,8 @@ from sessiontree.blobs import Blob
 from sessiontree.commands import Append, CreateThread, Draft
 from sessiontree.errors import (
     ConflictError,
-    DuplicateEntryError,
     EntryNotFoundError,
+    InvalidInputError,
     MissingBlobsError,
     ThreadExistsError,
     ThreadNotFoundError,
@@ -51,16 +51,20 @@ class Batches:
         self._to_be_made = start.state == "to be made"
         self._place = place
         self._tally = tally
-        self._format_name = format_name
+        self.format_name = format_name
         self._drafts: list[Draft] = []
         self._parent: str | None = None
-        self._names: dict[str | None, str] = {}
         tally.created += start.state == "made"
 
-    def refuse_another(self) -> None:
-        """A thread of this name that came from elsewhere is somebody else's."""
-        if self._format_name not in (OURS, self.before.origin.get("format")):
+    def begin(self) -> None:
+        if not self._to_be_made:
+            self._claim()
+
+    def _claim(self) -> None:
+        """Count the thread as one of this import; one of its name that came from elsewhere is somebody else's."""
+        if self.format_name not in (OURS, self.before.origin.get("format")):
             raise ThreadExistsError(self.before.id)
+        self._tally.threads[self.before.id] = None
 
     def is_full(self) -> bool:
         return len(self._drafts) >= _MOST_DRAFTS or self.size >= _MOST_BYTES
@@ -80,7 +84,7 @@ class Batches:
         for is_last in (False, True):
             put_blobs(self._journal, blobs)
             try:
-                self._append_or_skip(drafts, self.name_of(self._parent))
+                self._append_or_skip(drafts, self._parent)
             except MissingBlobsError:
                 # Somebody's delete collected them before the entries were there.
                 if is_last:
@@ -96,12 +100,17 @@ class Batches:
     def stored(self, entry_id: str) -> Entry | None:
         try:
             return self._journal.entry(self.before.id, entry_id)
-        except (EntryNotFoundError, ThreadNotFoundError):
+        except (EntryNotFoundError, ThreadNotFoundError, InvalidInputError):
             return None
 
-    def name_of(self, entry_id: str | None) -> str | None:
-        """The id that a record got where its own was taken."""
-        return self._names.get(entry_id, entry_id)
+    def keep(self, entry_id: str) -> bool:
+        """Whether the journal has an earlier form of a record that cannot be stored as it is now; then that stays."""
+        if self.is_new or self.stored(entry_id) is None:
+            return False
+        self.flush()
+        self._tally.known += 1
+        self._tell_what_was_kept(entry_id)
+        return True
 
     def note(self, kind: NoteKind, problem: str) -> None:
         self._tally.note(kind, self._place, problem, thread_id=self.before.id)
@@ -130,18 +139,15 @@ class Batches:
         """Make the thread together with its first records, in one commit; whether those are in."""
         try:
             self._journal.store.commit(CreateThread(thread=self.before, drafts=tuple(drafts)))
-        except DuplicateEntryError:
-            # Forks kept entries of a thread of this name that is gone; an append knows what to do with them.
-            self._make_thread(())
-            return False
         except ThreadExistsError:
             # Another import of the same source was faster.
             self.before, self.is_new, self._to_be_made = self._journal.thread(self.before.id), False, False
-            self.refuse_another()
+            self._claim()
             return False
         self._to_be_made = False
         self._tally.created += 1
-        return bool(drafts)
+        self._claim()
+        return True
 
     def _append_what_is_new(self, drafts: Sequence[Draft], parent: str | None) -> None:
         run: list[Draft] = []
@@ -150,37 +156,17 @@ class Batches:
             if stored is None:
                 run.append(draft)
                 continue
-            self._append_run(run, parent)
+            if run:
+                self._append(run, parent)
             run, parent = [], draft.id
             self._tally.known += 1
             if not is_same(stored.payload, draft.payload):
-                problem = f"record {draft.id!r} has other content than the entry in the journal, which was kept"
-                self.note("conflict", problem)
-        self._append_run(run, parent)
+                self._tell_what_was_kept(draft.id)
+        if run:
+            self._append(run, parent)
 
-    def _append_run(self, run: Sequence[Draft], parent: str | None) -> None:
-        try:
-            if run:
-                self._append(run, parent)
-        except DuplicateEntryError:
-            for draft in run:
-                parent = self._append_under_a_free_id(draft, parent)
-
-    def _append_under_a_free_id(self, draft: Draft, parent: str | None) -> str:
-        """The tree has such an id where this thread does not see it, as after the delete of a thread with forks."""
-        name, number = draft.id, 1
-        while True:
-            try:
-                self._append([replace(draft, id=name)], parent)
-            except DuplicateEntryError:
-                number += 1
-                name = f"{draft.id}~{number}"
-            else:
-                break
-        if name != draft.id:
-            self._names[draft.id] = name
-            self.note("repair", f"another thread of the tree has a record {draft.id!r}; here it is {name!r}")
-        return name
+    def _tell_what_was_kept(self, entry_id: str) -> None:
+        self.note("conflict", f"record {entry_id!r} has other content than the entry in the journal, which was kept")
 
 
 def is_same(stored: Payload, new: Payload) -> bool:

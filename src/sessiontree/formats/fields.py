@@ -16,14 +16,13 @@ from sessiontree.model import Thread, ThreadFields
 __all__ = ["settle_fields"]
 
 
-def settle_fields(journal: Journal, loaded: Thread, session: Session, format_name: str) -> None:
-    """Write what the source says now, after all entries are in."""
+def settle_fields(journal: Journal, loaded: Thread, left: str | None, session: Session, format_name: str) -> None:
+    """Write what the source says now, after all entries are in; ``left`` is the tip that imports gave the thread."""
     thread = _with_news(journal, loaded, session)
     known = {**thread.origin, **session.fields.get("origin", {})}
     fields: ThreadFields = {**session.finish(replace(thread, origin=known))}
-    leaf = {"leaf": thread.leaf} if thread.leaf else {}
-    given = {"given": _hashes(session.fields)}
-    fields["origin"] = {"format": format_name, **fields.get("origin", known), **leaf, **given}
+    origin = {"format": format_name, **fields.get("origin", known), "leaf": left, "given": _hashes(session.fields)}
+    fields["origin"] = {name: value for name, value in origin.items() if name != "leaf" or left is not None}
     changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:
         journal.update_thread(thread.id, **changed)

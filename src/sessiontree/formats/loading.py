@@ -9,7 +9,13 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from sessiontree.commands import Draft
-from sessiontree.errors import EntryNotFoundError, InvalidInputError, ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import (
+    DuplicateEntryError,
+    EntryNotFoundError,
+    InvalidInputError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.formats.batches import OURS, Batches, Start, is_same
 from sessiontree.formats.contents import has_files
 from sessiontree.formats.fields import settle_fields
@@ -37,24 +43,39 @@ def load(journal: Journal, session: Session, tally: Tally, *, format_name: str, 
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
     batches = Batches(journal, start, session.place, tally, format_name)
-    stream = _Stream(journal, batches)
     try:
-        batches.refuse_another()
-        tally.threads[thread_id] = None
-        if session.fork is not None:
-            stream.inherit(entry.id for entry in journal.path(thread_id, start.thread.forked_from_entry or None))
+        batches.begin()
+        _pour(journal, session, batches, tally)
+    except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
+        batches.note("conflict", _why_left_out(error, thread_id))
+
+
+def _pour(journal: Journal, session: Session, batches: Batches, tally: Tally) -> None:
+    stream = _Stream(journal, batches)
+    if session.fork is not None:
+        before = batches.before
+        stream.inherit(entry.id for entry in journal.path(before.id, before.forked_from_entry or None))
+    last_size = tally.bytes_read
+    for item in session.items:
+        stream.read(item, tally.bytes_read - last_size)
         last_size = tally.bytes_read
-        for item in session.items:
-            stream.read(item, tally.bytes_read - last_size)
-            last_size = tally.bytes_read
-        stream.finish()
-    except ThreadExistsError:
-        batches.note("conflict", f"the journal has another thread {thread_id!r}; import with a prefix to keep both")
-        tally.threads.pop(thread_id, None)
-        return
-    loaded = _with_leaf(journal, batches, stream, session)
-    if format_name != OURS:
-        settle_fields(journal, loaded, session, format_name)
+    stream.finish()
+    thread, left = _with_leaf(journal, batches, stream, session)
+    if batches.format_name != OURS:
+        settle_fields(journal, thread, left, session, batches.format_name)
+
+
+def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoundError, thread_id: str) -> str:
+    match error:
+        case ThreadExistsError():
+            return f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
+        case DuplicateEntryError():
+            return (
+                f"record {error.entry_id!r} is already an entry of another thread of the same tree, such as a fork of a"
+                " thread that was deleted; import with a prefix to have all records"
+            )
+        case ThreadNotFoundError():
+            return f"somebody deleted thread {thread_id!r} while it came in; import again to have it"
 
 
 def _find_or_begin(journal: Journal, session: Session, thread_id: str, format_name: str) -> Start:
@@ -85,30 +106,42 @@ def _draft_of(item: Item) -> Draft:
     return draft_as_given(entry_id, payload, _time(created_ns), turn_id, hashes)
 
 
-def _with_leaf(journal: Journal, batches: Batches, stream: _Stream, session: Session) -> Thread:
-    """The thread with the tip that the source has; where somebody went on in the journal, their tip stays."""
+def _with_leaf(journal: Journal, batches: Batches, stream: _Stream, session: Session) -> tuple[Thread, str | None]:
+    """The thread with the tip that the source has, and that tip; where somebody went on in the journal, theirs stays.
+
+    Then the tip that the last import left is told once more: the next one has to see that it was moved.
+    """
     wanted = session.leaf()
-    target = stream.last() if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
-    before = batches.before
-    if not batches.is_new and _was_moved_here(journal, before, stream):
-        target = before.leaf
+    target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
+    left, before = target, batches.before
+    if not batches.is_new and _was_moved_here(journal, before, stream, target):
+        target, left = before.leaf, before.origin.get("leaf")
         if batches.added:
             problem = f"{batches.added} new records are on a branch of their own: the thread was continued here"
             batches.note("hint", problem)
     thread = journal.thread(before.id)
-    if thread.leaf == target:
-        return thread
-    return journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
+    if thread.leaf != target:
+        thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
+    return thread, left
 
 
-def _was_moved_here(journal: Journal, before: Thread, stream: _Stream) -> bool:
-    """Whether somebody appended or moved the leaf since the last import; an import that broke off did not."""
-    left_by_import = before.origin.get("leaf", before.leaf)
-    if before.leaf == left_by_import:
-        return False
-    if before.leaf is None or not stream.has_read(before.leaf):
-        return True
-    return before.leaf in {entry.id for entry in journal.path(before.id, left_by_import)}
+def _was_moved_here(journal: Journal, before: Thread, stream: _Stream, target: str | None) -> bool:
+    """Whether somebody appended or moved the leaf since the last import; an import that broke off did not.
+
+    Nobody knows where the last import left it in threads of our own files: there it counts what goes on from the
+    source's tip.
+    """
+    left_by_import = before.origin.get("leaf")
+    if before.leaf is None or before.leaf == left_by_import:
+        return before.leaf != left_by_import
+    is_of_source = stream.has_read(before.leaf)
+    if left_by_import is None:
+        return not is_of_source and (target is None or _is_on_path(journal, before, target, before.leaf))
+    return not is_of_source or _is_on_path(journal, before, before.leaf, left_by_import)
+
+
+def _is_on_path(journal: Journal, thread: Thread, entry_id: str, leaf: str) -> bool:
+    return entry_id in {entry.id for entry in journal.path(thread.id, leaf)}
 
 
 class _Stream:
@@ -121,7 +154,7 @@ class _Stream:
     def __init__(self, journal: Journal, batches: Batches) -> None:
         self._journal = journal
         self._batches = batches
-        self._tip: str | None = None
+        self.tip: str | None = None
         self._seen: set[str] = set()
         self._names: dict[str, str] = {}
         self._dropped: dict[str | None, str | None] = {}
@@ -132,7 +165,7 @@ class _Stream:
         """Entries of another thread that this one sees."""
         for entry_id in entry_ids:
             self._seen.add(entry_id)
-            self._tip = entry_id
+            self.tip = entry_id
 
     def read(self, item: Item, size: int = 0) -> None:
         self._batches.size += size
@@ -140,12 +173,12 @@ class _Stream:
             item = self._with_files_or_without(item, item.payload)
         parent = item.parent
         if parent is UNSET:
-            self._place_item(item, self._tip)
+            self._place_item(item, self.tip)
         elif parent is None or parent in self._seen:
             self._place_item(item, self.named(parent) if parent else None)
         else:
             assert isinstance(parent, str)
-            self._waiting.setdefault(parent, []).append((item, self._tip))
+            self._waiting.setdefault(parent, []).append((item, self.tip))
             self._waits.add(item.id)
             if len(self._waits) > _MOST_WAITING:
                 self._adopt_oldest()
@@ -166,18 +199,13 @@ class _Stream:
             self._adopt_oldest()
         self._batches.finish()
 
-    def last(self) -> str | None:
-        """The last record, under the id that it has in the journal."""
-        return self._batches.name_of(self._tip)
-
     def found(self, entry_id: str) -> str | None:
         """The tip that the source names, or the last record where that one is lost."""
         if entry_id in self._seen:
             return self.named(entry_id)
-        last = self.last()
-        if last is not None:
-            self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {last!r}")
-        return last
+        if self.tip is not None:
+            self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}")
+        return self.tip
 
     def has_read(self, entry_id: str) -> bool:
         return entry_id in self._seen
@@ -187,7 +215,7 @@ class _Stream:
         found: str | None = self._names.get(entry_id, entry_id)
         while found in self._dropped:
             found = self._dropped[found]
-        return self._batches.name_of(found)
+        return found
 
     def _adopt_oldest(self) -> None:
         missing = self._first_missing()
@@ -221,21 +249,23 @@ class _Stream:
         if item.id in self._seen:
             self._put_again(item, parent)
             return
-        if parent != self._tip or self._batches.is_full():
+        if parent != self.tip or self._batches.is_full():
             self._batches.flush()
         self._seen.add(item.id)
         try:
             draft = _draft_of(item)
         except InvalidInputError as error:
-            self._drop(item, parent, error)
+            self._drop_or_keep(item, parent, error)
             return
         self._batches.put(draft, item.blobs, parent)
-        self._tip = item.id
+        self.tip = item.id
 
-    def _drop(self, item: Item, parent: str | None, error: InvalidInputError) -> None:
-        """No store can hold it: what comes after it hangs from the record before it."""
+    def _drop_or_keep(self, item: Item, parent: str | None, error: InvalidInputError) -> None:
+        """No store can hold it. What comes after it hangs from what the journal has of it, or from its parent."""
+        if self._batches.keep(item.id):
+            self.tip = item.id
+            return
         self._dropped[item.id] = parent
-        self._tip = parent
         self._batches.note("damage", f"record {item.id!r}: {error}")
 
     def _put_again(self, item: Item, parent: str | None) -> None:

@@ -7,8 +7,9 @@ from typing import Unpack
 
 from sessiontree.commands import Deleted
 from sessiontree.journal.base import Verbs
-from sessiontree.model import Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model import Page, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.operations import exports, threads, titling
+from sessiontree.operations.entries import Content
 from sessiontree.titles import Titler
 
 __all__ = ["ThreadVerbs"]
@@ -21,7 +22,7 @@ class ThreadVerbs(Verbs):
         *,
         created_ns: int | None = None,
         updated_ns: int | None = None,
-        contents: Iterable[Payload | Message] = (),
+        contents: Iterable[Content] = (),
         **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""

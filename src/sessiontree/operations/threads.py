@@ -12,8 +12,8 @@ from msgspec.structs import astuple, replace
 from sessiontree.codec import check_number, encode_record, refuse_not_finite
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import Message, Page, Payload, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
-from sessiontree.operations.entries import NewEntry, draft_of
+from sessiontree.model import Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.operations.entries import Content, draft_of
 from sessiontree.operations.inputs import checked_id, checked_time
 from sessiontree.operations.requests import Operation, Sources
 from sessiontree.queries import ListThreads, ReadThread
@@ -33,12 +33,12 @@ def create_thread(
     fields: ThreadFields,
     *,
     updated_ns: int | None = None,
-    contents: Iterable[Payload | Message] = (),
+    contents: Iterable[Content] = (),
 ) -> Operation[Thread]:
     new = _new_thread(sources, thread_id, created_ns, fields)
     thread: Thread = yield CreateThread(
         thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
-        drafts=tuple(draft_of(sources, NewEntry(content=content)) for content in contents),
+        drafts=tuple([draft_of(sources, content) for content in contents]),
     )
     return thread
 

@@ -21,7 +21,7 @@ from sessiontree.model import Entry, Move
 from sessiontree.rules.blobs import check_blobs
 from sessiontree.rules.state import Decision, Fact, Node, PutEntry, PutHead, PutMove, ThreadState, View
 
-__all__ = ["Grown", "append", "check_fence", "check_leaf", "child", "existing", "grow", "visible"]
+__all__ = ["Grown", "append", "check_fence", "check_leaf", "child", "existing", "grow", "refuse_repeated", "visible"]
 
 
 class Grown(Struct, frozen=True, gc=False):
@@ -35,7 +35,7 @@ class Grown(Struct, frozen=True, gc=False):
 def append(command: Append, view: View) -> Decision:
     state = existing(view, command.thread_id)
     if _has_given_ids(command):
-        _refuse_repeated(command)
+        refuse_repeated(command.drafts)
         stored = _stored(command, view, state)
         if stored is not None:
             return Decision(stored)
@@ -118,8 +118,8 @@ def _has_given_ids(command: Append) -> bool:
     return False
 
 
-def _refuse_repeated(command: Append) -> None:
-    ids = [draft.id for draft in command.drafts]
+def refuse_repeated(drafts: Sequence[Draft]) -> None:
+    ids = [draft.id for draft in drafts]
     if len(ids) > 1 and len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
         raise InvalidInputError(f"entry id {twice!r} stands twice in one append; give each entry its own id")

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from sessiontree.commands import CreateThread, Deleted, DeleteThread, Draft, Fork, UpdateThread
 from sessiontree.errors import DuplicateEntryError, EntryNotFoundError, StaleVersionError, ThreadExistsError
 from sessiontree.model import Thread
-from sessiontree.rules.appending import existing, grow, visible
+from sessiontree.rules.appending import existing, grow, refuse_repeated, visible
 from sessiontree.rules.blobs import check_blobs, garbage_without
 from sessiontree.rules.state import Decision, DropThread, Node, PutThread, ThreadState, View
 
@@ -34,6 +34,7 @@ def create_thread(command: CreateThread, view: View) -> Decision:
     )
     if not command.drafts:
         return Decision(state.public(), (PutThread(state),))
+    refuse_repeated(command.drafts)
     if tree is not None:
         _refuse_taken(view, state, command.drafts)
     check_blobs(view, thread.id, command.drafts)

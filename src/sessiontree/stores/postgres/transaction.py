@@ -145,10 +145,12 @@ class _Attempt:
         """Lock what the command is about, in one order for everybody: names, then threads."""
         view = SnapshotView(self._ids, self._homes.namespace)
         match self._command:
-            case CreateThread(thread=thread):
+            case CreateThread(thread=thread, drafts=drafts):
                 birth, taken = yield from self._take_name(thread.id)
                 view.know_birth(birth)
                 view.know_thread(thread.id, taken)
+                if drafts and birth.named_tree is not None:
+                    yield from view.know_nodes(birth.named_tree, [draft.id for draft in drafts])
             case ImportThread(thread=thread):
                 birth, taken = yield from self._take_name(thread.id)
                 if thread.tree != thread.id:

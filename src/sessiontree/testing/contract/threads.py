@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from sessiontree.errors import (
+    DuplicateEntryError,
     EntryNotFoundError,
     InvalidInputError,
     StaleVersionError,
@@ -18,6 +19,7 @@ from sessiontree.errors import (
 from sessiontree.journal import Journal
 from sessiontree.messages import assistant, call, system, tool_result, user
 from sessiontree.model import SessionKey
+from sessiontree.operations.entries import NewEntry
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
@@ -213,6 +215,20 @@ class ThreadContract(Contract):
         with pytest.raises(ThreadExistsError):
             store.journal.create_thread("t", contents=[user("never")])
         assert len(store.journal.entries("t")) == 3
+
+    def test_a_threads_first_entries_may_bring_ids_that_nobody_has(self, journal: Journal) -> None:
+        given = [NewEntry(content=user(name), id=name) for name in ("a", "b")]
+        journal.create_thread("t", contents=given)
+        assert ids(journal.path("t")) == ["a", "b"]
+        with pytest.raises(InvalidInputError):
+            journal.create_thread("u", contents=[given[0], given[0]])
+        journal.fork("t", new_id="f")
+        journal.delete_thread("t")
+        with pytest.raises(DuplicateEntryError):
+            journal.create_thread("t", contents=[NewEntry(content=user("new"), id="n"), given[1]])
+        with pytest.raises(ThreadNotFoundError):
+            journal.thread("t")
+        assert ids(journal.path("f")) == ["a", "b"]
 
     def test_a_thread_tells_when_it_was_put_away_or_brought_back(self, store: Opened, clock: ManualClock) -> None:
         store.journal.create_thread("t")
