@@ -22,10 +22,13 @@ from sessiontree.formats.report import NoteKind, Tally
 from sessiontree.journal import Journal
 from sessiontree.model import Checkpoint, Entry, Payload, Thread
 
-__all__ = ["OURS", "Batches", "Start", "is_same"]
+__all__ = ["OURS", "UNFINISHED", "Batches", "Start", "is_same"]
 
 OURS = "native"
 """The format in which a thread keeps the origin that it has."""
+
+UNFINISHED = "unfinished"
+"""In the origin of a thread while records come in: the tip that it had before. An import that breaks off leaves it."""
 
 _MOST_DRAFTS = 2000
 _MOST_BYTES = 8 * 1024 * 1024
@@ -52,6 +55,7 @@ class Batches:
         self._place = place
         self._tally = tally
         self.format_name = format_name
+        self._is_marked = False
         self._drafts: list[Draft] = []
         self._parent: str | None = None
         tally.created += start.state == "made"
@@ -65,6 +69,12 @@ class Batches:
         if self.format_name not in (OURS, self.before.origin.get("format")):
             raise ThreadExistsError(self.before.id)
         self._tally.threads[self.before.id] = None
+
+    @property
+    def tip_before(self) -> str | None:
+        """The tip before this import, or before an earlier one that broke off and moved it."""
+        found: str | None = self.before.origin.get(UNFINISHED, self.before.leaf)
+        return found
 
     def is_full(self) -> bool:
         return len(self._drafts) >= _MOST_DRAFTS or self.size >= _MOST_BYTES
@@ -128,12 +138,21 @@ class Batches:
             self._tally.added += len(drafts)
             return
         is_known = not self.is_new and self.stored(drafts[-1].id) is not None
+        if not is_known:
+            self._mark_unfinished()
         self._journal.store.commit(Append(thread_id=self.before.id, drafts=tuple(drafts), parent=parent))
         if is_known:
             self._tally.known += len(drafts)
         else:
             self._tally.added += len(drafts)
             self.added += len(drafts)
+
+    def _mark_unfinished(self) -> None:
+        """Appending moves the leaf: should this import break off, the next one has to know where it was."""
+        origin = self.before.origin
+        if not self.is_new and self.format_name != OURS and UNFINISHED not in origin and not self._is_marked:
+            self._journal.update_thread(self.before.id, origin={**origin, UNFINISHED: self.before.leaf})
+            self._is_marked = True
 
     def _make_thread(self, drafts: Sequence[Draft]) -> bool:
         """Make the thread together with its first records, in one commit; whether those are in."""

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from sessiontree.formats.batches import UNFINISHED
 from sessiontree.formats.session import Session
 from sessiontree.journal import Journal
 from sessiontree.model import Thread, ThreadFields
@@ -22,7 +23,7 @@ def settle_fields(journal: Journal, loaded: Thread, left: str | None, session: S
     known = {**thread.origin, **session.fields.get("origin", {})}
     fields: ThreadFields = {**session.finish(replace(thread, origin=known))}
     origin = {"format": format_name, **fields.get("origin", known), "leaf": left, "given": _hashes(session.fields)}
-    fields["origin"] = {name: value for name, value in origin.items() if name != "leaf" or left is not None}
+    fields["origin"] = {name: value for name, value in origin.items() if name != UNFINISHED}
     changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:
         journal.update_thread(thread.id, **changed)

@@ -16,7 +16,7 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.formats.batches import OURS, Batches, Start, is_same
+from sessiontree.formats.batches import OURS, UNFINISHED, Batches, Start, is_same
 from sessiontree.formats.contents import has_files
 from sessiontree.formats.fields import settle_fields
 from sessiontree.formats.report import Tally
@@ -83,7 +83,7 @@ def _find_or_begin(journal: Journal, session: Session, thread_id: str, format_na
         return Start(journal.thread(thread_id), "found")
     fields: ThreadFields = {**session.fields}
     if format_name != OURS:
-        fields["origin"] = {"format": format_name, **fields.get("origin", {})}
+        fields["origin"] = {"format": format_name, **fields.get("origin", {}), UNFINISHED: None}
     created, updated = _time(session.created_ns), _time(session.updated_ns)
     if session.fork is None:
         return Start(thread_as_given(thread_id, created, updated, fields), "to be made")
@@ -114,30 +114,31 @@ def _with_leaf(journal: Journal, batches: Batches, stream: _Stream, session: Ses
     wanted = session.leaf()
     target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
     left, before = target, batches.before
-    if not batches.is_new and _was_moved_here(journal, before, stream, target):
-        target, left = before.leaf, before.origin.get("leaf")
+    if not batches.is_new and _was_moved_here(journal, batches, stream, target):
+        target, left = batches.tip_before, before.origin.get("leaf")
         if batches.added:
             problem = f"{batches.added} new records are on a branch of their own: the thread was continued here"
             batches.note("hint", problem)
+    elif before.leaf not in (None, target) and not batches.is_new and not stream.has_read(before.leaf):
+        batches.note("hint", f"the tip {before.leaf!r} is not in the source; it is on a branch of its own now")
     thread = journal.thread(before.id)
     if thread.leaf != target:
         thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
     return thread, left
 
 
-def _was_moved_here(journal: Journal, before: Thread, stream: _Stream, target: str | None) -> bool:
-    """Whether somebody appended or moved the leaf since the last import; an import that broke off did not.
+def _was_moved_here(journal: Journal, batches: Batches, stream: _Stream, target: str | None) -> bool:
+    """Whether somebody appended or moved the leaf since the last import.
 
     Nobody knows where the last import left it in threads of our own files: there it counts what goes on from the
     source's tip.
     """
-    left_by_import = before.origin.get("leaf")
-    if before.leaf is None or before.leaf == left_by_import:
-        return before.leaf != left_by_import
-    is_of_source = stream.has_read(before.leaf)
-    if left_by_import is None:
-        return not is_of_source and (target is None or _is_on_path(journal, before, target, before.leaf))
-    return not is_of_source or _is_on_path(journal, before, before.leaf, left_by_import)
+    tip, before = batches.tip_before, batches.before
+    if batches.format_name != OURS:
+        return tip != before.origin.get("leaf")
+    if tip is None or stream.has_read(tip):
+        return False
+    return target is None or _is_on_path(journal, before, target, tip)
 
 
 def _is_on_path(journal: Journal, thread: Thread, entry_id: str, leaf: str) -> bool:
@@ -207,7 +208,7 @@ class _Stream:
             self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}")
         return self.tip
 
-    def has_read(self, entry_id: str) -> bool:
+    def has_read(self, entry_id: str | None) -> bool:
         return entry_id in self._seen
 
     def named(self, entry_id: str) -> str | None:
