@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from opened import open_store, url_of
 from sessiontree.formats import export_sessions, import_sessions, lines
 
 
@@ -38,9 +42,9 @@ def source(tmp_path: Path) -> Source:
     return Source(tmp_path)
 
 
-@pytest.fixture
-def journal() -> st.Journal:
-    with st.open("memory:") as journal:
+@pytest.fixture(params=["memory", "jsonl", "sqlite", "postgres"])
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> st.Journal:
+    with open_store(request.param, tmp_path) as journal:
         yield journal
         assert not journal.check()
 
@@ -110,6 +114,37 @@ def test_a_tip_that_was_moved_here_outlives_an_import_that_breaks_off(
     for _ in range(2):
         import_sessions(journal, source.path)
         assert said(journal) == MOVES[move]
+
+
+KILLED = """
+import os, sys
+import sessiontree as st
+from sessiontree.formats import import_sessions, lines
+
+lines._TELL_EVERY = 1
+with st.open(sys.argv[1]) as journal:
+    import_sessions(journal, sys.argv[2], progress=lambda done, total: done == total and os.kill(os.getpid(), 9))
+"""
+
+
+@every_move
+@pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
+def test_a_tip_that_was_moved_here_outlives_an_import_that_is_killed(
+    kind: str, move, source: Source, tmp_path: Path
+) -> None:
+    source.write("a d<a b<a c<b")
+    with open_store(kind, tmp_path) as journal:
+        import_sessions(journal, source.path)
+        move(journal)
+    source.write("a d<a b<a c<b x<a e<c f<e")
+    command = [sys.executable, "-c", KILLED, url_of(kind, tmp_path), str(source.path)]
+    killed = subprocess.run(command, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    with open_store(kind, tmp_path) as journal:
+        assert said(journal) == "a x"
+        import_sessions(journal, source.path)
+        assert said(journal) == MOVES[move]
+        assert not journal.check()
 
 
 def test_an_import_that_broke_off_is_finished_with_the_sources_tip(

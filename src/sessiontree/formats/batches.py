@@ -55,7 +55,6 @@ class Batches:
         self._place = place
         self._tally = tally
         self.format_name = format_name
-        self._is_marked = False
         self._drafts: list[Draft] = []
         self._parent: str | None = None
         tally.created += start.state == "made"
@@ -150,9 +149,9 @@ class Batches:
     def _mark_unfinished(self) -> None:
         """Appending moves the leaf: should this import break off, the next one has to know where it was."""
         origin = self.before.origin
-        if not self.is_new and self.format_name != OURS and UNFINISHED not in origin and not self._is_marked:
-            self._journal.update_thread(self.before.id, origin={**origin, UNFINISHED: self.before.leaf})
-            self._is_marked = True
+        if not self.is_new and self.format_name != OURS and UNFINISHED not in origin:
+            marked = {**origin, UNFINISHED: self.before.leaf}
+            self.before = self._journal.update_thread(self.before.id, origin=marked)
 
     def _make_thread(self, drafts: Sequence[Draft]) -> bool:
         """Make the thread together with its first records, in one commit; whether those are in."""

@@ -68,10 +68,9 @@ def meta_row(state: ThreadState, body: bytes) -> Row:
 
 
 def entry_row(tree: int, node: Node, previous: int, draft: Draft) -> Row:
-    # A bytearray, because for bytes sqlite3 looks for an adapter in many places before it takes them as they are.
     return (
         node.key, tree, node.owner, previous, node.id, node.parent, node.depth, node.messages, node.tokens,
-        draft.created_ns, draft.turn_id, zlib.crc32(draft.body), bytearray(draft.body),
+        draft.created_ns, draft.turn_id, zlib.crc32(draft.body), draft.body,
     )  # fmt: skip
 
 
