@@ -22,6 +22,7 @@ from msgspec import UnsetType
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Payload, Thread, UnknownPayload
 from sessiontree.model.entry import KnownPayload
+from sessiontree.model.plain import is_plain
 from sessiontree.model.record import Record
 from sessiontree.typed import json_decoder
 
@@ -174,6 +175,8 @@ def seal(payload: Payload) -> tuple[Payload, bytes]:
         _refuse_not_as_it_says(payload)
         return payload, payload.body
     body = _encoded(payload)
+    if is_plain(payload):
+        return payload, body
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:

@@ -26,6 +26,7 @@ system_clock: Clock = time.time_ns
 
 _NOISE_BYTES = 10
 _TAIL_MASK = (1 << 47) - 1
+_VARIANT = "89ab"
 
 
 class IdSource:
@@ -54,11 +55,12 @@ class IdSource:
 
     def _begin(self, millisecond: int) -> None:
         """48 bits of time, the version, 12 random bits, the variant, 14 random bits; the tail has 47 of its 48."""
-        noise = int.from_bytes(self._draw())
+        noise = self._draw()
+        digits = noise.hex()
         time = f"{millisecond:012x}"
         self._millisecond = millisecond
-        self._head = f"{time[-12:-4]}-{time[-4:]}-7{noise >> 68:03x}-{0x8000 | noise >> 54 & 0x3FFF:04x}-"
-        self._tail = noise & _TAIL_MASK
+        self._head = f"{time[-12:-4]}-{time[-4:]}-7{digits[:3]}-{_VARIANT[noise[3] & 3]}{digits[3:6]}-"
+        self._tail = int.from_bytes(noise[4:]) & _TAIL_MASK
 
     def _draw(self) -> bytes:
         """Random bytes are drawn in store: a system call for each millisecond would be felt."""

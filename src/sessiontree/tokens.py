@@ -59,7 +59,7 @@ def estimate_message(message: Message, count: TokenCounter = estimate_text) -> i
     """
     total = MESSAGE_OVERHEAD + (count(message.kind) if message.kind else 0)
     for part in message.parts:
-        total += _part_tokens(part, count)
+        total += count(part.text) if type(part) is TextPart else _part_tokens(part, count)
     return total
 
 

@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from sessiontree.commands import Command, Result
 from sessiontree.errors import StoreClosedError, StoreError
 from sessiontree.store import Outcome
@@ -27,22 +29,14 @@ Write = Callable[[Sequence[Command]], list[Outcome]]
 _MOST_PER_GROUP = 512
 
 
-class _Ticket:
-    """One caller's place in the queue."""
+class _Ticket(Struct, eq=False):
+    """One caller's place in the queue; the caller waits for ``done`` or, in a loop, for ``future``."""
 
-    __slots__ = ("command", "done", "future", "loop", "outcome")
-
-    def __init__(self, command: Command, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        self.command = command
-        self.outcome: Outcome | BaseException = None
-        self.loop = loop
-        self.future: asyncio.Future[Result] | None = None
-        self.done: threading.Lock | None = None
-        if loop is None:
-            self.done = threading.Lock()
-            self.done.acquire()
-        else:
-            self.future = loop.create_future()
+    command: Command
+    done: threading.Lock | None = None
+    loop: asyncio.AbstractEventLoop | None = None
+    future: asyncio.Future[Result] | None = None
+    outcome: Outcome | BaseException = None
 
 
 class Committer:
@@ -67,11 +61,12 @@ class Committer:
                 outcome = self._write((command,))[0]
             return _result(outcome)
         self.check_open()
-        ticket = _Ticket(command)
+        done = threading.Lock()
+        done.acquire()
+        ticket = _Ticket(command, done)
         self._queue.append(ticket)
         self._wake()
-        assert ticket.done is not None
-        ticket.done.acquire()
+        done.acquire()
         return _result(ticket.outcome)
 
     def submit(self, command: Command, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Result]:
@@ -80,13 +75,12 @@ class Committer:
         The writer is woken at the end of the loop's round, when every task that is ready has queued up.
         """
         self.check_open()
-        ticket = _Ticket(command, loop)
-        self._queue.append(ticket)
+        future: asyncio.Future[Result] = loop.create_future()
+        self._queue.append(_Ticket(command, None, loop, future))
         if loop not in self._about_to_wake:
             self._about_to_wake.add(loop)
             loop.call_soon(self._wake, loop)
-        assert ticket.future is not None
-        return ticket.future
+        return future
 
     def close(self, close_store: Callable[[], None]) -> None:
         """Finish what is queued, close the store, then refuse.

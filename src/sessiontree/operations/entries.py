@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import cast
 
 from msgspec import UNSET, UnsetType
 
@@ -11,7 +10,7 @@ from sessiontree.codec import seal
 from sessiontree.commands import Append, Draft
 from sessiontree.errors import InvalidInputError
 from sessiontree.messages import payload_of
-from sessiontree.model import Entry, Label, Lease, Message, MessagePayload, Payload
+from sessiontree.model import Entry, Label, Lease, Message, Payload
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.record import Record
 from sessiontree.operations.inputs import checked_hashes, checked_id, checked_lease, checked_time
@@ -36,7 +35,7 @@ __all__ = [
 ]
 
 _LARGEST_BODY = 900 * 1024 * 1024
-_COUNTED = frozenset({UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage})
+_COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
@@ -161,7 +160,7 @@ def draft_as_given(
         raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
     messages, tokens = weight_of(payload)
     return Draft(
-        id=checked_id(entry_id, "entry id"),
+        id=entry_id if has_new_id else checked_id(entry_id, "entry id"),
         payload=payload,
         body=body,
         created_ns=checked_time(created_ns, "created_ns"),
@@ -175,8 +174,8 @@ def draft_as_given(
 
 def weight_of(payload: Payload) -> tuple[int, int]:
     """How many messages and, estimated, tokens a payload adds to a conversation."""
-    if type(payload) in _COUNTED:
-        return 1, estimate_message(cast("MessagePayload", payload).message)
+    if isinstance(payload, _COUNTED):
+        return 1, estimate_message(payload.message)
     return 0, 0
 
 

@@ -162,13 +162,12 @@ def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draf
         facts.append(PutEntry(state, node, parent_id, previous, draft))
         entries.append(_entry(draft, state, parent_id))
         tip, previous = node, node.key
-    grown = _with_tip(state, tip, max(state.updated_ns, drafts[-1].created_ns))
+    updated_ns = max(state.updated_ns, drafts[-1].created_ns)
+    # All fields by hand: replace() costs more than all else here.
+    grown = ThreadState(
+        state.key, state.tree, state.meta, tip, state.base, updated_ns, state.fence, state.moves, previous
+    )
     return Grown(grown, tuple(entries), (*facts, PutHead(grown)))
-
-
-def _with_tip(state: ThreadState, tip: Node | None, updated_ns: int) -> ThreadState:
-    newest = state.newest if tip is None else tip.key
-    return ThreadState(state.key, state.tree, state.meta, tip, state.base, updated_ns, state.fence, state.moves, newest)
 
 
 def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:

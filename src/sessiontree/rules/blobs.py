@@ -22,13 +22,12 @@ def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
 
 def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
     """A delete may have collected blobs between their put and this append; then nothing may refer to them."""
-    wanted: set[str] = set()
     for draft in drafts:
         if draft.blobs:
-            wanted.update(draft.blobs)
-    missing = view.missing_blobs(wanted) if wanted else ()
-    if missing:
-        raise MissingBlobsError(thread_id, sorted(missing))
+            missing = view.missing_blobs({name for each in drafts for name in each.blobs})
+            if missing:
+                raise MissingBlobsError(thread_id, sorted(missing))
+            return
 
 
 def garbage_without(view: View, entries: Collection[int]) -> tuple[DropBlobs, ...]:

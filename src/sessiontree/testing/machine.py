@@ -106,8 +106,9 @@ class JournalMachine(RuleBasedStateMachine):
     def create_thread(self, thread: str, title: str) -> None:
         self._same(lambda journal: journal.create_thread(thread, title=title))
 
-    @rule(number=numbers, content=contents, id=entry_ids)
-    def append(self, number: int, content: Any, id: Any) -> None:
+    @rule(number=numbers, content=contents, id=entry_ids, seconds=some.sampled_from([0, 0.000001]))
+    def append(self, number: int, content: Any, id: Any, seconds: float) -> None:
+        self.clock.advance(seconds)
         thread = self._thread(number)
         name = self._entry(thread, id)
         self._same(lambda journal: journal.append(thread, content, id=name))

@@ -38,6 +38,7 @@ from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.log_hold import LogHold
 from sessiontree.stores.sqlite.log_room import LogRoom
 from sessiontree.stores.sqlite.reads import Snapshot
+from sessiontree.stores.sqlite.tail import write_ids_anew
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
@@ -76,8 +77,6 @@ class SqliteBackend:
         try:
             with self._gate:
                 outcomes = self._transact(commands)
-        except sqlite3.IntegrityError:
-            outcomes = self._write_with_a_closer_look(commands)
         except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
             self._raise_in_our_words(error, commands)
         if self._view.dropped:
@@ -171,7 +170,7 @@ class SqliteBackend:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
     def repair(self) -> list[Finding]:
-        """Make indexes anew that do not fit their tables, and the index of the search; no entry is touched.
+        """Make indexes and ids anew that do not fit the entries, and the index of the search; no entry is touched.
 
         In a file with any other damage even that is not safe: pages may belong to two tables.
         """
@@ -182,6 +181,7 @@ class SqliteBackend:
             return []
         with self._translated(), self._gate:
             self._writer.execute("REINDEX")
+            write_ids_anew(self._writer)
         left = self.inspect()
         return [finding for finding in found if finding not in left]
 
@@ -202,6 +202,7 @@ class SqliteBackend:
                 opened.callback(self._log_hold.close)
                 self._writer = self._connect_for_long(opened)
                 schema.prepare_writer(self._writer, durability, path)
+                schema.upgrade(self._writer)
             self._log_room = LogRoom(path)
             opened.callback(self._log_room.close)
             self._watcher = self._connect_for_long(opened)
@@ -215,17 +216,6 @@ class SqliteBackend:
         connection = schema.connect(self._path)
         opened.callback(connection.close)
         return connection
-
-    def _write_with_a_closer_look(self, commands: Sequence[Command]) -> list[Outcome]:
-        """A random source that repeats itself makes an id that is taken; then only that append is refused."""
-        self._view.looks_up_new_ids = True
-        try:
-            with self._gate:
-                return self._transact(commands)
-        except Exception as error:  # noqa: BLE001  as above
-            self._raise_in_our_words(error, commands)
-        finally:
-            self._view.looks_up_new_ids = False
 
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:

@@ -58,6 +58,7 @@ def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Seq
         if kept:
             connection.execute("INSERT INTO departed VALUES (?, ?, ?, ?)", (owner, state.tree, kept[0], thread_id))
     places = [(key,) for key in entries]
+    connection.executemany("DELETE FROM entry_id WHERE (id, tree) = (SELECT id, tree FROM entry WHERE key = ?)", places)
     connection.executemany("DELETE FROM entry WHERE key = ?", places)
     connection.executemany("DELETE FROM checkpoint WHERE entry = ?", places)
     for table, column in (

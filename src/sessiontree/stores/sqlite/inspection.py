@@ -17,12 +17,13 @@ from sessiontree.progress import Progress
 from sessiontree.queries import Finding
 from sessiontree.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
+from sessiontree.stores.sqlite.tail import WITHOUT_ENTRY, WITHOUT_ID
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["inspect"]
 
 
-# An index can be made anew from its table; anything else in a file is left alone.
+# An index or the table of ids can be made anew from the entries; anything else in a file is left alone.
 _OF_AN_INDEX = re.compile(r"(row \d+ missing from|wrong # of entries in|non-unique entry in) index ")
 
 
@@ -34,6 +35,7 @@ def inspect(connection: sqlite3.Connection, place: str, progress: Progress | Non
             *_broken_pages(connection, place),
             *_changed_bodies(connection, place),
             *_lost_places(connection, place),
+            *_lost_ids(connection, place),
             *_unreadable_threads(connection, place),
             *findings_in(content, place, progress),
             *_blobs(connection, place),
@@ -95,6 +97,16 @@ def _lost_places(connection: sqlite3.Connection, place: str) -> Iterator[Finding
         )
         for (thread_id,) in lost:
             yield Finding(kind="leaf", place=place, problem=f"the {name} is missing", thread_id=thread_id)
+
+
+def _lost_ids(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    """Entries that are not found by their id, and ids that lead nowhere."""
+    for statement, problem in (
+        (WITHOUT_ID, "the entry is missing from the table of ids"),
+        (WITHOUT_ENTRY, "the table of ids knows an entry that is not there"),
+    ):
+        for (entry_id,) in connection.execute(statement):
+            yield Finding(kind="file", place=place, problem=problem, entry_id=entry_id, is_repairable=True)
 
 
 def _unreadable_threads(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from sessiontree.codec import decode_payload, decode_thread
 from sessiontree.commands import Draft
 from sessiontree.model import Entry, Lease, Move, Payload, Thread, UnknownPayload
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.tail import NEWEST_IN_TAIL
 
 __all__ = [
     "ENTRY_COLUMNS",
@@ -30,13 +31,15 @@ Row = tuple[Any, ...]
 NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
 ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
 
-STATE_SELECT = """
-SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves, t.newest,
+STATE_SELECT = f"""
+SELECT t.key, t.tree, m.body,
+       CASE WHEN leaf.owner = t.key AND leaf.key > t.newest THEN leaf.created_ns ELSE t.updated_ns END AS updated_ns,
+       t.fence, t.moves, CASE WHEN leaf.owner = t.key THEN max(leaf.key, t.newest) ELSE t.newest END,
        leaf.key, leaf.id, leaf.owner, leaf.parent, leaf.depth, leaf.messages, leaf.tokens,
        base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens, t.id
 FROM thread t
 JOIN thread_meta m ON m.key = t.key
-LEFT JOIN entry leaf ON leaf.key = t.leaf
+LEFT JOIN entry leaf ON leaf.key = coalesce({NEWEST_IN_TAIL}, t.leaf)
 LEFT JOIN entry base ON base.key = t.base
 """
 

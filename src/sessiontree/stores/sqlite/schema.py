@@ -9,7 +9,6 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from sessiontree._engine.fs import kind_of
-from sessiontree.codec import FORMAT
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.store import Durability
 
@@ -22,12 +21,16 @@ __all__ = [
     "recognise",
     "refuse_odd_neighbours",
     "touch",
+    "upgrade",
 ]
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
 _WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
+
+_LAYOUT = 2
+"""Version of the tables."""
 
 # Messages are longer than what SQLite's default of 4096 is made for: twice that takes fewer pages for a group of them,
 # and is no slower for one.
@@ -36,8 +39,15 @@ _PAGE_SIZE = 8192
 # Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
 # from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
-# Ids are ordered by time, so with the id first the one index that there is grows at its end.
-_TABLES = """
+# Ids are ordered by time, so with the id first their table grows at its end. It and the heads may be behind: tail.py.
+_ENTRY_ID = """CREATE TABLE entry_id (
+    id TEXT NOT NULL,
+    tree INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    PRIMARY KEY (id, tree)
+) WITHOUT ROWID"""
+
+_TABLES = f"""
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -75,8 +85,8 @@ CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
 CREATE INDEX departed_tree ON departed (tree);
-CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);
-INSERT INTO floor VALUES (0, 0);
+CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL, settled INTEGER NOT NULL DEFAULT 0);
+INSERT INTO floor VALUES (0, 0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
@@ -92,7 +102,7 @@ CREATE TABLE entry (
     crc INTEGER NOT NULL,
     body BLOB NOT NULL
 );
-CREATE UNIQUE INDEX entry_id ON entry (id, tree);
+{_ENTRY_ID};
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -124,6 +134,15 @@ CREATE TABLE lease (
     created_ns INTEGER NOT NULL,
     expires_ns INTEGER NOT NULL
 );
+"""
+
+# In the first layout ids were in an index, and heads were never behind.
+_FROM_LAYOUT_1 = f"""
+DROP INDEX entry_id;
+{_ENTRY_ID};
+INSERT INTO entry_id SELECT id, tree, key FROM entry ORDER BY id, tree;
+ALTER TABLE floor ADD COLUMN settled INTEGER NOT NULL DEFAULT 0;
+UPDATE floor SET settled = (SELECT coalesce(max(key), 0) FROM entry);
 """
 
 
@@ -190,12 +209,24 @@ def create(path: Path) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
-            for statement in _TABLES.split(";"):
-                connection.execute(statement)
+            _lay_out(connection, _TABLES)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {FORMAT}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = wal").fetchone()
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Bring a file of an earlier layout to this one; the caller holds the gate."""
+    if int(connection.execute("PRAGMA user_version").fetchone()[0]) < _LAYOUT:
+        connection.execute("BEGIN IMMEDIATE")
+        _lay_out(connection, _FROM_LAYOUT_1)
+        connection.execute("COMMIT")
+
+
+def _lay_out(connection: sqlite3.Connection, statements: str) -> None:
+    for statement in statements.split(";"):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
 
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
@@ -215,5 +246,5 @@ def touch(path: Path) -> None:
 
 
 def _refuse_newer(path: Path, version: int) -> None:
-    if version > FORMAT:
-        raise NewerFormatError(str(path), version, FORMAT)
+    if version > _LAYOUT:
+        raise NewerFormatError(str(path), version, _LAYOUT)

@@ -14,6 +14,7 @@ from sessiontree.search import SearchPage, SearchQuery
 from sessiontree.stores.fts import Found, Item, Scope, SearchIndex, SourceState, page_of_hits
 from sessiontree.stores.fts.pages import Shown
 from sessiontree.stores.sqlite.reads import Snapshot
+from sessiontree.stores.sqlite.tail import KEY_OF_ID
 
 __all__ = ["SqliteSearch"]
 
@@ -116,10 +117,8 @@ def _seen_by(snapshot: Snapshot, thread_id: str) -> Scope:
 
 
 def _keys(connection: sqlite3.Connection, places: Iterable[tuple[int, str]]) -> tuple[int, ...]:
-    found = (
-        connection.execute("SELECT key FROM entry WHERE tree = ? AND id = ?", place).fetchone() for place in places
-    )
-    return tuple(row[0] for row in found if row is not None)
+    found = (connection.execute(f"SELECT {KEY_OF_ID}", (target, tree)).fetchone()[0] for tree, target in places)
+    return tuple(key for key in found if key is not None)
 
 
 def _shown(connection: sqlite3.Connection, snapshot: Snapshot, match: Found) -> Shown | None:

@@ -37,6 +37,7 @@ from sessiontree.stores.sqlite.rows import (
     move_of,
     state_of,
 )
+from sessiontree.stores.sqlite.tail import KEY_OF_ID, LONGEST, is_told_by_tail, settle
 
 __all__ = ["SqliteView"]
 
@@ -54,12 +55,12 @@ class SqliteView:
         self._rows: list[Row] = []
         self._data_version = -1
         self._last_entry_key = 0
+        self._settled = 0
+        self._greatest_id = ""
         self._fresh_thread = 0
         self._empty_trees: set[int] = set()
         self.has_dropped = False
         self.dropped: list[int] = []
-        self.looks_up_new_ids = False
-        """Only after a unique key was broken: the look would cost every append more than it is worth."""
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
@@ -67,9 +68,11 @@ class SqliteView:
         if version != self._data_version or len(self._states) > _MOST_CACHED:
             self.forget()
             self._data_version = version
-            self._last_entry_key = self._run(
-                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)) FROM floor"
-            ).fetchone()[0]
+            self._last_entry_key, self._settled, self._greatest_id = self._run(
+                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)), settled,"
+                " max((SELECT coalesce(max(id), '') FROM entry_id),"
+                " (SELECT coalesce(max(id), '') FROM entry WHERE key > settled)) FROM floor"
+            ).fetchone()
 
     def forget(self) -> None:
         self._states.clear()
@@ -84,14 +87,15 @@ class SqliteView:
     def flush(self) -> None:
         """Write what was put off: new entries, and each changed head once, however many commands changed it."""
         self._put_rows()
-        self._connection.executemany(
-            "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ?, newest = ? WHERE key = ?",
-            [
-                (state.leaf and state.leaf.key, state.updated_ns, state.fence, state.moves, state.newest, state.key)
-                for state in self._dirty.values()
-            ],
-        )
-        self._dirty.clear()
+        if self._dirty:
+            self._connection.executemany(
+                "UPDATE thread SET leaf = ?, updated_ns = ?, fence = ?, moves = ?, newest = ? WHERE key = ?",
+                [
+                    (state.leaf and state.leaf.key, state.updated_ns, state.fence, state.moves, state.newest, state.key)
+                    for state in self._dirty.values()
+                ],
+            )
+            self._dirty.clear()
 
     def thread(self, thread_id: str) -> ThreadState | None:
         state = self._states.get(thread_id)
@@ -107,11 +111,12 @@ class SqliteView:
     def find(self, tree: int, entry_id: str) -> Node | None:
         if tree in self._empty_trees or not is_storable(entry_id):
             return None
-        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE tree = ? AND id = ?", (tree, entry_id)).fetchone()
+        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE key = {KEY_OF_ID}", (entry_id, tree)).fetchone()
         return None if row is None else Node(*row)
 
     def has_new(self, tree: int, entry_id: str) -> bool:
-        return self.looks_up_new_ids and self.find(tree, entry_id) is not None
+        # New ids are ordered by time, so nearly always a look at the greatest one will do.
+        return entry_id <= self._greatest_id and self.find(tree, entry_id) is not None
 
     def draft(self, node: Node) -> Draft:
         parent = self.parent(node)
@@ -190,9 +195,7 @@ class SqliteView:
             case PutEntry():
                 self._put_entry(fact)
             case PutHead():
-                state = fact.state
-                self._states[state.meta.id] = state
-                self._dirty[state.key] = state
+                self._put_head(fact.state)
             case PutThread(state=state):
                 self._put_thread(state)
             case PutMove(state=state, move=move):
@@ -217,16 +220,28 @@ class SqliteView:
     def _put_rows(self) -> None:
         """New entries go in together, before the first question that could be about them."""
         rows, self._rows = self._rows, []
-        self._connection.executemany("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+        if rows:
+            self._connection.executemany("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
+            last = rows[-1][0]
+            if last - self._settled > LONGEST:
+                settle(self._connection, last)
+                self._settled = last
 
     def _put_entry(self, fact: PutEntry) -> None:
         tree, draft = fact.state.tree, fact.draft
         if self._empty_trees:
             self._empty_trees.discard(tree)
         self._rows.append(entry_row(tree, fact.node, fact.previous, draft))
+        self._greatest_id = max(self._greatest_id, draft.id)
         payload = draft.payload
         if type(payload) is Checkpoint:
             self._run("INSERT INTO checkpoint VALUES (?, ?)", (fact.node.key, payload.manifest))
+
+    def _put_head(self, state: ThreadState) -> None:
+        before = self._states.get(state.meta.id)
+        self._states[state.meta.id] = state
+        if state.key in self._dirty or not is_told_by_tail(before, state):
+            self._dirty[state.key] = state
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")

@@ -1,0 +1,80 @@
+"""The tail: entries that are in their table, and not yet in what is made from it.
+
+An append writes one page, the one with its row. The table of ids and the heads of threads follow for many entries at
+once, up to the key in ``floor.settled``. Until then an id is looked for in the table of ids and then in the tail; and
+where the row of a thread is older than the thread's newest entry in the tail, that entry is the leaf.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from sessiontree.rules.state import ThreadState
+
+__all__ = [
+    "KEY_OF_ID",
+    "LONGEST",
+    "NEWEST_IN_TAIL",
+    "TIPS",
+    "WITHOUT_ENTRY",
+    "WITHOUT_ID",
+    "is_told_by_tail",
+    "settle",
+    "write_ids_anew",
+]
+
+LONGEST = 128
+"""A longer one makes groups of appends cheaper, and every look at a thread dearer."""
+
+_SETTLED = "(SELECT settled FROM floor)"
+
+KEY_OF_ID = (
+    "coalesce((SELECT key FROM entry_id WHERE id = ?1 AND tree = ?2),"
+    f" (SELECT key FROM entry WHERE key > {_SETTLED} AND tree = ?2 AND id = ?1))"
+)
+
+NEWEST_IN_TAIL = (
+    f"(SELECT key FROM entry WHERE key > max({_SETTLED}, t.newest) AND owner = t.key ORDER BY key DESC LIMIT 1)"
+)
+"""For one thread ``t``: what its row does not know of."""
+
+TIPS = f"SELECT owner, max(key) AS key, created_ns FROM entry WHERE key > {_SETTLED} GROUP BY owner"
+"""For all threads: the newest entry of each in the tail, whether its row knows of it or not."""
+
+WITHOUT_ID = (
+    "SELECT e.id FROM entry e LEFT JOIN entry_id i ON i.id = e.id AND i.tree = e.tree"
+    f" WHERE e.key <= {_SETTLED} AND i.key IS NOT e.key"
+)
+WITHOUT_ENTRY = "SELECT id FROM entry_id WHERE key NOT IN (SELECT key FROM entry)"
+
+
+def is_told_by_tail(before: ThreadState | None, after: ThreadState) -> bool:
+    """Whether the newest entry says all that changed in a thread, so that its row need not be written now."""
+    return (
+        before is not None
+        and after.leaf is not None
+        and after.leaf.key == after.newest > before.newest
+        and after.updated_ns > before.updated_ns
+        and after.moves == before.moves
+        and after.fence == before.fence
+    )
+
+
+def settle(connection: sqlite3.Connection, last: int) -> None:
+    """Bring ids and heads up to the entry ``last``, the newest of all."""
+    connection.execute(f"INSERT INTO entry_id SELECT id, tree, key FROM entry WHERE key > {_SETTLED}")
+    tips = connection.execute(TIPS).fetchall()
+    connection.executemany(
+        "UPDATE thread SET leaf = ?2, newest = ?2, updated_ns = ?3 WHERE key = ?1 AND newest < ?2", tips
+    )
+    connection.execute("UPDATE floor SET settled = ?", (last,))
+
+
+def write_ids_anew(connection: sqlite3.Connection) -> None:
+    """The table of ids from the entries; of two entries with one id the older one is found."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("DELETE FROM entry_id")
+    connection.execute(
+        f"INSERT OR IGNORE INTO entry_id SELECT id, tree, key FROM entry WHERE key <= {_SETTLED} ORDER BY key"
+    )
+    connection.execute("COMMIT")

@@ -1,0 +1,205 @@
+"""What was just appended is in one table only; every question about it gets the same answer as later."""
+
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+
+import sessiontree as st
+from sessiontree.stores.sqlite.tail import LONGEST, settle
+from sessiontree.testing import ManualClock
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "s.db"
+
+
+def unsettled(path):
+    """How many entries are in the tail."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT count(*) FROM entry WHERE key > (SELECT settled FROM floor)").fetchone()[0]
+
+
+def frames_of(path, work):
+    """How many pages a piece of work writes to the log."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        work()
+        return connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+
+
+def in_another_process(path, question):
+    script = f"import sys, sessiontree as st\nwith st.open(sys.argv[1]) as journal: print({question})"
+    return subprocess.check_output([sys.executable, "-c", script, str(path)], text=True).strip()
+
+
+def test_a_lone_append_writes_one_page(path):
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("first"))
+        assert frames_of(path, lambda: journal.append("t", st.user("second"))) == 1
+
+
+def test_the_tail_never_gets_longer_than_it_may(path):
+    with st.open(path, durability="process_crash") as journal:
+        journal.create_thread("t")
+        for number in range(LONGEST + 40):
+            journal.append("t", st.user(str(number)))
+            assert unsettled(path) <= LONGEST
+        journal.append_many("t", [st.user(str(number)) for number in range(3 * LONGEST)])
+        assert unsettled(path) == 0
+
+
+@pytest.mark.parametrize("appends", [1, 5, LONGEST, LONGEST + 1, 2 * LONGEST + 7])
+def test_another_process_sees_everything_however_long_the_tail_is(path, appends):
+    with st.open(path, durability="process_crash") as journal:
+        journal.create_thread("t")
+        last = [journal.append("t", st.user(str(number))) for number in range(appends)][-1]
+        assert in_another_process(path, "len(journal.path('t'))") == str(appends)
+        assert in_another_process(path, "journal.thread('t').leaf") == last.id
+        assert in_another_process(path, "journal.thread('t').updated_ns") == str(last.created_ns)
+        assert in_another_process(path, f"journal.entry('t', {last.id!r}).id") == last.id
+        assert journal.check() == []
+
+
+def test_threads_are_listed_by_what_the_tail_says_of_their_time(path):
+    clock = ManualClock()
+    with st.open(path, clock=clock) as journal:
+        for name in ("a", "b", "c"):
+            journal.create_thread(name)
+            clock.advance(1)
+        middle = clock()
+        journal.append("a", st.user("now the newest"))
+        assert unsettled(path) == 1
+        assert [thread.id for thread in journal.list_threads()] == ["a", "c", "b"]
+        assert [thread.id for thread in journal.list_threads(updated_after_ns=middle)] == ["a"]
+        assert [thread.id for thread in journal.list_threads(updated_before_ns=middle)] == ["c", "b"]
+        pages = []
+        cursor = None
+        while not pages or cursor:
+            page = journal.list_threads(limit=1, cursor=cursor)
+            pages += [thread.id for thread in page]
+            cursor = page.cursor
+        assert pages == ["a", "c", "b"]
+
+
+def test_an_entry_of_the_past_does_not_turn_the_time_of_its_thread_back(path):
+    clock = ManualClock()
+    with st.open(path, clock=clock) as journal:
+        journal.create_thread("t")
+        clock.advance(5)
+        journal.append("t", st.user("now"))
+        now = clock()
+        old = journal.append("t", st.user("long ago"), created_ns=now - 10**12)
+        found = journal.thread("t")
+        assert (found.leaf, found.updated_ns) == (old.id, now)
+        journal.append_many("t", [st.NewEntry(content=st.user(str(ns)), created_ns=now + ns) for ns in (9, 3)])
+        assert journal.thread("t").updated_ns == now + 3
+        journal.append("t", st.user("still now"))
+        assert journal.thread("t").updated_ns == now + 3
+
+
+def test_an_append_under_an_id_of_the_tail_is_the_same_append(path):
+    with st.open(path) as journal, st.open(path) as other:
+        journal.create_thread("t")
+        first = journal.append("t", st.user("hello"), id="e1")
+        assert unsettled(path) == 1
+        assert journal.append("t", st.user("hello"), id="e1") == first
+        assert other.append("t", st.user("hello"), id="e1") == first
+        for one in (journal, other):
+            with pytest.raises(st.DuplicateEntryError):
+                one.append("t", st.user("something else"), id="e1")
+
+
+def test_ids_of_other_programs_that_come_after_ours_are_found_as_well(path):
+    """New ids are compared with the greatest one; one of letters is greater than all of ours."""
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("theirs"), id="zzz")
+        mine = [journal.append("t", st.user(str(number))).id for number in range(LONGEST + 5)]
+        assert [entry.id for entry in journal.path("t")] == ["zzz", *mine]
+        with pytest.raises(st.DuplicateEntryError):
+            journal.append("t", st.user("again"), id=mine[-1])
+
+
+def test_what_was_in_the_tail_can_be_rewound_forked_and_deleted(path):
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        one, two, three = (journal.append("t", st.user(text)).id for text in ("one", "two", "three"))
+        journal.move_leaf("t", one)
+        assert journal.thread("t").leaf == one
+        four = journal.append("t", st.user("four")).id
+        assert [entry.id for entry in journal.path("t")] == [one, four]
+        fork = journal.fork("t", at=two, new_id="fork")
+        journal.append(fork.id, st.user("five"))
+        journal.undo("t")
+        assert journal.thread("t").leaf == three
+    with st.open(path) as journal:
+        assert [entry.id for entry in journal.path("t")] == [one, two, three]
+        journal.delete_thread("t")
+        assert [entry.payload.message.text for entry in journal.path("fork")] == ["one", "two", "five"]
+        with pytest.raises(st.EntryNotFoundError):
+            journal.entry("fork", four)
+        assert journal.check() == []
+
+
+def test_writers_that_take_turns_continue_each_others_tail(path):
+    with st.open(path, durability="process_crash") as journal, st.open(path, durability="process_crash") as other:
+        journal.create_thread("t")
+        for number in range(LONGEST + 30):
+            one = other if number % 3 == 0 else journal
+            one.append("t", st.user(str(number)))
+        texts = [entry.payload.message.text for entry in other.path("t")]
+        assert texts == [str(number) for number in range(LONGEST + 30)]
+        assert journal.thread("t") == other.thread("t")
+        assert other.check() == []
+
+
+def test_a_store_of_the_first_layout_is_brought_to_this_one(path):
+    with st.open(path) as journal:
+        journal.create_thread("t", title="old")
+        kept = [journal.append("t", st.user(text), id=text) for text in ("a", "b")]
+    _turn_back(path)
+    with st.open(path) as journal:
+        assert journal.path("t") == kept
+        assert journal.append("t", st.user("b"), id="b") == kept[1]
+        new = journal.append("t", st.user("c"))
+        assert journal.entry("t", new.id) == new
+        assert journal.check() == []
+
+
+def _turn_back(path):
+    with closing(sqlite3.connect(path)) as connection:
+        last = connection.execute("SELECT max(key) FROM entry").fetchone()[0]
+        settle(connection, last)
+        connection.executescript(
+            "DROP TABLE entry_id; CREATE UNIQUE INDEX entry_id ON entry (id, tree);"
+            "ALTER TABLE floor RENAME TO newer; CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);"
+            "INSERT INTO floor SELECT entry_key, drops FROM newer; DROP TABLE newer; PRAGMA user_version = 1;"
+        )
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("DELETE FROM entry_id WHERE id = 'b'", "the entry is missing from the table of ids"),
+        ("UPDATE entry_id SET key = 1 WHERE id = 'b'", "the entry is missing from the table of ids"),
+        ("INSERT INTO entry_id VALUES ('ghost', 1, 999)", "the table of ids knows an entry that is not there"),
+    ],
+)
+def test_a_table_of_ids_that_lies_is_found_and_made_anew(path, damage, problem):
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        kept = journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in ("a", "b", "c")])
+    with closing(sqlite3.connect(path)) as connection:
+        settle(connection, 3)
+        connection.execute(damage)
+        connection.commit()
+    with st.open(path) as journal:
+        assert [finding.problem for finding in journal.check()] == [problem]
+        assert [finding.problem for finding in journal.store.backend.repair()] == [problem]
+        assert journal.check() == []
+        assert [journal.entry("t", name) for name in ("a", "b", "c")] == kept
