@@ -115,7 +115,7 @@ def test_an_append_under_an_id_of_the_tail_is_the_same_append(path):
 
 
 def test_ids_of_other_programs_that_come_after_ours_are_found_as_well(path):
-    """New ids are compared with the greatest one; one of letters is greater than all of ours."""
+    """In the order of ids, one of letters comes after all of ours."""
     with st.open(path) as journal:
         journal.create_thread("t")
         journal.append("t", st.user("theirs"), id="zzz")
@@ -123,6 +123,24 @@ def test_ids_of_other_programs_that_come_after_ours_are_found_as_well(path):
         assert [entry.id for entry in journal.path("t")] == ["zzz", *mine]
         with pytest.raises(st.DuplicateEntryError):
             journal.append("t", st.user("again"), id=mine[-1])
+
+
+@pytest.mark.parametrize("place", ["memory:", "s.db"])
+def test_a_new_id_that_somebody_gave_before_is_refused(tmp_path, place):
+    """Within a millisecond new ids count up, so the next one can be told, and given, in advance."""
+    where = place if place == "memory:" else tmp_path / place
+    with st.open(where, clock=ManualClock()) as journal:
+        journal.create_thread("t")
+        journal.create_thread("other tree")
+        last = journal.append("t", st.user("one")).id
+        first, second = (f"{last[:24]}{int(last[24:], 16) + number:012x}" for number in (1, 2))
+        journal.append("t", st.user("given"), id=first)
+        journal.append("other tree", st.user("given"), id=second)
+        with pytest.raises(st.DuplicateEntryError, match=first):
+            journal.append("t", st.user("two"))
+        assert journal.append("t", st.user("three")).id == second
+        assert [entry.id for entry in journal.path("t")] == [last, first, second]
+        assert journal.check() == []
 
 
 def test_what_was_in_the_tail_can_be_rewound_forked_and_deleted(path):

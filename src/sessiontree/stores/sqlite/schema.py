@@ -140,7 +140,7 @@ CREATE TABLE lease (
 _FROM_LAYOUT_1 = f"""
 DROP INDEX entry_id;
 {_ENTRY_ID};
-INSERT INTO entry_id SELECT id, tree, key FROM entry ORDER BY id, tree;
+INSERT OR IGNORE INTO entry_id SELECT id, tree, key FROM entry ORDER BY key;
 ALTER TABLE floor ADD COLUMN settled INTEGER NOT NULL DEFAULT 0;
 UPDATE floor SET settled = (SELECT coalesce(max(key), 0) FROM entry);
 """

@@ -12,6 +12,7 @@ import sqlite3
 from sessiontree.rules.state import ThreadState
 
 __all__ = [
+    "FIRST_ID_FROM",
     "KEY_OF_ID",
     "LONGEST",
     "NEWEST_IN_TAIL",
@@ -32,6 +33,12 @@ KEY_OF_ID = (
     "coalesce((SELECT key FROM entry_id WHERE id = ?1 AND tree = ?2),"
     f" (SELECT key FROM entry WHERE key > {_SETTLED} AND tree = ?2 AND id = ?1))"
 )
+
+FIRST_ID_FROM = (
+    "(SELECT min(id) FROM (SELECT min(id) AS id FROM entry_id WHERE id >= ?1"
+    f" UNION ALL SELECT min(id) FROM entry WHERE key > {_SETTLED} AND id >= ?1))"
+)
+"""The first id, in the order of ids, that is not before a given one."""
 
 NEWEST_IN_TAIL = (
     f"(SELECT key FROM entry WHERE key > max({_SETTLED}, t.newest) AND owner = t.key ORDER BY key DESC LIMIT 1)"
@@ -61,8 +68,11 @@ def is_told_by_tail(before: ThreadState | None, after: ThreadState) -> bool:
 
 
 def settle(connection: sqlite3.Connection, last: int) -> None:
-    """Bring ids and heads up to the entry ``last``, the newest of all."""
-    connection.execute(f"INSERT INTO entry_id SELECT id, tree, key FROM entry WHERE key > {_SETTLED}")
+    """Bring ids and heads up to the entry ``last``, the newest of all.
+
+    An id can be there twice in a damaged file only; that must not keep anybody from writing, and ``check`` tells.
+    """
+    connection.execute(f"INSERT OR IGNORE INTO entry_id SELECT id, tree, key FROM entry WHERE key > {_SETTLED}")
     tips = connection.execute(TIPS).fetchall()
     connection.executemany(
         "UPDATE thread SET leaf = ?2, newest = ?2, updated_ns = ?3 WHERE key = ?1 AND newest < ?2", tips

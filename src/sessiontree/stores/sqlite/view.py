@@ -37,7 +37,7 @@ from sessiontree.stores.sqlite.rows import (
     move_of,
     state_of,
 )
-from sessiontree.stores.sqlite.tail import KEY_OF_ID, LONGEST, is_told_by_tail, settle
+from sessiontree.stores.sqlite.tail import FIRST_ID_FROM, KEY_OF_ID, LONGEST, is_told_by_tail, settle
 
 __all__ = ["SqliteView"]
 
@@ -56,7 +56,8 @@ class SqliteView:
         self._data_version = -1
         self._last_entry_key = 0
         self._settled = 0
-        self._greatest_id = ""
+        self._free_after = ""
+        self._free_before: str | None = ""
         self._fresh_thread = 0
         self._empty_trees: set[int] = set()
         self.has_dropped = False
@@ -68,10 +69,8 @@ class SqliteView:
         if version != self._data_version or len(self._states) > _MOST_CACHED:
             self.forget()
             self._data_version = version
-            self._last_entry_key, self._settled, self._greatest_id = self._run(
-                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)), settled,"
-                " max((SELECT coalesce(max(id), '') FROM entry_id),"
-                " (SELECT coalesce(max(id), '') FROM entry WHERE key > settled)) FROM floor"
+            self._last_entry_key, self._settled = self._run(
+                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)), settled FROM floor"
             ).fetchone()
 
     def forget(self) -> None:
@@ -80,6 +79,7 @@ class SqliteView:
         self._dirty.clear()
         self._rows.clear()
         self._empty_trees.clear()
+        self._free_before = ""
         self._data_version = -1
         self.has_dropped = False
         self.dropped = []
@@ -115,8 +115,14 @@ class SqliteView:
         return None if row is None else Node(*row)
 
     def has_new(self, tree: int, entry_id: str) -> bool:
-        # New ids are ordered by time, so nearly always a look at the greatest one will do.
-        return entry_id <= self._greatest_id and self.find(tree, entry_id) is not None
+        """New ids are ordered by time, so one look finds a stretch without ids, and the next ones are within it."""
+        before = self._free_before
+        if self._free_after < entry_id and (before is None or entry_id < before):
+            self._free_after = entry_id
+            return False
+        first = self._run(f"SELECT {FIRST_ID_FROM}", (entry_id,)).fetchone()[0]
+        self._free_after, self._free_before = entry_id, first
+        return first == entry_id and self.find(tree, entry_id) is not None
 
     def draft(self, node: Node) -> Draft:
         parent = self.parent(node)
@@ -232,10 +238,16 @@ class SqliteView:
         if self._empty_trees:
             self._empty_trees.discard(tree)
         self._rows.append(entry_row(tree, fact.node, fact.previous, draft))
-        self._greatest_id = max(self._greatest_id, draft.id)
+        if not draft.has_new_id:
+            self._end_free_stretch_at(draft.id)
         payload = draft.payload
         if type(payload) is Checkpoint:
             self._run("INSERT INTO checkpoint VALUES (?, ?)", (fact.node.key, payload.manifest))
+
+    def _end_free_stretch_at(self, entry_id: str) -> None:
+        before = self._free_before
+        if self._free_after < entry_id and (before is None or entry_id < before):
+            self._free_before = entry_id
 
     def _put_head(self, state: ThreadState) -> None:
         before = self._states.get(state.meta.id)
