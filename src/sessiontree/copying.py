@@ -17,6 +17,8 @@ from os import PathLike
 from sessiontree.codec import content_hash, seal
 from sessiontree.commands import DeleteThread, Draft, ImportThread, Placed
 from sessiontree.copying_blobs import import_steps
+from sessiontree.copying_families import Family, gone_of, living_of
+from sessiontree.copying_order import End, Make, in_order
 from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Move, Thread
@@ -62,23 +64,12 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
     with ExitStack() as stack:
         old, new = (_opened(place, stack) for place in (source, target))
         report = CopyReport()
-        for threads in _trees(old):
-            for part in _copy_tree(old, new, threads):
+        for threads in _together(old):
+            for part in _copy(old, new, threads):
                 report = _added(report, part)
             if progress is not None:
                 progress(report)
         return report
-
-
-class _Family(Record, frozen=True, kw_only=True):
-    """A thread and what was appended through it. ``is_gone``: it was deleted, but forks still show its entries."""
-
-    thread: Thread
-    base: str | None
-    own: tuple[Entry, ...]
-    inherited: frozenset[str] = frozenset()
-    moves: tuple[Move, ...] = ()
-    is_gone: bool = False
 
 
 def _opened(place: Place, stack: ExitStack) -> Journal:
@@ -99,72 +90,47 @@ def _trees(journal: Journal) -> Iterator[list[Thread]]:
     yield from trees.values()
 
 
-def _copy_tree(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
+def _together(journal: Journal) -> Iterator[list[Thread]]:
+    """Tree by tree; trees with deleted threads, and with threads that bear the names of those, in one go."""
+    trees = list(_trees(journal))
+    forked = [threads for threads in trees if any(thread.forked_from_entry for thread in threads)]
+    gone = {threads[0].tree: gone_of(journal, living_of(journal, threads)) for threads in forked}
+    names = {family.thread.id for families in gone.values() for family in families}
+    tangled: list[Thread] = []
+    for threads in trees:
+        if gone.get(threads[0].tree) or any(thread.id in names for thread in threads):
+            tangled += threads
+        else:
+            yield threads
+    if tangled:
+        yield tangled
+
+
+def _copy(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
     """Deleted threads are made, forked from and deleted again, so that what they left behind is theirs here too."""
-    living = [_family(old, thread) for thread in threads]
-    gone = [family for family in _gone(old, living) if not _was_finished(new, family, living)]
-    late = _late(living, {family.thread.id for family in gone})
-    early = [family for family in living if family.thread.id not in late]
-    for family in _parents_first([*gone, *early]):
-        yield _copy_thread(old, new, family)
-    for family in gone:
-        new.store.commit(DeleteThread(thread_id=family.thread.id))
-    for family in _parents_first([family for family in living if family.thread.id in late]):
-        yield _copy_thread(old, new, family)
-    for family in living:
-        _compare(old, new, family.thread.id)
+    for step in in_order(_families(old, new, threads)):
+        match step:
+            case Make(family=family):
+                yield _copy_thread(old, new, family)
+            case End(family=family):
+                new.store.commit(DeleteThread(thread_id=family.thread.id))
+    for thread in threads:
+        _compare(old, new, thread.id)
 
 
-def _family(journal: Journal, thread: Thread) -> _Family:
-    base = thread.forked_from_entry or None
-    inherited = frozenset(entry.id for entry in journal.path(thread.id, base)) if base else frozenset()
-    own = tuple(entry for entry in journal.entries(thread.id) if entry.id not in inherited)
-    moves = tuple(journal.reflog(thread.id))
-    return _Family(thread=thread, base=base, own=own, inherited=inherited, moves=moves)
+def _families(old: Journal, new: Journal, threads: Sequence[Thread]) -> list[Family]:
+    families: list[Family] = []
+    trees: dict[str, list[Thread]] = {}
+    for thread in threads:
+        trees.setdefault(thread.tree, []).append(thread)
+    for tree in trees.values():
+        living = living_of(old, tree)
+        families += living
+        families += [family for family in gone_of(old, living) if not _was_finished(new, family, living)]
+    return families
 
 
-def _gone(journal: Journal, living: Sequence[_Family]) -> list[_Family]:
-    """Threads that were deleted, as far as forks still show them."""
-    known = {entry.id for family in living for entry in family.own}
-    left: dict[str, dict[str, Entry]] = {}
-    depths: dict[str, int] = {}
-    for family in living:
-        if family.inherited - known:
-            for depth, entry in enumerate(journal.path(family.thread.id, family.base)):
-                depths[entry.id] = depth
-                if entry.id not in known:
-                    left.setdefault(entry.thread_id, {})[entry.id] = entry
-    tree = living[0].thread.tree
-    return [
-        _gone_family(name, tree, sorted(own.values(), key=lambda e: depths[e.id]), depths) for name, own in left.items()
-    ]
-
-
-def _gone_family(name: str, tree: str, own: Sequence[Entry], depths: dict[str, int]) -> _Family:
-    ids = {entry.id for entry in own}
-    foreign = [entry.parent for entry in own if entry.parent is not None and entry.parent not in ids]
-    born = own[0].created_ns
-    return _Family(
-        thread=Thread(id=name, tree=tree, created_ns=born, updated_ns=born),
-        base=max(foreign, key=lambda parent: depths[parent], default=None),
-        own=tuple(own),
-        is_gone=True,
-    )
-
-
-def _late(living: Sequence[_Family], gone: set[str]) -> set[str]:
-    """Threads that bear the name of a deleted one, and their forks: they must wait until it is deleted again."""
-    late: set[str] = set()
-    entries: set[str] = set()
-    while True:
-        found = [f for f in living if f.thread.id not in late and (f.thread.id in gone or f.inherited & entries)]
-        if not found:
-            return late
-        late |= {family.thread.id for family in found}
-        entries |= {entry.id for family in found for entry in family.own}
-
-
-def _was_finished(new: Journal, gone: _Family, living: Sequence[_Family]) -> bool:
+def _was_finished(new: Journal, gone: Family, living: Sequence[Family]) -> bool:
     """Whether an earlier run came as far as deleting it: the forks are there, it is not."""
     ids = {entry.id for entry in gone.own}
     forks = [family.thread for family in living if family.inherited & ids]
@@ -178,22 +144,7 @@ def _holds(journal: Journal, thread: Thread) -> bool:
         return False
 
 
-def _parents_first(families: Sequence[_Family]) -> Iterator[_Family]:
-    """In an order in which every fork point is there before its forks."""
-    owners = {entry.id: family.thread.id for family in families for entry in family.own}
-    waiting = {family.thread.id: family for family in families}
-    while waiting:
-        ready = [
-            family
-            for family in waiting.values()
-            if owners.get(family.base or "") not in waiting.keys() - {family.thread.id}
-        ]
-        for family in ready or list(waiting.values()):
-            del waiting[family.thread.id]
-            yield family
-
-
-def _copy_thread(old: Journal, new: Journal, family: _Family) -> CopyReport:
+def _copy_thread(old: Journal, new: Journal, family: Family) -> CopyReport:
     thread = family.thread
     new.store.commit(ImportThread(thread=thread, base=family.base))
     known = {entry.id for entry in new.entries(thread.id)}
@@ -216,7 +167,7 @@ def _copy_thread(old: Journal, new: Journal, family: _Family) -> CopyReport:
     )
 
 
-def _history(family: _Family) -> Iterator[Placed | Move]:
+def _history(family: Family) -> Iterator[Placed | Move]:
     """Entries and moves, woven as they happened: a move that starts at the present leaf comes before the next entry,
     because that leaf would not come back without one."""
     leaf = family.base

@@ -8,7 +8,9 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
-from sessiontree.commands import DeleteThread, ImportHistory
+from sessiontree.codec import encode_payload
+from sessiontree.commands import DeleteThread, Draft, ImportHistory, Placed
+from stores import ALL, open_journal
 
 KINDS = ("memory", "jsonl", "sqlite", "postgres")
 
@@ -255,3 +257,39 @@ def test_a_target_that_holds_something_else_is_refused():
         new.append("t", st.user("there"), id="e")
         with pytest.raises(st.ConflictError):
             st.copy_store(old, new)
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_names_of_deleted_threads_may_live_again_in_other_trees(open_store, target):
+    with open_store("sqlite", "source") as old, open_store(target, "target") as new:
+        for root, gone, heir in (("a", "e", "heir of e"), ("b", "g", "e")):
+            old.create_thread(root)
+            old.append(root, st.user("the start"), id="same id in both trees")
+            old.fork(root, new_id=gone)
+            old.append(gone, st.user(f"kept by {heir}"))
+            old.fork(gone, new_id=heir)
+            old.append(heir, st.user("goes on"))
+            old.delete_thread(gone)
+        old.create_thread("g", title="reborn, and alone")
+        for _ in range(2):
+            assert st.copy_store(old, new).threads == 5
+        for name in ("a", "b", "e", "g", "heir of e"):
+            assert new.entries(name) == old.entries(name)
+            assert new.thread(name) == old.thread(name)
+        assert [entry.thread_id for entry in new.path("e")] == ["b", "g", "e"]
+        assert new.check() == []
+
+
+@pytest.mark.parametrize("store", ALL)
+def test_a_history_that_names_an_id_twice_is_refused_whole(store, tmp_path):
+    drafts = [
+        Draft(id="twice", payload=st.user(text), body=encode_payload(st.user(text)), created_ns=1) for text in "ab"
+    ]
+    steps = (Placed(parent=None, draft=drafts[0]), Placed(parent="twice", draft=drafts[1]))
+    with open_journal(store, tmp_path) as journal:
+        journal.create_thread("t")
+        with pytest.raises(st.DuplicateEntryError):
+            journal.store.commit(ImportHistory(thread_id="t", steps=steps))
+        assert journal.entries("t") == []
+        journal.append("t", st.user("goes on"))
+        assert journal.check() == []

@@ -8,6 +8,7 @@ from contextlib import closing
 import pytest
 
 import sessiontree as st
+from sessiontree.commands import ImportThread
 from sessiontree.stores.sqlite.tail import LONGEST, settle
 from sessiontree.testing import ManualClock
 
@@ -166,6 +167,19 @@ def test_what_was_in_the_tail_can_be_rewound_forked_and_deleted(path):
         assert journal.check() == []
 
 
+def test_a_tree_is_not_taken_for_empty_because_its_key_was_once_asked_for(path):
+    """A thread that was refused here, then made by another: this one must look for its ids."""
+    with st.open(path) as journal, st.open(path) as other:
+        thread = st.Thread(id="t", tree="t", created_ns=1, updated_ns=1)
+        with pytest.raises(st.EntryNotFoundError):
+            journal.store.commit(ImportThread(thread=thread, base="nowhere"))
+        other.create_thread("t")
+        first = other.append("t", st.user("hello"), id="e1")
+        journal.update_thread("t", title="new")
+        assert journal.append("t", st.user("hello"), id="e1") == first
+        assert journal.check() == []
+
+
 def test_writers_that_take_turns_continue_each_others_tail(path):
     with st.open(path, durability="process_crash") as journal, st.open(path, durability="process_crash") as other:
         journal.create_thread("t")
@@ -178,39 +192,33 @@ def test_writers_that_take_turns_continue_each_others_tail(path):
         assert other.check() == []
 
 
-def test_a_store_of_the_first_layout_is_brought_to_this_one(path):
+def test_a_store_of_a_build_before_the_first_release_is_left_untouched(path):
     with st.open(path) as journal:
-        journal.create_thread("t", title="old")
-        kept = [journal.append("t", st.user(text), id=text) for text in ("a", "b")]
-    _turn_back(path)
-    with st.open(path) as journal:
-        assert journal.path("t") == kept
-        assert journal.append("t", st.user("b"), id="b") == kept[1]
-        new = journal.append("t", st.user("c"))
-        assert journal.entry("t", new.id) == new
-        assert journal.check() == []
-
-
-def _turn_back(path):
+        journal.create_thread("t")
     with closing(sqlite3.connect(path)) as connection:
-        last = connection.execute("SELECT max(key) FROM entry").fetchone()[0]
-        settle(connection, last)
-        connection.executescript(
-            "DROP TABLE entry_id; CREATE UNIQUE INDEX entry_id ON entry (id, tree);"
-            "ALTER TABLE floor RENAME TO newer; CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL);"
-            "INSERT INTO floor SELECT entry_key, drops FROM newer; DROP TABLE newer; PRAGMA user_version = 1;"
-        )
+        connection.execute("PRAGMA user_version = 1")
+    before = path.read_bytes()
+    with pytest.raises(st.ForeignStoreError, match="export it there"):
+        st.open(path)
+    assert path.read_bytes() == before
+
+
+LOST = "the entry is missing from the table of ids"
+LED_ASTRAY = "the table of ids leads to another entry or to none"
+LATE = "the thread does not know its newest entry"
 
 
 @pytest.mark.parametrize(
-    ("damage", "problem"),
+    ("damage", "problems"),
     [
-        ("DELETE FROM entry_id WHERE id = 'b'", "the entry is missing from the table of ids"),
-        ("UPDATE entry_id SET key = 1 WHERE id = 'b'", "the entry is missing from the table of ids"),
-        ("INSERT INTO entry_id VALUES ('ghost', 1, 999)", "the table of ids knows an entry that is not there"),
+        ("DELETE FROM entry_id WHERE id = 'b'", [LOST]),
+        ("UPDATE entry_id SET key = 1 WHERE id = 'b'", [LOST, LED_ASTRAY]),
+        ("INSERT INTO entry_id VALUES ('ghost', 1, 999)", [LED_ASTRAY]),
+        ("INSERT INTO entry_id VALUES ('ghost', 1, 2)", [LED_ASTRAY]),
+        ("UPDATE thread SET leaf = 2, newest = 2", [LATE]),
     ],
 )
-def test_a_table_of_ids_that_lies_is_found_and_made_anew(path, damage, problem):
+def test_ids_and_heads_that_do_not_fit_the_entries_are_found_and_made_anew(path, damage, problems):
     with st.open(path) as journal:
         journal.create_thread("t")
         kept = journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in ("a", "b", "c")])
@@ -219,7 +227,26 @@ def test_a_table_of_ids_that_lies_is_found_and_made_anew(path, damage, problem):
         connection.execute(damage)
         connection.commit()
     with st.open(path) as journal:
-        assert [finding.problem for finding in journal.check()] == [problem]
-        assert [finding.problem for finding in journal.store.backend.repair()] == [problem]
+        assert [finding.problem for finding in journal.check()] == problems
+        assert [finding.problem for finding in journal.store.backend.repair()] == problems
         assert journal.check() == []
+        assert journal.path("t") == kept
         assert [journal.entry("t", name) for name in ("a", "b", "c")] == kept
+
+
+@pytest.mark.parametrize("settled", [False, True])
+def test_an_id_that_is_there_twice_is_found_and_keeps_nobody_from_writing(path, settled):
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in ("a", "b")])
+    with closing(sqlite3.connect(path)) as connection:
+        if settled:
+            settle(connection, 2)
+        connection.execute("UPDATE entry SET id = 'a'")
+        connection.commit()
+    with st.open(path, durability="process_crash") as journal:
+        for number in range(LONGEST + 3):
+            journal.append("t", st.user(str(number)))
+        journal.store.backend.repair()
+        assert [(finding.kind, finding.entry_id) for finding in journal.check()] == [("duplicate", "a")]
+        assert journal.entry("t", "a").payload == st.user("a")

@@ -63,6 +63,8 @@ def plain(thread: Thread) -> Thread:
 
 def _place(step: Placed, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutEntry | None:
     draft = step.draft
+    if draft.id in fresh:
+        raise DuplicateEntryError(state.meta.id, draft.id)
     node = view.find(state.tree, draft.id)
     if node is not None:
         if node.owner != state.key or view.draft(node).body != draft.body:

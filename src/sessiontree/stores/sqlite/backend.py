@@ -37,8 +37,8 @@ from sessiontree.stores.sqlite.blobs import missing_blobs
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.log_hold import LogHold
 from sessiontree.stores.sqlite.log_room import LogRoom
-from sessiontree.stores.sqlite.reads import Snapshot
-from sessiontree.stores.sqlite.tail import write_ids_anew
+from sessiontree.stores.sqlite.reads import Snapshot, one_moment
+from sessiontree.stores.sqlite.tail import settle_anew
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["SqliteBackend"]
@@ -181,7 +181,7 @@ class SqliteBackend:
             return []
         with self._translated(), self._gate:
             self._writer.execute("REINDEX")
-            write_ids_anew(self._writer)
+            settle_anew(self._writer)
         left = self.inspect()
         return [finding for finding in found if finding not in left]
 
@@ -202,7 +202,6 @@ class SqliteBackend:
                 opened.callback(self._log_hold.close)
                 self._writer = self._connect_for_long(opened)
                 schema.prepare_writer(self._writer, durability, path)
-                schema.upgrade(self._writer)
             self._log_room = LogRoom(path)
             opened.callback(self._log_room.close)
             self._watcher = self._connect_for_long(opened)
@@ -220,6 +219,7 @@ class SqliteBackend:
     def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
         try:
             if self._writer.in_transaction:
+                self._view.forget()
                 self._roll_back()
             self._writer.execute("BEGIN IMMEDIATE")
             self._view.begin()
@@ -296,13 +296,8 @@ class SqliteBackend:
             self._writer.execute(f"PRAGMA busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
     def _read(self, question: Callable[[Snapshot], T]) -> T:
-        with self._reader() as connection:
-            connection.execute("BEGIN")
-            try:
-                return question(Snapshot(connection))
-            finally:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
+        with self._reader() as connection, one_moment(connection):
+            return question(Snapshot(connection))
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:

@@ -16,8 +16,9 @@ from sessiontree.model import Lease, Move
 from sessiontree.progress import Progress
 from sessiontree.queries import Finding
 from sessiontree.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.reads import one_moment
 from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
-from sessiontree.stores.sqlite.tail import WITHOUT_ENTRY, WITHOUT_ID
+from sessiontree.stores.sqlite.tail import LATE_HEADS, NOT_IN_TABLE_OF_IDS, NOT_WHERE_ITS_ID_LEADS, REPEATED_IDS
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["inspect"]
@@ -28,20 +29,17 @@ _OF_AN_INDEX = re.compile(r"(row \d+ missing from|wrong # of entries in|non-uniq
 
 
 def inspect(connection: sqlite3.Connection, place: str, progress: Progress | None = None) -> list[Finding]:
-    connection.execute("BEGIN")
-    try:
+    with one_moment(connection):
         content = _WholeStore(connection)
         return [
             *_broken_pages(connection, place),
             *_changed_bodies(connection, place),
             *_lost_places(connection, place),
-            *_lost_ids(connection, place),
+            *_unsettled(connection, place),
             *_unreadable_threads(connection, place),
             *findings_in(content, place, progress),
             *_blobs(connection, place),
         ]
-    finally:
-        connection.execute("ROLLBACK")
 
 
 class _WholeStore:
@@ -99,14 +97,19 @@ def _lost_places(connection: sqlite3.Connection, place: str) -> Iterator[Finding
             yield Finding(kind="leaf", place=place, problem=f"the {name} is missing", thread_id=thread_id)
 
 
-def _lost_ids(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
-    """Entries that are not found by their id, and ids that lead nowhere."""
+def _unsettled(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    """Ids and heads that do not fit the entries that they were made from."""
     for statement, problem in (
-        (WITHOUT_ID, "the entry is missing from the table of ids"),
-        (WITHOUT_ENTRY, "the table of ids knows an entry that is not there"),
+        (NOT_IN_TABLE_OF_IDS, "the entry is missing from the table of ids"),
+        (NOT_WHERE_ITS_ID_LEADS, "the table of ids leads to another entry or to none"),
     ):
         for (entry_id,) in connection.execute(statement):
             yield Finding(kind="file", place=place, problem=problem, entry_id=entry_id, is_repairable=True)
+    for (thread_id,) in connection.execute(LATE_HEADS):
+        problem = "the thread does not know its newest entry"
+        yield Finding(kind="file", place=place, problem=problem, thread_id=thread_id, is_repairable=True)
+    for (entry_id,) in connection.execute(REPEATED_IDS):
+        yield Finding(kind="duplicate", place=place, problem="several entries have this id", entry_id=entry_id)
 
 
 def _unreadable_threads(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

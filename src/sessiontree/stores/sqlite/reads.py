@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from operator import itemgetter
 
 import msgspec
@@ -19,12 +20,23 @@ from sessiontree.stores.sqlite.dropping import own_keys
 from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_of, payload_of_row
 from sessiontree.stores.sqlite.view import SqliteView
 
-__all__ = ["Snapshot"]
+__all__ = ["Snapshot", "one_moment"]
 
 _key = itemgetter(0)
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
+
+
+@contextmanager
+def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is read inside is of one moment, whoever writes meanwhile."""
+    try:
+        connection.execute("BEGIN")
+        yield
+    finally:
+        with suppress(sqlite3.Error):
+            connection.execute("ROLLBACK")
 
 
 class Snapshot:

@@ -9,7 +9,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from sessiontree._engine.fs import kind_of
-from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
+from sessiontree.errors import (
+    ForeignStoreError,
+    NewerFormatError,
+    StoreError,
+    StoreReadOnlyError,
+)
 from sessiontree.store import Durability
 
 __all__ = [
@@ -21,7 +26,6 @@ __all__ = [
     "recognise",
     "refuse_odd_neighbours",
     "touch",
-    "upgrade",
 ]
 
 APPLICATION_ID = 0x53545245
@@ -30,7 +34,7 @@ _WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
 
 _LAYOUT = 2
-"""Version of the tables."""
+"""Version of the tables. The first one was never released."""
 
 # Messages are longer than what SQLite's default of 4096 is made for: twice that takes fewer pages for a group of them,
 # and is no slower for one.
@@ -40,14 +44,7 @@ _PAGE_SIZE = 8192
 # an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
 # from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
 # Ids are ordered by time, so with the id first their table grows at its end. It and the heads may be behind: tail.py.
-_ENTRY_ID = """CREATE TABLE entry_id (
-    id TEXT NOT NULL,
-    tree INTEGER NOT NULL,
-    key INTEGER NOT NULL,
-    PRIMARY KEY (id, tree)
-) WITHOUT ROWID"""
-
-_TABLES = f"""
+_TABLES = """
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -85,7 +82,7 @@ CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
 CREATE INDEX departed_tree ON departed (tree);
-CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL, settled INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL, settled INTEGER NOT NULL);
 INSERT INTO floor VALUES (0, 0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
@@ -102,7 +99,12 @@ CREATE TABLE entry (
     crc INTEGER NOT NULL,
     body BLOB NOT NULL
 );
-{_ENTRY_ID};
+CREATE TABLE entry_id (
+    id TEXT NOT NULL,
+    tree INTEGER NOT NULL,
+    key INTEGER NOT NULL,
+    PRIMARY KEY (id, tree)
+) WITHOUT ROWID;
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -136,15 +138,6 @@ CREATE TABLE lease (
 );
 """
 
-# In the first layout ids were in an index, and heads were never behind.
-_FROM_LAYOUT_1 = f"""
-DROP INDEX entry_id;
-{_ENTRY_ID};
-INSERT OR IGNORE INTO entry_id SELECT id, tree, key FROM entry ORDER BY key;
-ALTER TABLE floor ADD COLUMN settled INTEGER NOT NULL DEFAULT 0;
-UPDATE floor SET settled = (SELECT coalesce(max(key), 0) FROM entry);
-"""
-
 
 def refuse_odd_neighbours(path: Path) -> None:
     """A pipe in the place of a file beside the store would be waited for without end."""
@@ -164,7 +157,7 @@ def recognise(path: Path) -> bool:
         raise ForeignStoreError(str(path), "it is no SQLite file")
     if int.from_bytes(head[68:72]) != APPLICATION_ID:
         raise ForeignStoreError(str(path), "it is an SQLite file of another program")
-    _refuse_newer(path, int.from_bytes(head[60:64]))
+    _refuse_other_layout(path, int.from_bytes(head[60:64]))
     return head[18:20] == _WAL_MODE
 
 
@@ -188,7 +181,7 @@ def connect(path: Path) -> sqlite3.Connection:
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
-        _refuse_newer(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
+        _refuse_other_layout(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
     except BaseException:
         connection.close()
         raise
@@ -209,24 +202,12 @@ def create(path: Path) -> None:
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
         if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
-            _lay_out(connection, _TABLES)
+            for statement in _TABLES.split(";"):
+                connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = wal").fetchone()
-
-
-def upgrade(connection: sqlite3.Connection) -> None:
-    """Bring a file of an earlier layout to this one; the caller holds the gate."""
-    if int(connection.execute("PRAGMA user_version").fetchone()[0]) < _LAYOUT:
-        connection.execute("BEGIN IMMEDIATE")
-        _lay_out(connection, _FROM_LAYOUT_1)
-        connection.execute("COMMIT")
-
-
-def _lay_out(connection: sqlite3.Connection, statements: str) -> None:
-    for statement in statements.split(";"):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA user_version = {_LAYOUT}")
 
 
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
@@ -245,6 +226,9 @@ def touch(path: Path) -> None:
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _refuse_newer(path: Path, version: int) -> None:
+def _refuse_other_layout(path: Path, version: int) -> None:
+    """0 is a file that has no tables yet."""
     if version > _LAYOUT:
         raise NewerFormatError(str(path), version, _LAYOUT)
+    if 0 < version < _LAYOUT:
+        raise ForeignStoreError(str(path), f"layout {version}, of a build before the first release: export it there")

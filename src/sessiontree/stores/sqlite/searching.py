@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
@@ -13,7 +13,7 @@ from sessiontree.queries import Search
 from sessiontree.search import SearchPage, SearchQuery
 from sessiontree.stores.fts import Found, Item, Scope, SearchIndex, SourceState, page_of_hits
 from sessiontree.stores.fts.pages import Shown
-from sessiontree.stores.sqlite.reads import Snapshot
+from sessiontree.stores.sqlite.reads import Snapshot, one_moment
 from sessiontree.stores.sqlite.tail import KEY_OF_ID
 
 __all__ = ["SqliteSearch"]
@@ -39,7 +39,7 @@ class SqliteSearch:
 
     def _search(self, search: Search) -> SearchPage:
         self._index.catch_up(self, search.progress)
-        with self._reader() as connection, _one_moment(connection):
+        with self._reader() as connection, one_moment(connection):
             snapshot = Snapshot(connection)
             return page_of_hits(
                 self._index,
@@ -99,17 +99,6 @@ class SqliteSearch:
             places = [(tree, target) for _, tree, target in self._index.labelled(query.labels)]
             scopes.append([Scope(source=_WHOLE, numbers=_keys(connection, places))])
         return scopes
-
-
-@contextmanager
-def _one_moment(connection: sqlite3.Connection) -> Iterator[None]:
-    """What is read inside is of one moment, whoever deletes meanwhile."""
-    connection.execute("BEGIN")
-    try:
-        yield
-    finally:
-        with suppress(sqlite3.Error):
-            connection.execute("ROLLBACK")
 
 
 def _seen_by(snapshot: Snapshot, thread_id: str) -> Scope:

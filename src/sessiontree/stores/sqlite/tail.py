@@ -14,14 +14,16 @@ from sessiontree.rules.state import ThreadState
 __all__ = [
     "FIRST_ID_FROM",
     "KEY_OF_ID",
+    "LATE_HEADS",
     "LONGEST",
     "NEWEST_IN_TAIL",
+    "NOT_IN_TABLE_OF_IDS",
+    "NOT_WHERE_ITS_ID_LEADS",
+    "REPEATED_IDS",
     "TIPS",
-    "WITHOUT_ENTRY",
-    "WITHOUT_ID",
     "is_told_by_tail",
     "settle",
-    "write_ids_anew",
+    "settle_anew",
 ]
 
 LONGEST = 128
@@ -48,11 +50,18 @@ NEWEST_IN_TAIL = (
 TIPS = f"SELECT owner, max(key) AS key, created_ns FROM entry WHERE key > {_SETTLED} GROUP BY owner"
 """For all threads: the newest entry of each in the tail, whether its row knows of it or not."""
 
-WITHOUT_ID = (
-    "SELECT e.id FROM entry e LEFT JOIN entry_id i ON i.id = e.id AND i.tree = e.tree"
-    f" WHERE e.key <= {_SETTLED} AND i.key IS NOT e.key"
+NOT_IN_TABLE_OF_IDS = (
+    "SELECT e.id FROM entry e LEFT JOIN entry_id i ON i.id = e.id AND i.tree = e.tree LEFT JOIN entry o ON o.key = i.key"
+    f" WHERE e.key <= {_SETTLED} AND i.key IS NOT e.key AND (o.id IS NOT e.id OR o.tree IS NOT e.tree)"
 )
-WITHOUT_ENTRY = "SELECT id FROM entry_id WHERE key NOT IN (SELECT key FROM entry)"
+NOT_WHERE_ITS_ID_LEADS = (
+    "SELECT i.id FROM entry_id i LEFT JOIN entry e ON e.key = i.key WHERE e.id IS NOT i.id OR e.tree IS NOT i.tree"
+)
+REPEATED_IDS = "SELECT min(id) FROM entry GROUP BY tree, id HAVING count(*) > 1"
+LATE_HEADS = (
+    "SELECT t.id FROM (SELECT owner, max(key) AS key FROM entry GROUP BY owner) e JOIN thread t ON t.key = e.owner"
+    f" WHERE e.key > t.newest AND e.key <= {_SETTLED}"
+)
 
 
 def is_told_by_tail(before: ThreadState | None, after: ThreadState) -> bool:
@@ -80,11 +89,10 @@ def settle(connection: sqlite3.Connection, last: int) -> None:
     connection.execute("UPDATE floor SET settled = ?", (last,))
 
 
-def write_ids_anew(connection: sqlite3.Connection) -> None:
-    """The table of ids from the entries; of two entries with one id the older one is found."""
+def settle_anew(connection: sqlite3.Connection) -> None:
+    """Ids and heads from the entries alone; of two entries with one id the older one is found."""
     connection.execute("BEGIN IMMEDIATE")
     connection.execute("DELETE FROM entry_id")
-    connection.execute(
-        f"INSERT OR IGNORE INTO entry_id SELECT id, tree, key FROM entry WHERE key <= {_SETTLED} ORDER BY key"
-    )
+    connection.execute("UPDATE floor SET settled = 0")
+    settle(connection, connection.execute("SELECT coalesce(max(key), 0) FROM entry").fetchone()[0])
     connection.execute("COMMIT")

@@ -65,6 +65,7 @@ class SqliteView:
 
     def begin(self) -> None:
         """Start from what is true now; another process may have written since the last transaction."""
+        self._fresh_thread = 0
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version or len(self._states) > _MOST_CACHED:
             self.forget()
