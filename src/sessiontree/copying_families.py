@@ -47,17 +47,27 @@ def gone_of(journal: Journal, living: Sequence[Family]) -> list[Family]:
                     left.setdefault(entry.thread_id, {})[entry.id] = entry
     tree = living[0].thread.tree
     return [
-        _gone_family(name, tree, sorted(own.values(), key=lambda e: depths[e.id]), depths) for name, own in left.items()
+        _gone_family(name, tree, life)
+        for name, own in left.items()
+        for life in _lives(sorted(own.values(), key=lambda entry: depths[entry.id]))
     ]
 
 
-def _gone_family(name: str, tree: str, own: Sequence[Entry], depths: dict[str, int]) -> Family:
-    ids = {entry.id for entry in own}
-    foreign = [entry.parent for entry in own if entry.parent is not None and entry.parent not in ids]
-    born = own[0].created_ns
-    return Family(
-        thread=Thread(id=name, tree=tree, created_ns=born, updated_ns=born),
-        base=max(foreign, key=lambda parent: depths[parent], default=None),
-        own=tuple(own),
-        is_gone=True,
-    )
+def _lives(own: Sequence[Entry]) -> list[list[Entry]]:
+    """Entries that hang together, parents first: a name may have been deleted more than once."""
+    lives: list[list[Entry]] = []
+    found: dict[str, list[Entry]] = {}
+    for entry in own:
+        life = found.get(entry.parent or "")
+        if life is None:
+            life = []
+            lives.append(life)
+        life.append(entry)
+        found[entry.id] = life
+    return lives
+
+
+def _gone_family(name: str, tree: str, life: Sequence[Entry]) -> Family:
+    born = life[0].created_ns
+    thread = Thread(id=name, tree=tree, created_ns=born, updated_ns=born)
+    return Family(thread=thread, base=life[0].parent, own=tuple(life), is_gone=True)

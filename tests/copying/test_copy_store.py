@@ -293,3 +293,25 @@ def test_a_history_that_names_an_id_twice_is_refused_whole(store, tmp_path):
         assert journal.entries("t") == []
         journal.append("t", st.user("goes on"))
         assert journal.check() == []
+
+
+@pytest.mark.parametrize("target", KINDS)
+def test_a_name_may_be_deleted_twice_and_be_that_of_its_own_heir(open_store, target):
+    with open_store("sqlite", "source") as old, open_store(target, "target") as new:
+        old.create_thread("h")
+        first = old.append("h", st.user("of the first life"))
+        old.fork("h", at=first.id, new_id="g")
+        old.delete_thread("h")
+        old.append("g", st.user("between the lives"))
+        old.fork("g", new_id="h")
+        second = old.append("h", st.user("of the second life"))
+        old.fork("h", at=second.id, new_id="passing")
+        old.delete_thread("h")
+        old.fork("passing", at=second.id, new_id="h", title="the third life")
+        old.delete_thread("passing")
+        for _ in range(2):
+            assert st.copy_store(old, new).threads == 2
+        assert {thread.id for thread in new.list_threads()} == {"g", "h"}
+        assert [entry.thread_id for entry in new.path("h")] == ["h", "g", "h"]
+        assert new.entries("h") == old.entries("h")
+        assert new.check() == []

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import gc
 import signal
+import sqlite3
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sessiontree as st
-from sessiontree.stores.sqlite import SqliteBackend
+from sessiontree.stores.sqlite import SqliteBackend, schema
 
 ROUNDS = 150
 
@@ -88,6 +90,33 @@ def test_what_an_interrupted_delete_deleted_is_erased_with_the_next_write(tmp_pa
         assert [file.name for file in tmp_path.iterdir() if b"the secret" in file.read_bytes()] == []
         with pytest.raises(st.ThreadNotFoundError):
             journal.thread("goes")
+
+
+class InterruptedAtBegin(sqlite3.Connection):
+    """A connection whose first read is interrupted when its transaction has just begun."""
+
+    is_armed = True
+
+    def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
+        done = super().execute(statement, *values)
+        if statement == "BEGIN" and InterruptedAtBegin.is_armed:
+            InterruptedAtBegin.is_armed = False
+            raise KeyboardInterrupt
+        return done
+
+
+def test_an_interrupted_read_leaves_no_reader_behind_that_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with st.open(tmp_path / "s.db") as journal:
+        journal.create_thread("t")
+        monkeypatch.setattr(
+            schema, "connect", lambda path: sqlite3.connect(path, isolation_level=None, factory=InterruptedAtBegin)
+        )
+        with pytest.raises(KeyboardInterrupt):
+            journal.thread("t")
+        assert journal.thread("t").id == "t"
+        assert journal.check() == []
 
 
 def test_what_is_wrong_with_one_command_does_not_fail_its_neighbours(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def doctor(
 ) -> None:
     """Check the whole store: checksums, chains, counters, reflogs. Exit code 3 if something is not as it should be.
 
-    --repair cuts torn lines out of JSONL files and keeps them aside, makes indexes of SQLite files anew, and throws the
-    index of the search away, which the next search fills again. What else is damaged stays as it is: `copy` brings
-    what is readable into a new store.
+    --repair cuts torn lines out of JSONL files and keeps them aside, makes indexes, ids and heads of SQLite files anew,
+    and throws the index of the search away, which the next search fills again. What else is damaged stays as it is:
+    `copy` brings what is readable into a new store.
     """
     world: World = ctx.obj
     findings = _check(world)
