@@ -28,3 +28,24 @@ def fill(journal, thread_id, *names):
 
 def ids(entries):
     return [entry.id for entry in entries]
+
+
+class Interrupted(Exception):  # noqa: N818
+    pass
+
+
+class FailingStore:
+    """A store that gives up after some commits."""
+
+    def __init__(self, store, commits):
+        self._store = store
+        self._left = commits
+
+    def __getattr__(self, name):
+        return getattr(self._store, name)
+
+    def commit(self, command):
+        self._left -= 1
+        if self._left < 0:
+            raise Interrupted
+        return self._store.commit(command)

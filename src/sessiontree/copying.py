@@ -18,8 +18,8 @@ from sessiontree.codec import content_hash, seal
 from sessiontree.commands import DeleteThread, Draft, ImportThread, Placed
 from sessiontree.copying_blobs import import_steps
 from sessiontree.copying_families import Family, gone_of, living_of
-from sessiontree.copying_order import End, Make, in_order
-from sessiontree.errors import CopyMismatchError, ThreadNotFoundError
+from sessiontree.copying_order import End, Make, in_order, stand_ins
+from sessiontree.errors import CopyMismatchError, EntryNotFoundError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Move, Thread
 from sessiontree.model.record import Record
@@ -51,8 +51,9 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
     """Copy everything from one store into another, and compare every content hash afterwards.
 
     Both are addresses or open journals; nobody should write to the source meanwhile. ``progress`` is called with
-    what was done so far, after each tree. A target that holds something else under the same id is refused (ConflictError), and what
-    came out different is CopyMismatchError.
+    what was done so far, after each tree. A target that holds something else under the same id, also that
+    of a deleted thread that forks still show, is refused (ConflictError), and what came out different is
+    CopyMismatchError.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as source, st.open("memory:") as target:
@@ -108,33 +109,50 @@ def _together(journal: Journal) -> Iterator[list[Thread]]:
 
 def _copy(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
     """Deleted threads are made, forked from and deleted again, so that what they left behind is theirs here too."""
-    for step in in_order(_families(old, new, threads)):
+    families = _families(old, threads)
+    finished = [family for family in families if family.is_gone and _was_finished(new, family, families)]
+    for step in in_order([family for family in families if not any(family is one for one in finished)]):
         match step:
             case Make(family=family):
                 yield _copy_thread(old, new, family)
             case End(family=family):
                 new.store.commit(DeleteThread(thread_id=family.thread.id))
+    for family in finished:
+        yield CopyReport(entries=len(family.own))
+        for keeper in stand_ins(family, families):
+            if _holds(new, keeper.thread):
+                new.store.commit(DeleteThread(thread_id=keeper.thread.id))
     for thread in threads:
         _compare(old, new, thread.id)
 
 
-def _families(old: Journal, new: Journal, threads: Sequence[Thread]) -> list[Family]:
+def _families(old: Journal, threads: Sequence[Thread]) -> list[Family]:
     families: list[Family] = []
     trees: dict[str, list[Thread]] = {}
     for thread in threads:
         trees.setdefault(thread.tree, []).append(thread)
     for tree in trees.values():
         living = living_of(old, tree)
-        families += living
-        families += [family for family in gone_of(old, living) if not _was_finished(new, family, living)]
+        families += [*gone_of(old, living), *living]
     return families
 
 
-def _was_finished(new: Journal, gone: Family, living: Sequence[Family]) -> bool:
-    """Whether an earlier run came as far as deleting it: the forks are there, it is not."""
-    ids = {entry.id for entry in gone.own}
-    forks = [family.thread for family in living if family.inherited & ids]
-    return _holds(new, forks[0]) and not _holds(new, gone.thread)
+def _was_finished(new: Journal, gone: Family, families: Sequence[Family]) -> bool:
+    """Whether an earlier run came as far as deleting it: others show what it left behind, and it is not there."""
+    if _holds(new, gone.thread):
+        return False
+    return all(
+        _shows(new, keeper.thread.id, keeper.base)
+        or any(keeper.base in family.inherited and _shows(new, family.thread.id, keeper.base) for family in families)
+        for keeper in stand_ins(gone, families)
+    )
+
+
+def _shows(journal: Journal, thread_id: str, entry_id: str | None) -> bool:
+    try:
+        return entry_id is not None and journal.entry(thread_id, entry_id).id == entry_id
+    except (ThreadNotFoundError, EntryNotFoundError):
+        return False
 
 
 def _holds(journal: Journal, thread: Thread) -> bool:

@@ -8,7 +8,9 @@ from sessiontree.journal import Journal
 from sessiontree.model import Entry, Move, Thread
 from sessiontree.model.record import Record
 
-__all__ = ["Family", "gone_of", "living_of"]
+__all__ = ["MADE_FOR_A_COPY", "Family", "gone_of", "living_of"]
+
+MADE_FOR_A_COPY = {"sessiontree": "made for a copy, to be deleted again"}
 
 
 class Family(Record, frozen=True, kw_only=True):
@@ -68,6 +70,7 @@ def _lives(own: Sequence[Entry]) -> list[list[Entry]]:
 
 
 def _gone_family(name: str, tree: str, life: Sequence[Entry]) -> Family:
-    born = life[0].created_ns
-    thread = Thread(id=name, tree=tree, created_ns=born, updated_ns=born)
-    return Family(thread=thread, base=life[0].parent, own=tuple(life), is_gone=True)
+    first = life[0]
+    origin = {**MADE_FOR_A_COPY, "first": first.id}  # so that no living thread, and no other life, looks the same
+    thread = Thread(id=name, tree=tree, created_ns=first.created_ns, updated_ns=first.created_ns, origin=origin)
+    return Family(thread=thread, base=first.parent, own=tuple(life), is_gone=True)

@@ -1,21 +1,21 @@
 """In which order the threads of a copy are made, and those that were deleted in the source are deleted again.
 
 A fork needs its fork point, which may be an entry of a deleted thread; a thread that bears the name of a deleted one needs
-that name. So a deleted thread is made first, and deleted when nobody who waits needs it any more. Who needs both gets a
-stand-in that keeps the fork point while the name changes hands.
+that name. So a deleted thread is made, stand-ins are forked from it that keep what others inherit, and it is deleted at
+once, which sets its name free. The stand-ins go when all is made. As names and fork points came one after the other in the
+source, there is always a family that can be made next.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from sessiontree.copying_families import Family
+from sessiontree.copying_families import MADE_FOR_A_COPY, Family
 from sessiontree.errors import CopyMismatchError
 from sessiontree.model import Thread
 from sessiontree.model.record import Record
 
-__all__ = ["End", "Make", "in_order"]
+__all__ = ["End", "Make", "in_order", "stand_ins"]
 
 _Place = tuple[str, str | None]
 
@@ -25,60 +25,56 @@ class Make(Record, frozen=True, kw_only=True):
 
 
 class End(Record, frozen=True, kw_only=True):
-    """Delete a thread that was made only for its heirs."""
+    """Delete a thread that was made for its heirs only."""
 
     family: Family
 
 
 def in_order(families: Sequence[Family]) -> Iterator[Make | End]:
-    """Where there is no way, as in a damaged store, CopyMismatchError.
-
-    A fork point that is of none of the families is in the target already, from an earlier run.
-    """
-    ours = {(family.thread.tree, entry.id) for family in families for entry in family.own}
-    waiting = sorted(families, key=lambda family: not family.is_gone)
-    standing: dict[str, Family] = {}
-    seen: Counter[_Place] = Counter()
+    """A fork point that is of none of the families is in the target already, from an earlier run."""
+    missing = {(family.thread.tree, entry.id) for family in families for entry in family.own}
+    waiting = list(families)
+    standing: list[Family] = []
     while waiting:
-        had = {family.thread.id for family in waiting if family.is_gone}
+        names = {family.thread.id for family in waiting if family.is_gone}
         left: list[Family] = []
         for family in waiting:
-            is_free = family.thread.id not in standing and (family.is_gone or family.thread.id not in had)
-            if is_free and (_base(family) not in ours or seen[_base(family)] > 0):
-                standing[family.thread.id] = family
-                seen.update(_places(family))
-                yield Make(family=family)
-            else:
+            if _base(family) in missing or (family.thread.id in names and not family.is_gone):
                 left.append(family)
+                continue
+            yield Make(family=family)
+            missing.difference_update((family.thread.tree, entry.id) for entry in family.own)
+            if family.is_gone:
+                keepers = stand_ins(family, families)
+                yield from (Make(family=keeper) for keeper in keepers)
+                yield End(family=family)
+                standing += keepers
         if len(left) == len(waiting):
-            spent = next((f for f in standing.values() if f.is_gone and not _is_needed(f, waiting, seen)), None)
-            if spent is not None:
-                del standing[spent.thread.id]
-                seen.subtract(_places(spent))
-                yield End(family=spent)
-            else:
-                left += _stand_ins(waiting, standing, seen)
+            raise CopyMismatchError(left[0].thread.id, left[0].base or "")
         waiting = left
-    yield from (End(family=family) for family in standing.values() if family.is_gone)
+    yield from (End(family=family) for family in standing)
 
 
-def _stand_ins(waiting: Sequence[Family], standing: Mapping[str, Family], seen: Counter[_Place]) -> list[Family]:
-    blocked = next((f for f in waiting if f.thread.id in standing and seen[_base(f)] > 0), None)
-    if blocked is None:
-        raise CopyMismatchError(waiting[0].thread.id, waiting[0].base or "")
-    thread = Thread(id=f"{blocked.thread.id}\0copying", tree=blocked.thread.tree, created_ns=0, updated_ns=0)
-    return [Family(thread=thread, base=blocked.base, own=(), inherited=blocked.inherited, is_gone=True)]
+def stand_ins(gone: Family, families: Sequence[Family]) -> list[Family]:
+    """Forks of a deleted thread that keep every fork point in it, as few as will do."""
+    wanted = {family.base for family in families if family.thread.tree == gone.thread.tree}
+    parents = {entry.id: entry.parent for entry in gone.own}
+    kept: set[str | None] = set()
+    found: list[Family] = []
+    for tip in reversed(list(parents)):
+        if tip in wanted and tip not in kept:
+            found.append(_stand_in(gone.thread, tip))
+            entry: str | None = tip
+            while entry in parents and entry not in kept:
+                kept.add(entry)
+                entry = parents[entry]
+    return found
 
 
-def _is_needed(gone: Family, waiting: Sequence[Family], seen: Counter[_Place]) -> bool:
-    """Whether it alone shows the fork point of somebody who waits."""
-    places = _places(gone)
-    return any(_base(family) in places and seen[_base(family)] == 1 for family in waiting)
-
-
-def _places(family: Family) -> set[_Place]:
-    """The entries that a thread shows; ids are unique within a tree."""
-    return {(family.thread.tree, name) for name in (*family.inherited, *(entry.id for entry in family.own))}
+def _stand_in(gone: Thread, tip: str) -> Family:
+    name = f"{gone.id}\0{tip}\0copying"
+    thread = Thread(id=name, tree=gone.tree, created_ns=0, updated_ns=0, origin=MADE_FOR_A_COPY)
+    return Family(thread=thread, base=tip, own=(), is_gone=True)
 
 
 def _base(family: Family) -> _Place:

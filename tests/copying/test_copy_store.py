@@ -10,7 +10,7 @@ import sessiontree as st
 from postgres_server import process_database, with_options
 from sessiontree.codec import encode_payload
 from sessiontree.commands import DeleteThread, Draft, ImportHistory, Placed
-from stores import ALL, open_journal
+from stores import ALL, FailingStore, Interrupted, open_journal
 
 KINDS = ("memory", "jsonl", "sqlite", "postgres")
 
@@ -175,27 +175,6 @@ def test_a_blob_that_is_damaged_is_not_copied(open_store, tmp_path):
             connection.execute("UPDATE chunk SET body = zeroblob(length(body))")
         with pytest.raises(st.DamagedDataError):
             st.copy_store(old, new)
-
-
-class Interrupted(Exception):  # noqa: N818
-    pass
-
-
-class FailingStore:
-    """A store that gives up after some commits."""
-
-    def __init__(self, store, commits):
-        self._store = store
-        self._left = commits
-
-    def __getattr__(self, name):
-        return getattr(self._store, name)
-
-    def commit(self, command):
-        self._left -= 1
-        if self._left < 0:
-            raise Interrupted
-        return self._store.commit(command)
 
 
 @pytest.mark.parametrize("target", KINDS)
