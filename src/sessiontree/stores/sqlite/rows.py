@@ -17,6 +17,7 @@ from sessiontree.stores.sqlite.tail import NEWEST_IN_TAIL
 __all__ = [
     "ENTRY_COLUMNS",
     "NODE_COLUMNS",
+    "SETTLED_STATE_SELECT",
     "STATE_SELECT",
     "chain_of",
     "draft_of",
@@ -31,7 +32,7 @@ Row = tuple[Any, ...]
 NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
 ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
 
-STATE_SELECT = f"""
+_STATE_SELECT = """
 SELECT t.key, t.tree, m.body,
        CASE WHEN leaf.owner = t.key AND leaf.key > t.newest THEN leaf.created_ns ELSE t.updated_ns END AS updated_ns,
        t.fence, t.moves, CASE WHEN leaf.owner = t.key THEN max(leaf.key, t.newest) ELSE t.newest END,
@@ -39,9 +40,14 @@ SELECT t.key, t.tree, m.body,
        base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens, t.id
 FROM thread t
 JOIN thread_meta m ON m.key = t.key
-LEFT JOIN entry leaf ON leaf.key = coalesce({NEWEST_IN_TAIL}, t.leaf)
+LEFT JOIN entry leaf ON leaf.key = {leaf}
 LEFT JOIN entry base ON base.key = t.base
 """
+
+STATE_SELECT = _STATE_SELECT.format(leaf=f"coalesce({NEWEST_IN_TAIL}, t.leaf)")
+
+SETTLED_STATE_SELECT = _STATE_SELECT.format(leaf="t.leaf")
+"""For a thread that is known to have nothing in the tail."""
 
 DAMAGED = "damaged"
 

@@ -27,6 +27,7 @@ from sessiontree.stores.sqlite.blobs import blob_hashes, blobs, drop_blobs, mani
 from sessiontree.stores.sqlite.dropping import drop_thread, own_keys, unseen_without
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
+    SETTLED_STATE_SELECT,
     STATE_SELECT,
     Row,
     draft_of,
@@ -56,6 +57,8 @@ class SqliteView:
         self._data_version = -1
         self._last_entry_key = 0
         self._settled = 0
+        self._knows_tail = False
+        """Whether the threads of all entries in the tail are in ``_states``: they are when all were put here."""
         self._free_after = ""
         self._free_before: str | None = ""
         self._fresh_thread = 0
@@ -73,6 +76,7 @@ class SqliteView:
             self._last_entry_key, self._settled = self._run(
                 "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)), settled FROM floor"
             ).fetchone()
+            self._knows_tail = self._settled == self._last_entry_key
 
     def forget(self) -> None:
         self._states.clear()
@@ -103,7 +107,8 @@ class SqliteView:
         if state is None:
             if not is_storable(thread_id):
                 return None
-            row = self._run(STATE_SELECT + "WHERE t.id = ?", (thread_id,)).fetchone()
+            select = SETTLED_STATE_SELECT if self._knows_tail else STATE_SELECT
+            row = self._run(select + "WHERE t.id = ?", (thread_id,)).fetchone()
             if row is None:
                 return None
             state = self._states[thread_id] = state_of(row)
@@ -233,6 +238,7 @@ class SqliteView:
             if last - self._settled > LONGEST:
                 settle(self._connection, last)
                 self._settled = last
+                self._knows_tail = True
 
     def _put_entry(self, fact: PutEntry) -> None:
         tree, draft = fact.state.tree, fact.draft
