@@ -74,17 +74,14 @@ class Proxy:
         _close(server)
 
     def _cut(self, client, server, data):
+        """The answer goes to the other direction's thread, which cannot pass it on: then it was given, and is lost."""
+        self._answered = threading.Event()  # before the bytes go: the answer may come at once
         _close(client)
         if data:
             server.sendall(data)
-            self._wait_for_answer(server)
+            self._answered.wait(10)
         _close(server)
         self.was_cut.set()
-
-    def _wait_for_answer(self, server):
-        """The answer goes to the other direction's thread, which drops it; it is there once that one saw it."""
-        self._answered = threading.Event()
-        self._answered.wait(10)
 
     def _down(self, client, server):
         while data := _receive(server):
