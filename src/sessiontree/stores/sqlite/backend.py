@@ -170,7 +170,7 @@ class SqliteBackend:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
     def repair(self) -> list[Finding]:
-        """Make indexes and ids anew that do not fit the entries, and the index of the search; no entry is touched.
+        """Make indexes, ids and heads anew that do not fit the entries, and the index of the search; no entry is touched.
 
         In a file with any other damage even that is not safe: pages may belong to two tables.
         """
