@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test test-deep check format bench lock clean
 
 demo: $(READY)
-	$(BIN)/python -m sessiontree.demo
+	$(BIN)/python -m sessiontree demo
 
 test: $(READY)
 	$(BIN)/python -m pytest

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import sessiontree as st
-from sessiontree.compaction import plan
-from sessiontree.manager import SessionManager
+from sessiontree.compaction.plan import plan
+from sessiontree.sessions import SessionManager
 
 POLICY = st.CompactionPolicy(window_tokens=200_000)
 

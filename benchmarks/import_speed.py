@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sessiontree as st
-from sessiontree.formats import export_sessions, import_sessions
+from sessiontree.transfer.formats import export_sessions, import_sessions
 
 GOAL = 25.0
 WORDS = [

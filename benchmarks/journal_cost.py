@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 import sessiontree as st
-from sessiontree.codec import decode_payload, encode_payload
+from sessiontree.model.codec import decode_payload, encode_payload
 
 TEXT = "It was the best of times, it was the worst of times. " * 18
 ROUNDS = 7

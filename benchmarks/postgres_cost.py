@@ -24,7 +24,7 @@ from journal_cost import TEXT, alternate, per_call, report, seconds
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import sessiontree as st
 from postgres_server import new_database
-from sessiontree.codec import decode_payload, encode_payload
+from sessiontree.model.codec import decode_payload, encode_payload
 
 APPENDS = 200
 WORKERS = 8

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import sessiontree as st
-from sessiontree.blobs import blob_of
+from sessiontree.model.blobs import blob_of
 
 _WORDS = [
     f"{word}{number}"

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sessiontree.formats import detect
+from sessiontree.transfer.formats import detect
 
 Json = dict[str, Any]
 

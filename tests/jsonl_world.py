@@ -7,18 +7,18 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.codec import seal
-from sessiontree.commands import Append, Command, CreateThread, Deleted, DeleteThread, Draft, Fork, Result
 from sessiontree.errors import SessionTreeError
-from sessiontree.messages import user
 from sessiontree.model import Payload, Thread, ThreadQuery
-from sessiontree.store import Backend
+from sessiontree.model.builders import user
+from sessiontree.model.codec import validate_and_encode
+from sessiontree.stores.commands import Append, Command, CreateThread, Deleted, DeleteThread, Draft, Fork, Result
+from sessiontree.stores.protocol import Backend
 
 EVERYTHING = ThreadQuery(is_archived=None, limit=100_000)
 
 
 def draft(entry_id: str, text: str | Payload = "", at: int = 10) -> Draft:
-    payload, body = seal(user(text or f"text of {entry_id}") if isinstance(text, str) else text)
+    payload, body = validate_and_encode(user(text or f"text of {entry_id}") if isinstance(text, str) else text)
     return Draft(id=entry_id, payload=payload, body=body, created_ns=at, messages=1, tokens=3)
 
 

@@ -13,13 +13,9 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from sessiontree import _msgspec as _msgspec  # before anything that loads msgspec
-
 if TYPE_CHECKING:
     from sessiontree.public import *  # noqa: F403
     from sessiontree.public import __all__ as __all__
-
-__version__ = "0.1.0"
 
 if not TYPE_CHECKING:
 
@@ -29,3 +25,6 @@ if not TYPE_CHECKING:
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *import_module("sessiontree.public").__all__})
+
+
+__version__ = "0.1.0"

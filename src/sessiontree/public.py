@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import UNSET
 
-from sessiontree.codec import content_hash
 from sessiontree.compaction import (
     BranchResult,
     CompactionPolicy,
@@ -14,8 +13,8 @@ from sessiontree.compaction import (
     SummaryRequest,
     ratio_policy,
 )
+from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.context import Context, Segment, build_context
-from sessiontree.copying import CopyReport, copy_store
 from sessiontree.errors import (
     ActiveTurnError,
     BlobNotFoundError,
@@ -71,7 +70,9 @@ from sessiontree.errors import (
     WorkspaceError,
 )
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, call, system, tool_result, user
+from sessiontree.journal.opening import open, open_async  # noqa: A004  `st.open` reads as what it does
+from sessiontree.journal.operations.entries import NewEntry
+from sessiontree.journal.operations.turns import Resumption
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -125,16 +126,26 @@ from sessiontree.model import (
     UserMessage,
     entry_type,
 )
-from sessiontree.opening import open, open_async  # noqa: A004  `st.open` reads as what it does
-from sessiontree.operations.entries import NewEntry
-from sessiontree.operations.turns import Resumption
-from sessiontree.queries import Finding, StoreStats
+from sessiontree.model.builders import assistant, call, system, tool_result, user
+from sessiontree.model.codec import content_hash
+from sessiontree.model.tokens import estimate_message, estimate_text, exact_counter
 from sessiontree.search import Hit, SearchPage, Snippet
-from sessiontree.summarizers.extractive import extractive
-from sessiontree.tokens import estimate_message, estimate_text, exact_counter
+from sessiontree.stores.queries import Finding, StoreStats
+from sessiontree.transfer.copy import CopyReport, copy_store
 
 if TYPE_CHECKING:
-    from sessiontree.async_journal import AsyncJournal
+    from sessiontree.journal.journal_async import AsyncJournal
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """AsyncJournal on first use: asyncio costs more to import than everything else together."""
+        if name == "AsyncJournal":
+            from sessiontree.journal.journal_async import AsyncJournal  # noqa: PLC0415
+
+            return AsyncJournal
+        raise AttributeError(f"module 'sessiontree' has no attribute {name!r}")
+
 
 __all__ = [
     "UNSET",
@@ -275,14 +286,3 @@ __all__ = [
     "tool_result",
     "user",
 ]
-
-
-if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> Any:
-        """AsyncJournal on first use: asyncio costs more to import than everything else together."""
-        if name == "AsyncJournal":
-            from sessiontree.async_journal import AsyncJournal  # noqa: PLC0415
-
-            return AsyncJournal
-        raise AttributeError(f"module 'sessiontree' has no attribute {name!r}")

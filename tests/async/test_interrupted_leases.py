@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.async_embedded import AsyncEmbeddedStore
-from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree.commands import AcquireLease, Command, Result
-from sessiontree.store import Backend
+from sessiontree.stores.commands import AcquireLease, Command, Result
+from sessiontree.stores.embedded import EmbeddedStore
+from sessiontree.stores.embedded_async import AsyncEmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.memory import MemoryBackend
+from sessiontree.stores.protocol import Backend
 from sessiontree.stores.sqlite import SqliteBackend
 from stores import ALL
 

@@ -113,7 +113,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["typer", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.verbs.listing"]
+    "module", ["typer", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.commands.ls"]
 )
 def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
     done = subprocess.run(

@@ -8,8 +8,8 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
-from sessiontree.codec import encode_payload
-from sessiontree.commands import DeleteThread, Draft, ImportHistory, Placed
+from sessiontree.model.codec import encode_payload
+from sessiontree.stores.commands import DeleteThread, Draft, ImportHistory, PositionedDraft
 from stores import ALL, FailingStore, Interrupted, open_journal
 
 KINDS = ("memory", "jsonl", "sqlite", "postgres")
@@ -264,7 +264,7 @@ def test_a_history_that_names_an_id_twice_is_refused_whole(store, tmp_path):
     drafts = [
         Draft(id="twice", payload=st.user(text), body=encode_payload(st.user(text)), created_ns=1) for text in "ab"
     ]
-    steps = (Placed(parent=None, draft=drafts[0]), Placed(parent="twice", draft=drafts[1]))
+    steps = (PositionedDraft(parent=None, draft=drafts[0]), PositionedDraft(parent="twice", draft=drafts[1]))
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t")
         with pytest.raises(st.DuplicateEntryError):

@@ -13,8 +13,6 @@ from typing import Any
 import pytest
 
 from jsonl_world import append, create, delete, do, draft, fork, ids, tree_file
-from sessiontree._engine.fs import Files
-from sessiontree.commands import Command
 from sessiontree.errors import (
     CommitUnknownError,
     SessionTreeError,
@@ -24,6 +22,8 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
+from sessiontree.stores._io import Files
+from sessiontree.stores.commands import Command
 from sessiontree.stores.jsonl import JsonlBackend
 
 CALLS = ("open_append", "append", "truncate", "sync", "sync_folder", "write_new", "replace", "remove", "make_folder")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from jsonl_world import EVERYTHING, append, create, delete, do, draft, fork, ids, torn_bytes, tree_file
-from sessiontree._engine.fs import Files
-from sessiontree.commands import Undo
 from sessiontree.errors import DamagedDataError, NewerFormatError, NotFoundError
+from sessiontree.stores._io import Files
+from sessiontree.stores.commands import Undo
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.jsonl.lines import changed_line
 

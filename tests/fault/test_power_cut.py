@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
-from sessiontree.testing.power import VolatileFiles
+from sessiontree.testing.faults import VolatileFiles
 
 Picture = dict[str, tuple[list[str], int]]
 """For each thread the ids of its path and how often its leaf moved."""

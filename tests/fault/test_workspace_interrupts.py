@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.workspace.disk import Disk
-from sessiontree.workspace.own_folder import OwnFolder
+from sessiontree.workspace.disk import Disk, OwnFolder
 from trees import contents
 
 FILES = 12

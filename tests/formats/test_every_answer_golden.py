@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from golden_sets import GoldenSet, folders, replays, sets
-from sessiontree.formats import FORMATS
+from sessiontree.transfer.formats import FORMATS
 
 TESTS = Path(__file__).parent.parent
 

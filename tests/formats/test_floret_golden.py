@@ -16,13 +16,13 @@ import sessiontree as st
 from golden_sets import GoldenSet, Json, sets, shortened
 from golden_words import go_segment
 from sessiontree.context import Projected, build_context, extract_checkpoint_summary, project, segments_of
-from sessiontree.formats import gojson, gotime, import_sessions
-from sessiontree.formats.floret import wire
-from sessiontree.formats.floret.entries import wire_message, wire_of
-from sessiontree.formats.session import UNREADABLE, Item
-from sessiontree.formats.verbatim import from_kept
 from sessiontree.model import Compaction, Custom, Entry
-from sessiontree.tokens import estimate_text
+from sessiontree.model.tokens import estimate_text
+from sessiontree.transfer.formats import _go, import_sessions
+from sessiontree.transfer.formats._files import from_kept
+from sessiontree.transfer.formats._records import UNREADABLE, ImportedRecord
+from sessiontree.transfer.formats.floret import records
+from sessiontree.transfer.formats.floret.entries import wire_message, wire_of
 
 Golden = list[tuple[GoldenSet, st.Journal]]
 
@@ -46,12 +46,14 @@ def rows(golden: Golden) -> Iterator[tuple[GoldenSet, st.Journal, str, str]]:
             yield one, journal, row["file_prefix"], row["thread_id"]
 
 
-def floret_entry(entry: Entry) -> wire.Entry:
+def floret_entry(entry: Entry) -> records.FloretEntry:
     origin = entry.payload.origin
     if "line" in origin:
-        return gojson.as_type(from_kept(origin["line"]), wire.Entry)
-    line = wire_of(Item(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id), entry.thread_id)
-    wire.encode_entry(line)
+        return _go.as_type(from_kept(origin["line"]), records.FloretEntry)
+    line = wire_of(
+        ImportedRecord(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id), entry.thread_id
+    )
+    records.encode_entry(line)
     return line
 
 
@@ -87,7 +89,7 @@ def test_golden_raw_hashes_and_exact_lines(golden: Golden) -> None:
         lines = []
         for entry in journal.entries(thread_id):
             line = floret_entry(entry)
-            body = wire.encode_entry(line)
+            body = records.encode_entry(line)
             digest = hashlib.sha256(body).hexdigest()
             size = len(line.raw.encode())
             lines.append({"id": entry.id, "line_sha256": digest, "raw_bytes": size, "raw_hash": line.raw_hash})
@@ -110,8 +112,8 @@ def test_golden_projections_of_imported_threads_message_for_message(golden: Gold
         view = project(journal.path(thread_id))
         answer = one.expected(f"{prefix}.projection.json")
         compare(view, answer["messages"], answer["segments"])
-        messages = [msgspec.convert(floret_message(item), wire.Message) for item in view]
-        body = gojson.encode(messages) if messages else b"null"
+        messages = [msgspec.convert(floret_message(item), records.FloretMessage) for item in view]
+        body = _go.encode(messages) if messages else b"null"
         assert hashlib.sha256(body).hexdigest() == answer["messages_json_sha256"], thread_id
 
 
@@ -230,7 +232,7 @@ def test_golden_metadata_of_every_thread(golden: Golden) -> None:
     for one, journal in golden:
         for row in one.expected("list_all.json", []):
             thread = journal.thread(row["id"])
-            assert thread.created_ns == gotime.nanoseconds(row["created_at"])
+            assert thread.created_ns == _go.nanoseconds(row["created_at"])
             assert (thread.leaf or "") == row.get("leaf_id", "")
             assert thread.title == row.get("title", "")
             assert thread.status == row.get("status", "")
@@ -255,7 +257,7 @@ def test_golden_forks_know_where_they_come_from(golden: Golden) -> None:
             assert thread.origin.get("forked_from_thread", "") == row["Meta"].get("forked_from_thread_id", "")
             assert thread.origin.get("forked_from_entry", "") == row["Meta"].get("forked_from_entry_id", "")
             assert thread.parent_thread == row["Meta"].get("parent_thread_id", "")
-            assert thread.created_ns == gotime.nanoseconds(row["Now"])
+            assert thread.created_ns == _go.nanoseconds(row["Now"])
 
 
 @pytest.mark.replays("floret", "expected/forks.json")
@@ -351,7 +353,7 @@ def test_golden_damaged_threads_keep_what_the_original_could_read(damaged: Damag
             assert shortened(found) == [_without_derived(row) for row in answer["entries"]], thread_id
 
 
-def _comparable(entry: wire.Entry) -> Json:
+def _comparable(entry: records.FloretEntry) -> Json:
     return _without_derived(msgspec.to_builtins(entry))
 
 

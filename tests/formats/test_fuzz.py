@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.formats import FORMATS, export_sessions, import_sessions
-from sessiontree.formats.report import ImportReport
+from sessiontree.transfer.formats import FORMATS, export_sessions, import_sessions
+from sessiontree.transfer.formats._records import ImportReport
 
 Mutation = Callable[[bytes, random.Random], bytes]
 

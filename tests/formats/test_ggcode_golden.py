@@ -15,13 +15,11 @@ from msgspec.structs import replace
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
 from sessiontree.context import window_of
-from sessiontree.exports.markdown import history, markdown
-from sessiontree.formats import gojson, gotime, import_sessions
-from sessiontree.formats.ggcode.checkpoints import is_said_by_user
-from sessiontree.formats.ggcode.messages import wire_message
-from sessiontree.formats.ggcode.records import wire_record
-from sessiontree.formats.verbatim import from_kept
+from sessiontree.context.markdown import history, markdown
 from sessiontree.model import Event, Thread, ThreadInfo, UsageReport
+from sessiontree.transfer.formats import _go, import_sessions
+from sessiontree.transfer.formats._files import from_kept
+from sessiontree.transfer.formats.ggcode.records import is_said_by_user, wire_message, wire_record
 
 Golden = list[tuple[GoldenSet, st.Journal]]
 
@@ -49,10 +47,10 @@ def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, st
     last = infos[-1] if infos else ThreadInfo()
     names = ("workspace", "vendor", "endpoint", "model")
     fields = {name: last.metadata.get(name, "") for name in names}
-    times = {name: last.metadata.get(name, gotime.ZERO) for name in ("created_at", "updated_at")}
-    if times["updated_at"] == gotime.ZERO:
+    times = {name: last.metadata.get(name, _go.ZERO) for name in ("created_at", "updated_at")}
+    if times["updated_at"] == _go.ZERO:
         times["updated_at"] = times["created_at"]
-    told = {name: {"ns": gotime.nanoseconds(text), "text": gotime.whole_seconds(text)} for name, text in times.items()}
+    told = {name: {"ns": _go.nanoseconds(text), "text": _go.whole_seconds(text)} for name, text in times.items()}
     changed = replace(
         thread,
         title=last.text,
@@ -68,7 +66,7 @@ def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, st
 def test_golden_loaded_messages_of_every_session(golden: Golden) -> None:
     for one, journal, row in sessions(golden):
         loaded = one.expected(f"{row['ID']}.load.json")
-        found = [msgspec.json.decode(gojson.encode(wire_message(one))) for one in history(journal.path(row["ID"]))]
+        found = [msgspec.json.decode(_go.encode(wire_message(one))) for one in history(journal.path(row["ID"]))]
         assert found == (loaded.get("messages") or []), row["ID"]
         assert len(found) == row["Messages"]
 
@@ -110,14 +108,14 @@ def test_golden_events_and_costs_of_every_session(golden: Golden) -> None:
 def raw_event(event: Event) -> Any:
     if "line" in event.origin:
         return msgspec.json.decode(from_kept(event.origin["line"]))["tunnel_event"]
-    return msgspec.json.decode(gojson.encode_plain(wire_record(event, "").tunnel_event))
+    return msgspec.json.decode(_go.encode_plain(wire_record(event, "").tunnel_event))
 
 
 def raw_cost(report: UsageReport) -> bytes:
     class Line(msgspec.Struct):
         cost: msgspec.Raw
 
-    line = from_kept(report.origin["line"]) if "line" in report.origin else gojson.encode_plain(wire_record(report, ""))
+    line = from_kept(report.origin["line"]) if "line" in report.origin else _go.encode_plain(wire_record(report, ""))
     return bytes(msgspec.json.decode(line, type=Line).cost)
 
 
@@ -151,7 +149,7 @@ def test_golden_list_shows_sessions_with_user_text_newest_first(golden: Golden) 
             assert thread.title == re.sub("\ufffd+\\.\\.\\.$", "...", row["title"])
             assert (thread.vendor, thread.endpoint, thread.model) == (row["vendor"], row["endpoint"], row["model"])
             assert thread.workspace == row.get("workspace", "")
-            assert thread.updated_ns == gotime.nanoseconds(row["updated_at"])
+            assert thread.updated_ns == _go.nanoseconds(row["updated_at"])
 
 
 @pytest.mark.replays("ggcode", "expected/list_side_effects.json")
@@ -182,7 +180,7 @@ def test_golden_cleanup_removes_what_the_original_removes(golden: Golden) -> Non
         if not one.has("expected/list_side_effects.json"):
             continue
         answer = one.expected("list_side_effects.json")
-        cut = gotime.nanoseconds(answer["cleanup_older_than"])
+        cut = _go.nanoseconds(answer["cleanup_older_than"])
         assert cut is not None
         with st.open("memory:") as journal:
             import_sessions(journal, one.store)

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
-from sessiontree.formats.zimaos.rows import SCHEMA
+from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats.zimaos import SCHEMA
 
 FOLDERS = ("native", "floret", "ggcode", "pi", "picoclaw")
 

@@ -12,7 +12,7 @@ import pytest
 
 import sessiontree as st
 from opened import open_store, url_of
-from sessiontree.formats import export_sessions, import_sessions, lines
+from sessiontree.transfer.formats import _files, export_sessions, import_sessions
 
 
 class BrokenOffError(Exception):
@@ -52,7 +52,7 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> st.Journal:
 @pytest.fixture
 def break_off(monkeypatch: pytest.MonkeyPatch, journal: st.Journal, source: Source):
     """An import that ends with an exception while the last record is read."""
-    monkeypatch.setattr(lines, "_TELL_EVERY", 1)
+    monkeypatch.setattr(_files, "_TELL_EVERY", 1)
 
     def stop(done: int, total: int) -> None:
         if done == total:
@@ -119,9 +119,9 @@ def test_a_tip_that_was_moved_here_outlives_an_import_that_breaks_off(
 KILLED = """
 import os, sys
 import sessiontree as st
-from sessiontree.formats import import_sessions, lines
+from sessiontree.transfer.formats import _files, import_sessions
 
-lines._TELL_EVERY = 1
+_files._TELL_EVERY = 1
 with st.open(sys.argv[1]) as journal:
     import_sessions(journal, sys.argv[2], progress=lambda done, total: done == total and os.kill(os.getpid(), 9))
 """

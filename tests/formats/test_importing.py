@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.async_journal import AsyncJournal
-from sessiontree.checkpointed_sessions import CheckpointedSessions
-from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.sessions.checkpointed import CheckpointedSessions
+from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
 
 GGCODE_META = {"type": "meta", "session_id": "s1", "title": "T", "vendor": "v", "model": "m",
                "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}  # fmt: skip

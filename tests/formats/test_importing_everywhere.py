@@ -10,7 +10,7 @@ import pytest
 import sessiontree as st
 from golden_sets import sets
 from opened import open_store
-from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
 
 STORES = ("jsonl", "sqlite", "postgres")
 

@@ -12,9 +12,9 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
-from sessiontree.chat import chat_of
-from sessiontree.checkpointed_sessions import CheckpointedSessions
-from sessiontree.formats import export_sessions, import_sessions
+from sessiontree.context.dialects.openai_chat import chat_of
+from sessiontree.sessions.checkpointed import CheckpointedSessions
+from sessiontree.transfer.formats import export_sessions, import_sessions
 
 Golden = list[tuple[GoldenSet, Path, st.Journal]]
 

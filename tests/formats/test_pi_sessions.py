@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.formats import export_sessions, import_sessions
-from sessiontree.formats.pi.entries import wire_entry
 from sessiontree.model import BranchSummary, Compaction, Label, ModelChange
+from sessiontree.transfer.formats import export_sessions, import_sessions
+from sessiontree.transfer.formats.pi.records import wire_entry
 
 DATA = Path(__file__).parent.parent / "data" / "pi"
 

@@ -11,12 +11,12 @@ import pytest
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
 from sessiontree.context import window_of
-from sessiontree.formats import import_sessions
-from sessiontree.formats.picoclaw.messages import payload_of, wire_of
-from sessiontree.formats.picoclaw.wire import Message as Wire
-from sessiontree.messages import payload_of as message_payload
 from sessiontree.model import Compaction, Entry
-from sessiontree.simple_store import SimpleStore
+from sessiontree.model.builders import payload_of as message_payload
+from sessiontree.sessions.simple_store import SimpleStore
+from sessiontree.transfer.formats import import_sessions
+from sessiontree.transfer.formats.picoclaw.records import PicoclawMessage as Wire
+from sessiontree.transfer.formats.picoclaw.records import payload_of, wire_of
 
 Golden = list[tuple[GoldenSet, st.Journal]]
 

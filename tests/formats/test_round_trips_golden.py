@@ -10,10 +10,10 @@ import pytest
 
 import sessiontree as st
 from golden_sets import sets
-from sessiontree.exports.markdown import history
-from sessiontree.formats import FORMATS, detect, export_sessions, import_sessions
-from sessiontree.formats.report import ImportReport
+from sessiontree.context.markdown import history
 from sessiontree.model import TextPart
+from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats._records import ImportReport
 
 EXACT = ("floret", "picoclaw", "ggcode")
 

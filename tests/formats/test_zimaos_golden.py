@@ -11,12 +11,12 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
-from sessiontree.chat import chat_of
 from sessiontree.context import window_of
-from sessiontree.formats import ImportReport, gotime, import_sessions
-from sessiontree.formats.zimaos.rows import STATES
-from sessiontree.manager.keys import format_key, parse_key
+from sessiontree.context.dialects.openai_chat import chat_of
 from sessiontree.model import Compaction, SystemMessage
+from sessiontree.sessions.keys import format_key, parse_key
+from sessiontree.transfer.formats import ImportReport, _go, import_sessions
+from sessiontree.transfer.formats.zimaos import STATES
 
 Golden = list[tuple[GoldenSet, st.Journal]]
 
@@ -90,7 +90,7 @@ def test_golden_summaries_stand_apart_from_the_prompt(golden: Golden) -> None:
 def test_golden_every_time_text_is_read(seed_fixtures: Path) -> None:
     for one in sets(seed_fixtures, "zimaos"):
         for row in one.expected("time_texts.json", []):
-            assert gotime.nanoseconds_of_any(row["stored"]) == row["unix_nano"], row["stored"]
+            assert _go.nanoseconds_of_any(row["stored"]) == row["unix_nano"], row["stored"]
 
 
 @pytest.mark.replays("zimaos", "expected/parse_session_id.json")
@@ -131,9 +131,9 @@ def _compare_filter(journal: st.Journal, row: Json) -> None:
     if "state" in row:
         filters["state"] = STATES[row["state"]] if row["state"] < len(STATES) else "unknown"
     if "created_after" in row:
-        filters["created_after_ns"] = gotime.nanoseconds(row["created_after"]) + 1  # type: ignore[operator]
+        filters["created_after_ns"] = _go.nanoseconds(row["created_after"]) + 1  # type: ignore[operator]
     if "created_before" in row:
-        filters["created_before_ns"] = gotime.nanoseconds(row["created_before"])
+        filters["created_before_ns"] = _go.nanoseconds(row["created_before"])
     found = [thread.id for thread in journal.list_threads(is_archived=None, limit=10_000, **filters)]
     start = row.get("offset", 0)
     found = found[start : start + row["limit"]] if "limit" in row else found[start:]
@@ -180,7 +180,7 @@ def test_golden_bad_rows_come_in_with_what_can_be_read(seed_fixtures: Path) -> N
                     if thread_id in threads and thread_id not in noted:
                         promised = re.search(r"should yield (\S+)", problem)
                         assert promised, problem
-                        assert threads[thread_id].created_ns == gotime.nanoseconds(promised[1])
+                        assert threads[thread_id].created_ns == _go.nanoseconds(promised[1])
 
 
 def _imported(store: Path) -> tuple[ImportReport, dict[str, st.Thread]]:

@@ -11,11 +11,11 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
-from sessiontree.blobs import CHUNK_BYTES, blob_of, data_of
-from sessiontree.commands import PutBlobs
-from sessiontree.queries import FindMissingBlobs, ReadBlobs
+from sessiontree.model.blobs import CHUNK_BYTES, blob_of, data_of
+from sessiontree.stores.commands import PutBlobs
 from sessiontree.stores.postgres import PostgresStore, bind_role
 from sessiontree.stores.postgres.schema import MIGRATIONS
+from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.testing import SyncOverAsync
 from sessiontree.workspace.disk import Disk
 
@@ -164,7 +164,7 @@ def test_before_the_first_blob_every_blob_is_missing(plain):
 
 DIES_BETWEEN = """
 import os, signal, sys, sessiontree as st
-from sessiontree.commands import Append
+from sessiontree.stores.commands import Append
 journal = st.open(sys.argv[1])
 commit = journal.store.commit
 def dying(command):

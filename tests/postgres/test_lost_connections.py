@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 import sessiontree as st
 from postgres_server import with_options
-from sessiontree.commands import UpdateThread
+from sessiontree.stores.commands import UpdateThread
 from sessiontree.stores.postgres import steps as postgres_steps
 from sessiontree.stores.postgres.drivers import run
 from tcp_proxy import Proxy

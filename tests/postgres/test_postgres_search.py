@@ -6,9 +6,9 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 from sessiontree.stores.postgres.drivers import run
-from sessiontree.stores.postgres.search import Document, catch_up, find
+from sessiontree.stores.postgres.search_index import IndexedText, catch_up, find
 
 
 class Term(Record, frozen=True, kw_only=True):
@@ -25,7 +25,7 @@ def document_of(payload):
     message = getattr(payload, "message", None)
     if message is None:
         return None
-    return Document(tokens=re.findall(r"\S+", message.text.casefold()), role=message.role)
+    return IndexedText(tokens=re.findall(r"\S+", message.text.casefold()), role=message.role)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 import sessiontree as st
 from postgres_server import with_options
 from sessiontree.stores.postgres import bind_role
-from sessiontree.stores.postgres.listening import channel_of
+from sessiontree.stores.postgres.listen import channel_of
 
 
 @pytest.fixture

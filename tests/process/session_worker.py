@@ -4,7 +4,7 @@ import random
 import sys
 
 import sessiontree as st
-from sessiontree.manager import SessionManager
+from sessiontree.sessions import SessionManager
 
 POLICY = st.CompactionPolicy(window_tokens=6_000, keep_recent_tokens=500, summary_tokens=200)
 PEERS = 3

@@ -112,7 +112,7 @@ def test_a_program_that_keeps_the_file_for_itself_is_waited_for(store, monkeypat
 
 
 def test_a_system_without_such_locks_opens_stores_all_the_same(store, monkeypatch):
-    monkeypatch.setattr("sessiontree.stores.sqlite.log_hold._SET_LOCK", 9999)
+    monkeypatch.setattr("sessiontree.stores.sqlite.wal._SET_LOCK", 9999)
     with st.open(store) as journal:
         journal.append("t", st.user("one"))
     assert texts(store) == ["one"]

@@ -12,8 +12,8 @@ from session_worker import PEERS, POLICY, key_of
 
 import sessiontree as st
 from long_talks import Told
-from sessiontree.ids import system_clock
-from sessiontree.manager import SessionManager
+from sessiontree.model.ids import system_clock
+from sessiontree.sessions import SessionManager
 
 WORKER = Path(__file__).with_name("session_worker.py")
 MESSAGES = 60

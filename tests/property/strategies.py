@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from sessiontree.messages import assistant, system, tool_result, user
 from sessiontree.model import (
     ArtifactRef,
     BranchSummary,
@@ -28,6 +27,7 @@ from sessiontree.model import (
     UsageReport,
     UserMessage,
 )
+from sessiontree.model.builders import assistant, system, tool_result, user
 
 TEXTS = ["", " ", "hello", "\n", "日本語 text", "</compaction_summary>", "\u2028<b>&", "\x1c", "a longer text " * 20]
 IDS = ["c1", "c2", "c3", "", "a b", "é", "x1_YSBi", "z" * 70, "functions.read:0"]

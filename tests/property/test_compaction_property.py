@@ -16,12 +16,12 @@ from property.test_context_property import check_pairs
 from property.validators import check
 from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
 from sessiontree.compaction import items_of
-from sessiontree.compaction.cut import cut_points, last_cut
+from sessiontree.compaction.plan import cut_points, last_cut
+from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.context import MISSING_RESULT_KIND
-from sessiontree.dialects import DIALECTS
-from sessiontree.messages import assistant, call, system, tool_result, user
+from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Entry, ImagePart, Payload, TextPart, Usage, UsageReport
-from sessiontree.summarizers import extractive
+from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock, seeded_random
 
 DEEP = os.environ.get("SESSIONTREE_PROFILE") == "deep"

@@ -9,7 +9,7 @@ from property.profile import profile
 from property.strategies import trees
 from property.validators import check
 from sessiontree.context import CHECKPOINT_KIND, Context, build_context, pair
-from sessiontree.dialects import DIALECTS
+from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Compaction, Entry, Message, ToolCallMessage, ToolResultMessage, UserMessage
 
 

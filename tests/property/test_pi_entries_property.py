@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from property.profile import profile
-from sessiontree.codec import seal
-from sessiontree.formats.pi.entries import fields_of, payload_of
+from sessiontree.model.codec import validate_and_encode
+from sessiontree.transfer.formats.pi.records import fields_of, payload_of
 
 FRAME = ("id", "parentId", "timestamp")
 WORDS = ("message", "text", "thinking", "toolCall", "image", "custom", "user", "assistant", "toolResult", "label")
@@ -59,4 +59,4 @@ def test_pi_gets_every_entry_back_as_it_was(wire: dict[str, Any]) -> None:
     payload = payload_of(dict(wire))
     body = {name: value for name, value in wire.items() if name not in FRAME}
     assert fields_of(payload) == body
-    assert fields_of(seal(payload)[0]) == body
+    assert fields_of(validate_and_encode(payload)[0]) == body

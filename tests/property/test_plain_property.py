@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
-from sessiontree.codec import decode_payload, encode_payload, seal
 from sessiontree.model import Message, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from sessiontree.model.codec import decode_payload, encode_payload, validate_and_encode
 from sessiontree.model.plain import is_plain
 
 words = some.text(some.characters(codec="utf-8"), max_size=20)
@@ -47,7 +47,7 @@ payloads = some.one_of(
 def test_messages_of_words_are_plain_and_come_back(payload):
     assert is_plain(payload)
     assert decode_payload(encode_payload(payload)) == payload
-    assert seal(payload) == (payload, encode_payload(payload))
+    assert validate_and_encode(payload) == (payload, encode_payload(payload))
 
 
 def _records(value):

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as hs
 
 import sessiontree as st
-from sessiontree.simple_store import SimpleStore
+from sessiontree.sessions.simple_store import SimpleStore
 
 KEY = "chat"
 

@@ -8,9 +8,9 @@ from msgspec.structs import replace
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of, talk
-from sessiontree.commands import ClaimCompaction, ReleaseClaim
-from sessiontree.manager import SessionManager
-from sessiontree.memory import JournalMemory
+from sessiontree.journal.memory import JournalMemory
+from sessiontree.sessions import SessionManager
+from sessiontree.stores.commands import ClaimCompaction, ReleaseClaim
 from sessiontree.testing import ManualClock
 
 KEY = st.SessionKey(agent="bot", channel="web", peer="ann")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.sqlite import tail
 from sessiontree.testing import FaultyFiles, ManualClock

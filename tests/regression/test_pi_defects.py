@@ -5,8 +5,9 @@ import pytest
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of, talk, texts
-from sessiontree.codec import encode_payload
-from sessiontree.compaction import occupied_tokens, plan
+from sessiontree.compaction import occupied_tokens
+from sessiontree.compaction.plan import plan
+from sessiontree.model.codec import encode_payload
 from sessiontree.stores.jsonl.lines import EntryLine, encode_line
 from sessiontree.testing import ManualClock, seeded_random
 from stores import DURABLE, open_journal, reopened

@@ -6,7 +6,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.model import Message, TextPart
-from sessiontree.simple_store import SimpleStore
+from sessiontree.sessions.simple_store import SimpleStore
 from stores import ALL, DURABLE, open_journal, reopened
 
 on_all = pytest.mark.parametrize("store", ALL)

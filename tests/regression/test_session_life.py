@@ -11,9 +11,9 @@ import pytest
 import sessiontree as st
 from cli_world import Shell
 from long_talks import SMALL, round_of
-from sessiontree.commands import ClaimCompaction
-from sessiontree.manager import AsyncSessionManager, Lifetimes, SessionManager, format_key, route
-from sessiontree.memory import JournalMemory
+from sessiontree.journal.memory import ExtractedMemory, JournalMemory, refresh_memory
+from sessiontree.sessions import AsyncSessionManager, Lifetimes, SessionManager, format_key, route
+from sessiontree.stores.commands import ClaimCompaction
 from sessiontree.testing import ManualClock
 
 KEY = st.SessionKey(agent="bot", channel="web", peer="ann")
@@ -407,7 +407,7 @@ def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(jour
     journal.append_many("t", [st.user("I prefer tabs."), st.assistant("ok"), st.user("thanks")])
     for _ in range(2):
         with pytest.raises(st.InvalidInputError, match="await"):
-            st.memory.refresh_memory(journal, "t", Refresher(), lambda request: "- User prefers tabs")
+            refresh_memory(journal, "t", Refresher(), lambda request: "- User prefers tabs")
 
 
 # Races
@@ -528,7 +528,7 @@ def test_a_message_that_comes_twice_at_once_around_a_new_conversation_is_stored_
 
 
 def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
-    fact = st.memory.ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=KEY)
+    fact = ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=KEY)
     keeper = JournalMemory(journal)
     entries = journal.entries
 
@@ -538,7 +538,7 @@ def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
         JournalMemory(journal).refresh(fact)
         return found
 
-    keeper.refresh(st.memory.ExtractedMemory(text="- User likes tea", thread_id="t", window_id="w", key=KEY))
+    keeper.refresh(ExtractedMemory(text="- User likes tea", thread_id="t", window_id="w", key=KEY))
     journal.entries = slow
     assert keeper.refresh(fact) is None
     assert [entry.payload.text for entry in journal.entries(keeper.thread_id)] == [

@@ -6,8 +6,8 @@ import pytest
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of, talk, texts
-from sessiontree.commands import ClaimCompaction
-from sessiontree.manager import Lifetimes, SessionManager, format_key, parse_key
+from sessiontree.sessions import Lifetimes, SessionManager, format_key, parse_key
+from sessiontree.stores.commands import ClaimCompaction
 from sessiontree.testing import ManualClock
 from stores import ALL, open_journal, reopened
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.mounts import file_system_of, refuse_network
+from sessiontree.stores._io import file_system_of, refuse_network
 from stores import DURABLE, fill, ids, open_journal, url_of
 
 on_durable = pytest.mark.parametrize("store", DURABLE)
@@ -195,7 +195,7 @@ def test_a_network_file_system_is_refused_by_its_mount(tmp_path):
 def test_stores_refuse_a_network_file_system_before_they_touch_it(store, tmp_path, monkeypatch):
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"99 21 0:50 / {tmp_path} rw - cifs //server/share rw\n")
-    monkeypatch.setattr("sessiontree._engine.mounts.refuse_network.__defaults__", (mounts,))
+    monkeypatch.setattr("sessiontree.stores._io.refuse_network.__defaults__", (mounts,))
     with pytest.raises(st.NetworkFileSystemError, match="cifs"):
         open_journal(store, tmp_path / "new")
     assert not (tmp_path / "new").exists()

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 import sessiontree as st
-from sessiontree import codec
+from sessiontree.model import codec
 from sessiontree.model.entry import KnownPayload
 
 
@@ -70,20 +70,20 @@ def test_an_older_format_goes_through_every_upgrade(monkeypatch):
 
 
 def test_sealing_gives_what_a_reader_will_see():
-    sealed, body = codec.seal(st.Custom(data={1: (2, {3})}))
+    sealed, body = codec.validate_and_encode(st.Custom(data={1: (2, {3})}))
     assert sealed == codec.decode_payload(body) == st.Custom(data={"1": [2, [3]]})
 
 
 def test_the_error_for_half_a_character_names_it_and_says_what_to_do():
     with pytest.raises(st.InvalidInputError, match=r"U\+D83D.*replace"):
-        codec.seal(st.user("\ud83d"))
+        codec.validate_and_encode(st.user("\ud83d"))
 
 
 def test_a_bottomless_value_is_refused():
     data = []
     data.append(data)
     with pytest.raises(st.InvalidInputError):
-        codec.seal(st.Custom(data=data))
+        codec.validate_and_encode(st.Custom(data=data))
 
 
 @pytest.mark.parametrize("value", [-(2**63), 0, 2**63 - 1])

@@ -7,8 +7,8 @@ import pytest
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of, talk, texts
-from sessiontree.compaction import items_of, plan
-from sessiontree.compaction.cut import cut_points
+from sessiontree.compaction import items_of
+from sessiontree.compaction.plan import cut_points, plan
 from sessiontree.testing import ManualClock, seeded_random
 from stores import ALL, open_journal, reopened
 

@@ -12,7 +12,6 @@ from sessiontree.context import (
     extract_checkpoint_summary,
     project,
 )
-from sessiontree.messages import assistant, call, system, tool_result, user
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -35,6 +34,7 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
+from sessiontree.model.builders import assistant, call, system, tool_result, user
 
 
 def path(*payloads: Payload) -> list[Entry]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sessiontree.context import MISSING_RESULT, MISSING_RESULT_KIND, pair
 from sessiontree.context.pairing import call_keys
-from sessiontree.messages import assistant, call, tool_result, user
 from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
+from sessiontree.model.builders import assistant, call, tool_result, user
 
 
 def asks(*ids: str) -> Message:

@@ -8,8 +8,7 @@ import pytest
 
 from property.validators import check
 from sessiontree.context import Context, pair
-from sessiontree.dialects import CONTINUE, DIALECTS, OPENING
-from sessiontree.messages import assistant, call, tool_result, user
+from sessiontree.context.dialects import CONTINUE, DIALECTS, OPENING
 from sessiontree.model import (
     AssistantMessage,
     ImagePart,
@@ -21,6 +20,7 @@ from sessiontree.model import (
     ToolResultPart,
     Usage,
 )
+from sessiontree.model.builders import assistant, call, tool_result, user
 
 Wire = dict[str, Any]
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from property.validators import check
-from sessiontree.codec import decode_payload, encode_payload
 from sessiontree.context import Context
-from sessiontree.dialects import DIALECTS
-from sessiontree.messages import payload_of
+from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Message
+from sessiontree.model.builders import payload_of
+from sessiontree.model.codec import decode_payload, encode_payload
 
 Wire = dict[str, Any]
 

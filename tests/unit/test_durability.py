@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.embedded import EmbeddedStore
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.sqlite import SqliteBackend
 from sessiontree.testing.faults import FaultyFiles

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
-from sessiontree.html import Conversation, render_html
-from sessiontree.html.parts import markdown, preformatted
+from sessiontree.transfer.html import PageContent, markdown, preformatted, render_html
 
 SAFE_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",
@@ -44,7 +43,7 @@ def page_of(*payloads, title: str = "talk", labels=None) -> str:
             journal.append("t", payload)
         entries = tuple(journal.entries("t"))
         names = dict.fromkeys(labels or (), entries[0].id)
-        return render_html(Conversation(thread=journal.thread(thread.id), entries=entries, labels=names))
+        return render_html(PageContent(thread=journal.thread(thread.id), entries=entries, labels=names))
 
 
 def assert_harmless(page: str) -> None:
@@ -121,7 +120,7 @@ def test_other_branches_are_folded_in_where_they_left():
         journal.append("t", st.user("left alone"))
         journal.rewind("t", first.id)
         journal.append("t", st.user("taken"))
-        page = render_html(Conversation(thread=journal.thread("t"), entries=tuple(journal.entries("t"))))
+        page = render_html(PageContent(thread=journal.thread("t"), entries=tuple(journal.entries("t"))))
     assert (
         page.index("first") < page.index("another branch, 1 entries") < page.index("left alone") < page.index("taken")
     )

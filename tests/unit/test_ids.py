@@ -3,7 +3,7 @@
 import threading
 import uuid
 
-from sessiontree.ids import IdSource
+from sessiontree.model.ids import IdSource
 from sessiontree.testing import ManualClock, seeded_random
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from jsonl_world import EVERYTHING, append, create, delete, draft, fork, portrait
-from sessiontree.commands import (
+from sessiontree.errors import SessionTreeError
+from sessiontree.model import Thread
+from sessiontree.stores.commands import (
     AcquireLease,
     Append,
     ClearLease,
@@ -20,11 +22,9 @@ from sessiontree.commands import (
     Undo,
     UpdateThread,
 )
-from sessiontree.errors import SessionTreeError
-from sessiontree.model import Thread
-from sessiontree.store import Outcome
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.memory import MemoryBackend
+from sessiontree.stores.protocol import Outcome
 
 THREADS = ("a", "b", "c", "A", "d/../e")
 

@@ -15,9 +15,6 @@ import pytest
 from msgspec import UNSET
 
 from jsonl_world import EVERYTHING, all_bytes, append, create, delete, do, draft, fork, ids, portrait, tree_file
-from sessiontree._engine.embedded import EmbeddedStore
-from sessiontree._engine.fs import Files
-from sessiontree.commands import Deleted, MoveLeaf
 from sessiontree.errors import (
     ForeignStoreError,
     InvalidInputError,
@@ -28,8 +25,11 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.model import Custom, UnknownPayload
-from sessiontree.queries import ReadPath
+from sessiontree.stores._io import Files
+from sessiontree.stores.commands import Deleted, MoveLeaf
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
+from sessiontree.stores.queries import ReadPath
 
 WEIRD_IDS = (
     "", ".", "..", "../../escape", "/absolute", "a/b", "a\\b", "nul\0inside", "new\nline", "CON", "Case", "case",

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
-from sessiontree.listing import page_of
 from sessiontree.model import Thread, ThreadQuery
+from sessiontree.stores.listing import page_of
 
 threads = some.lists(
     some.builds(

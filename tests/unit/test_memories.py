@@ -6,18 +6,21 @@ import pytest
 
 import sessiontree as st
 from long_talks import SMALL, Told, talk
-from sessiontree.memory import (
+from sessiontree.compaction.memory import (
     NO_MEMORY_NEEDED,
+    bucket_of,
+    crosses_soft_threshold,
+    fingerprint,
+    is_transient,
+    normalize_memory,
+)
+from sessiontree.journal.memory import (
     AsyncJournalMemory,
     ExtractedMemory,
     JournalMemory,
-    crosses_soft_threshold,
-    fingerprint,
-    normalize_memory,
     refresh_memory,
     refresh_memory_async,
 )
-from sessiontree.memory.hygiene import bucket_of, is_transient
 from sessiontree.model import NO_KEY
 
 FACT = ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=NO_KEY)

@@ -3,7 +3,7 @@
 import pytest
 
 import sessiontree as st
-from sessiontree.messages import payload_of
+from sessiontree.model.builders import payload_of
 
 
 def test_an_assistant_that_asks_for_a_tool_is_a_tool_call():

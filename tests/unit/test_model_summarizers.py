@@ -8,8 +8,12 @@ import pytest
 import sessiontree as st
 from long_talks import SMALL, talk
 from model_server import Reply, chat_answer, messages_answer, model_server
-from sessiontree.summarizers.anthropic import AnthropicSummarizer, AsyncAnthropicSummarizer
-from sessiontree.summarizers.openai import AsyncOpenAISummarizer, OpenAISummarizer
+from sessiontree.compaction.summarizers.models import (
+    AnthropicSummarizer,
+    AsyncAnthropicSummarizer,
+    AsyncOpenAISummarizer,
+    OpenAISummarizer,
+)
 
 pytestmark = pytest.mark.xdist_group("model sdk")
 

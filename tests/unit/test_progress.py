@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import sessiontree as st
-from sessiontree.html import Conversation, render_html
+from sessiontree.transfer.html import PageContent, render_html
 from stores import ALL, open_journal
 
 on_every_store = pytest.mark.parametrize("store", ALL)
@@ -51,7 +51,7 @@ def test_a_page_counts_entries_and_is_the_same():
     heard = Heard()
     with st.open("memory:") as journal:
         fill(journal, "one")
-        page = Conversation(thread=journal.thread("one"), entries=tuple(journal.entries("one")))
+        page = PageContent(thread=journal.thread("one"), entries=tuple(journal.entries("one")))
     assert render_html(page, heard) == render_html(page)
     heard.check()
 

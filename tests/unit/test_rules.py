@@ -5,12 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
-from sessiontree.commands import AcquireLease, MoveLeaf
 from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Move
-from sessiontree.rules import decide
-from sessiontree.rules.reflog import replay
-from sessiontree.stores.tree_state import TreeState
+from sessiontree.stores._tree_state import TreeState
+from sessiontree.stores.commands import AcquireLease, MoveLeaf
+from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.leaf import replay
 
 
 def _moves(*steps):

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import sessiontree as st
-from sessiontree.search.parsing import parse_query
+from sessiontree.search.query import parse_query
 from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import fold, tokens_of
 
@@ -262,8 +262,8 @@ def test_many_threads_search_while_others_write_and_each_sees_its_own_words(tmp_
 
 
 def test_deletes_across_shards_keep_the_rest_findable(tmp_path, monkeypatch):
-    monkeypatch.setattr("sessiontree.stores.fts.schema.SHARD", 8)
-    monkeypatch.setattr("sessiontree.stores.fts.asking.SHARD", 8)
+    monkeypatch.setattr("sessiontree.search._fts_query.SHARD", 8)
+    monkeypatch.setattr("sessiontree.search._fts_query.SHARD", 8)
     with st.open(tmp_path / "j.db") as journal:
         threads = [say(journal, *(f"apple t{number} n{line}" for line in range(5))) for number in range(8)]
         assert len(journal.search("apple", limit=100)) == 40

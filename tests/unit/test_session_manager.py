@@ -16,8 +16,9 @@ from hypothesis import strategies as hs
 
 import sessiontree as st
 from long_talks import SMALL, Told, round_of
-from sessiontree.manager import (
-    MOVES,
+from sessiontree.journal.memory import JournalMemory
+from sessiontree.sessions import (
+    TRANSITIONS,
     AsyncSession,
     AsyncSessionManager,
     Lifetimes,
@@ -28,7 +29,6 @@ from sessiontree.manager import (
     parse_key,
     route,
 )
-from sessiontree.memory import JournalMemory
 from sessiontree.testing import ManualClock
 from stores import ALL, DURABLE, open_journal, reopened, url_of
 
@@ -127,8 +127,8 @@ def test_states_move_only_where_they_may(manager):
 
 
 def test_every_state_can_be_left():
-    assert all(MOVES[state] for state in MOVES)
-    assert all(can_move(state, "active") for state in MOVES if state != "active")
+    assert all(TRANSITIONS[state] for state in TRANSITIONS)
+    assert all(can_move(state, "active") for state in TRANSITIONS if state != "active")
 
 
 @pytest.mark.parametrize("store", ALL)
@@ -338,7 +338,7 @@ def test_two_processes_that_begin_a_session_at_once_share_it(store, tmp_path):
     st.open(url).close()
     program = (
         "import sys, sessiontree as st\n"
-        "from sessiontree.manager import SessionManager\n"
+        "from sessiontree.sessions import SessionManager\n"
         "with st.open(sys.argv[1]) as journal, SessionManager(journal) as manager:\n"
         "    print('ready', flush=True); sys.stdin.readline()\n"
         "    for n in range(20):\n"

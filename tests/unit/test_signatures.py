@@ -5,8 +5,8 @@ import inspect
 import pytest
 
 import sessiontree as st
-from sessiontree.async_turn import AsyncTurn
-from sessiontree.turn import Turn
+from sessiontree.journal.turn import Turn
+from sessiontree.journal.turn_async import AsyncTurn
 
 TWINS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
 RETURNS_AT_ONCE = {"turn", "watch"}

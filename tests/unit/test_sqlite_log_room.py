@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.descriptor import Descriptor
 from sessiontree.errors import StoreGoneError
-from sessiontree.stores.sqlite.log_room import LogRoom
+from sessiontree.stores._io import FileDescriptor
+from sessiontree.stores.sqlite.wal import WalPreallocation
 
 STEP = 64 * 1024
 
@@ -85,8 +85,8 @@ def test_a_full_disk_is_not_the_rooms_to_tell(tmp_path):
     log = tmp_path / "s.db-wal"
     log.write_bytes(b"frames")
     log.chmod(0o600)
-    room = LogRoom(tmp_path / "s.db")
-    room._file = Descriptor(log, os.O_RDONLY)
+    room = WalPreallocation(tmp_path / "s.db")
+    room._file = FileDescriptor(log, os.O_RDONLY)
     room.make()
     room.close()
     assert log.read_bytes() == b"frames"

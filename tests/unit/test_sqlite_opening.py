@@ -9,10 +9,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree._engine.committer import Committer
-from sessiontree._engine.descriptor import Descriptor
-from sessiontree._engine.filelock import Gate
-from sessiontree.commands import DeleteThread
+from sessiontree.stores._io import FileDescriptor, ProcessLock
+from sessiontree.stores.commands import DeleteThread
+from sessiontree.stores.embedded import Committer
 from sessiontree.stores.sqlite import schema
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of open files")
@@ -38,18 +37,18 @@ def test_an_open_that_fails_keeps_no_file(tmp_path, monkeypatch, step):
 @NEEDS_PROC
 def test_a_file_that_nobody_closed_goes_with_its_owner(tmp_path):
     """As after an interrupt in the middle of an open or a close."""
-    gate = Gate(tmp_path / "gate", of=tmp_path)
+    gate = ProcessLock(tmp_path / "gate", of=tmp_path)
     gate.__enter__()
     del gate
-    with Gate(tmp_path / "gate", of=tmp_path):
+    with ProcessLock(tmp_path / "gate", of=tmp_path):
         assert open_files().count(str(tmp_path / "gate")) == 1
 
 
 def test_a_file_is_closed_once(tmp_path):
     """The number of a file that was closed may be somebody else's by then."""
-    first = Descriptor(tmp_path / "first", os.O_RDWR | os.O_CREAT)
+    first = FileDescriptor(tmp_path / "first", os.O_RDWR | os.O_CREAT)
     first.close()
-    second = Descriptor(tmp_path / "second", os.O_RDWR | os.O_CREAT)
+    second = FileDescriptor(tmp_path / "second", os.O_RDWR | os.O_CREAT)
     first.close()
     assert os.write(second.number, b"text") == 4
     second.close()

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 import sessiontree as st
-from sessiontree.commands import ImportThread
+from sessiontree.stores.commands import ImportThread
 from sessiontree.stores.sqlite.tail import LONGEST, settle
 from sessiontree.testing import ManualClock
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import Phase, settings
 
 import sessiontree as st
-from sessiontree._engine.fs import Files
+from sessiontree.stores._io import Files
 from sessiontree.testing import FaultyFiles, StoreContract, SyncOverAsync
 from sessiontree.testing.machine import JournalMachine, machine_test
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import sessiontree as st
-from sessiontree.titles import graphemes, title_from
+from sessiontree.compaction.titles import graphemes, title_from
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_title_without_room_is_refused(journal, limit):
 def test_the_tables_of_characters_are_loaded_only_for_a_text_that_needs_them():
     script = (
         "import sys, sessiontree as st\n"
-        "from sessiontree.titles import title_from\n"
+        "from sessiontree.compaction.titles import title_from\n"
         "title_from('plain words ' * 9)\n"
         "print('wcwidth' in sys.modules)\n"
         "title_from('ein hübscher Titel ' * 9)\n"

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 from sessiontree.errors import MissingExtraError, SessionTreeError
-from sessiontree.messages import assistant, call, tool_result, user
 from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, TextPart
-from sessiontree.tokens import _exact_counter, estimate_message, estimate_text, exact_counter
+from sessiontree.model.builders import assistant, call, tool_result, user
+from sessiontree.model.tokens import _exact_counter, estimate_message, estimate_text, exact_counter
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import pytest
 
 import sessiontree as st
-from sessiontree.tree import labels_of, lifecycle, open_turns, retry_target
+from sessiontree.journal.operations.entries import labels_of
+from sessiontree.journal.operations.leaf import retry_target
+from sessiontree.journal.operations.turns import open_turns
 
 
 def _path(*payloads):
@@ -44,24 +46,6 @@ def test_a_turn_that_ended_on_another_branch_is_not_open():
     path = _path(("t1", _mark("started")), ("t2", _mark("started")))
     elsewhere = _path(("t1", _mark("failed")))
     assert open_turns(path, [*path, *elsewhere]) == ["t2"]
-
-
-@pytest.mark.parametrize(
-    ("path", "has_lease", "expected"),
-    [
-        (_path(), True, "idle"),
-        (_path(st.user("hi")), False, "idle"),
-        (_path(_mark("started"), st.user("hi")), True, "running"),
-        (_path(_mark("started"), _mark("save_point")), False, "interrupted"),
-        (_path(_mark("started"), _mark("completed"), st.user("next")), True, "completed"),
-        (_path(_mark("waiting")), False, "waiting"),
-        (_path(FAILURE, _mark("failed")), False, "failed"),
-        (_path(_mark("aborted", is_recoverable=True)), False, "interrupted"),
-        (_path(_mark("aborted")), False, "cancelled"),
-    ],
-)
-def test_the_last_marker_tells_how_the_conversation_stands(path, has_lease, expected):
-    assert lifecycle(path, has_active_lease=has_lease) == expected
 
 
 @pytest.mark.parametrize(

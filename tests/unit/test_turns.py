@@ -3,7 +3,7 @@
 import pytest
 
 import sessiontree as st
-from sessiontree.operations.turns import ending_for
+from sessiontree.journal.operations.turns import ending_for
 from sessiontree.testing import ManualClock
 
 

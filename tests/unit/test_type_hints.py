@@ -13,12 +13,12 @@ from typing import Any, get_type_hints
 
 import sessiontree as st
 
-PACKAGES = ("sessiontree", "sessiontree.manager", "sessiontree.memory", "sessiontree.workspace")
+PACKAGES = ("sessiontree", "sessiontree.sessions", "sessiontree.journal.memory", "sessiontree.workspace")
 OTHERS = (
-    ("sessiontree.turn", "Turn"),
-    ("sessiontree.async_turn", "AsyncTurn"),
-    ("sessiontree.file_verbs", "Workspace"),
-    ("sessiontree.file_verbs", "AsyncWorkspace"),
+    ("sessiontree.journal.turn", "Turn"),
+    ("sessiontree.journal.turn_async", "AsyncTurn"),
+    ("sessiontree.journal.file_verbs", "Workspace"),
+    ("sessiontree.journal.file_verbs", "AsyncWorkspace"),
 )
 """Classes whose objects the public ones hand out."""
 
@@ -72,7 +72,15 @@ def test_late_types_resolve_to_the_types_themselves() -> None:
 
 
 def test_annotations_load_nothing_before_they_are_asked_for() -> None:
-    late = {"asyncio", "psycopg", "typer", "pathspec", "sqlite3", "sessiontree.file_verbs", "sessiontree.workspace"}
+    late = {
+        "asyncio",
+        "psycopg",
+        "typer",
+        "pathspec",
+        "sqlite3",
+        "sessiontree.journal.file_verbs",
+        "sessiontree.workspace",
+    }
     code = f"import sys, sessiontree as st; st.open; print(*{late!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []

@@ -254,7 +254,7 @@ def test_a_cache_that_cannot_be_written_stops_nothing(
     def full(own_fd: int, cache: Cache) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("sessiontree.workspace.desk.save_cache", full)
+    monkeypatch.setattr("sessiontree.workspace.open_workspace.save_cache", full)
     plain.rewind("t", entry, files=root)
     assert (root / "a").read_text() == "one"
     assert plain.thread("t").leaf == entry

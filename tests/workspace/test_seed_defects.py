@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.checkpointed_sessions import CheckpointedSessions
+from sessiontree.sessions.checkpointed import CheckpointedSessions
 from trees import contents
 
 
@@ -173,13 +173,13 @@ def test_p9_two_processes_lose_nothing_of_each_other(tmp_path: Path, root: Path,
 
 def test_an_unsafe_path_is_refused_before_anything_is_deleted(plain: st.Journal, root: Path) -> None:
     """The seed wiped the tree first and rejected the path afterwards."""
-    from sessiontree.blobs import blob_of  # noqa: PLC0415
-    from sessiontree.commands import PutBlobs  # noqa: PLC0415
-    from sessiontree.manifest import Item, Manifest, encode_manifest  # noqa: PLC0415
+    from sessiontree.model.blobs import blob_of  # noqa: PLC0415
+    from sessiontree.model.manifest import Manifest, ManifestItem, encode_manifest  # noqa: PLC0415
+    from sessiontree.stores.commands import PutBlobs  # noqa: PLC0415
 
     (root / "keep.txt").write_text("keep")
     evil = blob_of(b"evil")
-    item = Item("file", 0o644, 4, bytes.fromhex(evil.hash))
+    item = ManifestItem("file", 0o644, 4, bytes.fromhex(evil.hash))
     for path in ("../out", "/abs", "a/../../out", "..", "a//b", "a/.", "nul\0byte", ".git/hooks/pre-commit", "x" * 300):
         manifest = blob_of(encode_manifest(Manifest(changed={path: item})))
         plain.store.commit(PutBlobs(blobs=(evil, manifest)))

@@ -13,8 +13,8 @@ import pytest
 
 import sessiontree as st
 from opened import open_store
-from sessiontree.blobs import data_of
-from sessiontree.commands import Append
+from sessiontree.model.blobs import data_of
+from sessiontree.stores.commands import Append
 from sessiontree.workspace import Settings
 from sessiontree.workspace.safe_paths import Folder
 from trees import contents

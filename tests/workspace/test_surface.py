@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 
-from sessiontree.file_verbs import AsyncWorkspace, Workspace
+from sessiontree.journal.file_verbs import AsyncWorkspace, Workspace
 
 VERBS = [name for name in vars(Workspace) if not name.startswith("_") and inspect.isfunction(getattr(Workspace, name))]
 

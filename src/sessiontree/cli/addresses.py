@@ -7,21 +7,27 @@
 @                   the leaf of the thread that changed last
 
 Steps count entries as `log` shows them: turn markers and the like are passed over.
+
+A picker for people who gave no id: type a number, or letters of the title in order.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 
-from sessiontree.cli.exits import UsageError
-from sessiontree.cli.render.gist import is_bookkeeping
+from sessiontree.cli.context import CliContext
+from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.render.text import is_bookkeeping
 from sessiontree.errors import NotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Thread
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
+from sessiontree.model.sanitize import one_line
 
-__all__ = ["AddressError", "Place", "place_of", "short", "thread_of"]
+__all__ = ["Address", "AddressError", "is_fuzzy_match", "pick_thread", "place_of", "short", "thread_for", "thread_of"]
+
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
@@ -35,7 +41,7 @@ class AddressError(NotFoundError):
     """An address leads nowhere."""
 
 
-class Place(Record, frozen=True, kw_only=True):
+class Address(Record, frozen=True, kw_only=True):
     """A thread and one of its entries; ``entry_id`` None is before the first one."""
 
     thread: Thread
@@ -58,9 +64,9 @@ def thread_of(journal: Journal, address: str) -> Thread:
     return _split(journal, address)[0]
 
 
-def place_of(journal: Journal, address: str) -> Place:
+def place_of(journal: Journal, address: str) -> Address:
     thread, rest = _split(journal, address)
-    return Place(thread=thread, entry_id=_entry(journal, thread, rest))
+    return Address(thread=thread, entry_id=_entry(journal, thread, rest))
 
 
 def _split(journal: Journal, address: str) -> tuple[Thread, str]:
@@ -159,3 +165,47 @@ def _moved_from(journal: Journal, thread: Thread, count: int) -> str | None:
 def _ambiguous(what: str, part: str, found: list[str]) -> str:
     shown = ", ".join(found[:5]) + (", …" if len(found) > 5 else "")
     return f"{part!r} is the start or end of more than one {what} id; give more of it: {shown}"
+
+
+_PICKER_ROWS = 15
+_CONSIDERED = 500
+
+
+def thread_for(world: CliContext, address: str | None) -> Thread:
+    """The thread of an address; without one a person may pick, and a script is told what is missing."""
+    if address is not None:
+        return thread_of(world.journal, address)
+    if not world.can_ask:
+        raise UsageError("which thread? give an id, a part of one, or @ for the thread that changed last")
+    return pick_thread(world)
+
+
+def pick_thread(world: CliContext) -> Thread:
+    threads = world.journal.list_threads(limit=_CONSIDERED).threads
+    if not threads:
+        raise UsageError("there is no thread to pick; start one with: sessiontree new")
+    shown = threads[:_PICKER_ROWS]
+    while True:
+        for number, thread in enumerate(shown, start=1):
+            sys.stderr.write(f"{number:3}  {short(thread.id)}  {one_line(thread.title or '(no title)', 60)}\n")
+        sys.stderr.write("thread (number, or letters of the title; empty to stop): ")
+        sys.stderr.flush()
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            raise UsageError("no thread was picked")
+        if answer.isdigit() and 1 <= int(answer) <= len(shown):
+            return shown[int(answer) - 1]
+        found = [thread for thread in threads if is_fuzzy_match(answer, f"{thread.title} {thread.id}")]
+        if len(found) == 1:
+            return found[0]
+        shown = tuple(found[:_PICKER_ROWS]) or shown
+
+
+def is_fuzzy_match(letters: str, text: str) -> bool:
+    """Whether the letters stand in the text in this order, perhaps apart.
+
+    >>> is_fuzzy_match("fxbg", "Fix the bug")
+    True
+    """
+    rest = iter(text.casefold())
+    return all(letter in rest for letter in letters.casefold() if not letter.isspace())

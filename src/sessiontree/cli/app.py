@@ -13,44 +13,45 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from sessiontree.cli import exits
-from sessiontree.cli.exits import UsageError
-from sessiontree.cli.world import World
+from sessiontree.cli import exit_codes
+from sessiontree.cli.context import CliContext
+from sessiontree.cli.exit_codes import UsageError
 from sessiontree.errors import SessionTreeError
-from sessiontree.harmless import for_terminal
+from sessiontree.model.sanitize import for_terminal
 
 __all__ = ["VERBS", "command", "run"]
 
+
 VERBS: dict[str, tuple[str, str]] = {
-    "new": ("writing", "Start a thread."),
-    "ls": ("listing", "List threads, the one that changed last first."),
-    "show": ("showing", "Read a conversation."),
-    "tree": ("trees", "Draw all branches of a thread."),
-    "log": ("trees", "List the entries of a thread, newest first; --graph draws branches."),
-    "search": ("finding", "Find entries by what they say."),
-    "append": ("writing", "Add a message to a thread."),
-    "fork": ("writing", "Make a new thread that shares everything up to an entry."),
-    "rewind": ("moving", "Go back to an entry; nothing is deleted."),
-    "undo": ("moving", "Take the last move of the leaf back."),
-    "redo": ("moving", "Take the last undo back."),
-    "label": ("writing", "Give an entry a name, or take it away."),
-    "diff": ("comparing", "Compare two branches."),
-    "compact": ("compacting", "Shorten what a model sees by a summary; nothing is deleted."),
-    "uncompact": ("compacting", "Take the last compaction back."),
-    "context": ("showing", "Print exactly what a model would get."),
-    "tail": ("following", "Follow a thread live."),
-    "stats": ("counting", "Count messages, tokens, cost and tools, with plots."),
-    "export": ("carrying", "Write a conversation as HTML, Markdown, JSON, JSONL or as another program keeps it."),
-    "import": ("carrying", "Bring sessions of other programs in."),
-    "copy": ("carrying", "Copy the whole store into another one of any kind."),
-    "lease": ("keeping", "Show, take or give back the right to run a turn."),
-    "archive": ("keeping", "Put a thread away, or bring it back."),
-    "rm": ("keeping", "Delete threads for good."),
-    "prune": ("keeping", "Delete archived threads that nobody touched for a while."),
-    "doctor": ("tending", "Check the store, and repair what can be repaired."),
-    "config": ("tending", "Show which store is used, and why."),
-    "completion": ("tending", "Print the completion script for your shell."),
-    "demo": ("tending", "See the main job done, in a temporary folder."),
+    "new": ("append", "Start a thread."),
+    "ls": ("ls", "List threads, the one that changed last first."),
+    "show": ("show", "Read a conversation."),
+    "tree": ("tree", "Draw all branches of a thread."),
+    "log": ("tree", "List the entries of a thread, newest first; --graph draws branches."),
+    "search": ("search", "Find entries by what they say."),
+    "append": ("append", "Add a message to a thread."),
+    "fork": ("fork", "Make a new thread that shares everything up to an entry."),
+    "rewind": ("rewind", "Go back to an entry; nothing is deleted."),
+    "undo": ("rewind", "Take the last move of the leaf back."),
+    "redo": ("rewind", "Take the last undo back."),
+    "label": ("fork", "Give an entry a name, or take it away."),
+    "diff": ("diff", "Compare two branches."),
+    "compact": ("compact", "Shorten what a model sees by a summary; nothing is deleted."),
+    "uncompact": ("compact", "Take the last compaction back."),
+    "context": ("show", "Print exactly what a model would get."),
+    "tail": ("tail", "Follow a thread live."),
+    "stats": ("stats", "Count messages, tokens, cost and tools, with plots."),
+    "export": ("export", "Write a conversation as HTML, Markdown, JSON, JSONL or as another program keeps it."),
+    "import": ("import_", "Bring sessions of other programs in."),
+    "copy": ("copy", "Copy the whole store into another one of any kind."),
+    "lease": ("lease", "Show, take or give back the right to run a turn."),
+    "archive": ("archive", "Put a thread away, or bring it back."),
+    "rm": ("rm", "Delete threads for good."),
+    "prune": ("prune", "Delete archived threads that nobody touched for a while."),
+    "doctor": ("doctor", "Check the store, and repair what can be repaired."),
+    "config": ("config", "Show which store is used, and why."),
+    "completion": ("config", "Print the completion script for your shell."),
+    "demo": ("demo", "See the main job done, in a temporary folder."),
 }
 
 _HELP = """Durable conversation trees for LLM agents: find, see, branch and carry away.
@@ -97,7 +98,7 @@ class _Verbs(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in VERBS:
             return None
-        module = import_module(f"sessiontree.cli.verbs.{VERBS[cmd_name][0]}")
+        module = import_module(f"sessiontree.cli.commands.{VERBS[cmd_name][0]}")
         verb = typer.Typer(add_completion=False, rich_markup_mode=None)
         function = getattr(module, "import_" if cmd_name == "import" else cmd_name)
         epilog = getattr(module, "EXAMPLES", {}).get(cmd_name)
@@ -138,7 +139,7 @@ def _with_shared_flags(function: Callable[..., Any]) -> Callable[..., Any]:
     ]
 
     def verb(*, ctx: typer.Context, **values: Any) -> Any:
-        world: World = ctx.obj
+        world: CliContext = ctx.obj
         for name in _SHARED:
             given = values.pop(name)
             if given not in (None, False):
@@ -189,28 +190,28 @@ def _print_version(is_asked: bool) -> None:
 
 def run(arguments: list[str] | None = None) -> None:
     """Run the command and end the process with its exit code."""
-    world = World()
-    code = exits.OK
+    world = CliContext()
+    code = exit_codes.OK
     try:
         code = _invoke(world, arguments)
         sys.stdout.flush()
     except SessionTreeError as error:
         sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
-        code = exits.code_for(error)
+        code = exit_codes.code_for(error)
     except BrokenPipeError:
-        code = exits.BROKEN_PIPE
+        code = exit_codes.BROKEN_PIPE
     except OSError as error:
         sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
-        code = exits.STORE
+        code = exit_codes.STORE
     except KeyboardInterrupt:
         sys.stderr.write("sessiontree: interrupted\n")
-        code = exits.INTERRUPTED
+        code = exit_codes.INTERRUPTED
     finally:
         world.close()
     _leave(code)
 
 
-def _invoke(world: World, arguments: list[str] | None) -> int:
+def _invoke(world: CliContext, arguments: list[str] | None) -> int:
     if _COMPLETION in os.environ:
         from typer import completion  # noqa: PLC0415  only while a shell asks
 
@@ -220,13 +221,13 @@ def _invoke(world: World, arguments: list[str] | None) -> int:
     except SystemExit as left:
         # Typer and Rich end a broken pipe by themselves, with a 1; whoever reads the exit code should learn of it.
         if left.code == 1:
-            return exits.BROKEN_PIPE
+            return exit_codes.BROKEN_PIPE
         raise
     except Exception as error:
         shown = getattr(error, "show", None)
         if type(error).__name__ == "Abort":
             sys.stderr.write("sessiontree: interrupted\n")
-            return exits.INTERRUPTED
+            return exit_codes.INTERRUPTED
         if shown is None or not hasattr(error, "exit_code"):
             raise
         shown()
@@ -235,7 +236,7 @@ def _invoke(world: World, arguments: list[str] | None) -> int:
                 "What begins with a dash and is no option goes behind --, as in: sessiontree show -- -id\n"
             )
         return int(error.exit_code)
-    return result if isinstance(result, int) else exits.OK
+    return result if isinstance(result, int) else exit_codes.OK
 
 
 def _leave(code: int) -> None:
@@ -244,5 +245,5 @@ def _leave(code: int) -> None:
         sys.stdout.flush()
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = exits.BROKEN_PIPE if isinstance(error, BrokenPipeError) else exits.STORE
+        code = exit_codes.BROKEN_PIPE if isinstance(error, BrokenPipeError) else exit_codes.STORE
     sys.exit(code)

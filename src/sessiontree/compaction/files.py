@@ -1,9 +1,9 @@
 """Which files the tools of a conversation read and changed.
 
->>> from sessiontree.messages import assistant, call
+>>> from sessiontree.model.builders import assistant, call
 >>> looked = assistant(calls=[call("1", "read_file", '{"path": "a.py"}'), call("2", "edit", '{"file_path": "b.py"}')])
 >>> files_in([looked.message])
-Files(read=('a.py',), modified=('b.py',))
+TouchedFiles(read=('a.py',), modified=('b.py',))
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ from typing import Any
 import msgspec
 
 from sessiontree.model import Message, ToolCallPart
-from sessiontree.model.record import Record
-from sessiontree.tokens import estimate_text
+from sessiontree.model._base import Record
+from sessiontree.model.tokens import estimate_text
 
-__all__ = ["Files", "files_in", "with_files", "without_files"]
+__all__ = ["TouchedFiles", "files_in", "with_files", "without_files"]
+
 
 _READERS = frozenset(
     [
@@ -70,29 +71,29 @@ _PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$"
 _BLOCKS = r"(?s)\n*<(read|modified)-files>\n.*?\n</\1-files>"
 
 
-class Files(Record, frozen=True, kw_only=True):
+class TouchedFiles(Record, frozen=True, kw_only=True):
     """Sorted; a file that was changed is not listed as read as well."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
 
-    def __or__(self, other: Files) -> Files:
+    def __or__(self, other: TouchedFiles) -> TouchedFiles:
         modified = {*self.modified, *other.modified}
         read = {*self.read, *other.read} - modified
-        return Files(read=tuple(sorted(read)), modified=tuple(sorted(modified)))
+        return TouchedFiles(read=tuple(sorted(read)), modified=tuple(sorted(modified)))
 
 
-def files_in(messages: Iterable[Message]) -> Files:
+def files_in(messages: Iterable[Message]) -> TouchedFiles:
     """Calls that failed changed nothing, so only their reading counts."""
     said = list(messages)
     failed = {result.call_id for message in said for result in message.tool_results if result.is_error}
     touched = [_touched(call) for message in said for call in message.tool_calls if call.id not in failed]
     read = {path for files in touched for path in files.read}
     modified = {path for files in touched for path in files.modified}
-    return Files(read=tuple(sorted(read - modified)), modified=tuple(sorted(modified)))
+    return TouchedFiles(read=tuple(sorted(read - modified)), modified=tuple(sorted(modified)))
 
 
-def with_files(summary: str, files: Files, room: int) -> str:
+def with_files(summary: str, files: TouchedFiles, room: int) -> str:
     """The summary with the files named at its end, for the model to see; those that were changed go first."""
     blocks = [summary.rstrip()]
     for name, paths in (("modified", files.modified), ("read", files.read)):
@@ -116,22 +117,22 @@ def _shown(paths: Sequence[str], room: int) -> tuple[list[str], int]:
 def without_files(summary: str) -> str:
     """The opposite of ``with_files``: what the next summary builds on.
 
-    >>> without_files(with_files("Done.", Files(read=("a",)), room=100))
+    >>> without_files(with_files("Done.", TouchedFiles(read=("a",)), room=100))
     'Done.'
     """
     return re.sub(_BLOCKS, "", summary)
 
 
-def _touched(call: ToolCallPart) -> Files:
+def _touched(call: ToolCallPart) -> TouchedFiles:
     name = call.name.rsplit("__", 1)[-1].rsplit(".", 1)[-1].lower()
     arguments = _arguments(call.arguments)
     if name.startswith("str_replace") and arguments.get("command") in _READING_COMMANDS:
-        return Files(read=_paths(arguments))
+        return TouchedFiles(read=_paths(arguments))
     if name in _WRITERS or name.startswith("str_replace"):
-        return Files(modified=_paths(arguments))
+        return TouchedFiles(modified=_paths(arguments))
     if name in _READERS:
-        return Files(read=_paths(arguments))
-    return Files()
+        return TouchedFiles(read=_paths(arguments))
+    return TouchedFiles()
 
 
 def _arguments(text: str) -> dict[str, Any]:

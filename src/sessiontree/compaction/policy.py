@@ -5,16 +5,25 @@
 90000
 >>> needs_compaction(89_999, policy), needs_compaction(90_000, policy)
 (False, True)
+
+Telling from an error that a request was too long for the model.
+
+>>> is_context_overflow(ValueError("This model's maximum context length is 8192 tokens"))
+True
+>>> is_context_overflow(ValueError("rate limit"))
+False
 """
 
 from __future__ import annotations
 
+import re
 from typing import Literal, get_args
 
 from sessiontree.errors import InvalidInputError
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 
-__all__ = ["CompactionPolicy", "Strategy", "needs_compaction", "ratio_policy"]
+__all__ = ["CompactionPolicy", "Strategy", "is_context_overflow", "needs_compaction", "ratio_policy"]
+
 
 Strategy = Literal["summarize", "truncate", "hybrid"]
 """How the head of a conversation is replaced.
@@ -128,3 +137,20 @@ def ratio_policy(
         soft_ratio=soft_ratio,
         strategy=strategy,
     )
+
+
+_CODES = frozenset({"context_length_exceeded", "model_context_window_exceeded", "request_too_large"})
+_WORDS = (
+    r"(?is)context.{0,20}(length|window|size|limit)|prompt (is )?too long|input (is )?too long|too many (input )?tokens"
+    r"|input token count.{0,40}exceed|exceeds? the (maximum|max|available).{0,30}(tokens?|context)"
+    r"|reduce the length of the (messages|prompt)|request_too_large"
+)
+_LIMITS = r"(?i)rate.?limit|per (minute|day)|quota|\btpm\b"
+
+
+def is_context_overflow(error: BaseException) -> bool:
+    """By the code that providers give, or by what they say; a rate limit in tokens is none."""
+    if getattr(error, "code", None) in _CODES or getattr(error, "status_code", None) == 413:
+        return True
+    text = str(error)
+    return bool(re.search(_WORDS, text)) and not re.search(_LIMITS, text)

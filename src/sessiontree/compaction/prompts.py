@@ -16,9 +16,10 @@ from sessiontree.model import (
     ToolCallPart,
     ToolResultPart,
 )
-from sessiontree.tokens import TokenCounter
+from sessiontree.model.tokens import TokenCounter
 
 __all__ = ["INSTRUCTIONS", "SYSTEM", "RequestKind", "chunks", "render", "render_message", "task_text"]
+
 
 RequestKind = Literal["history", "turn_prefix", "branch", "memory"]
 
@@ -87,7 +88,7 @@ def task_text(
 def render(messages: Iterable[Message]) -> str:
     """A conversation as plain text: a model asked to summarise it must not take it for its own.
 
-    >>> from sessiontree.messages import user
+    >>> from sessiontree.model.builders import user
     >>> render([user("hello").message])
     '[User]: hello'
     """

@@ -1,6 +1,6 @@
 """The context: what the model sees, as a pure projection of a path.
 
->>> from sessiontree.messages import user
+>>> from sessiontree.model.builders import user
 >>> from sessiontree.model import Entry
 >>> path = [Entry(id="e1", thread_id="t", parent=None, created_ns=0, payload=user("hello"))]
 >>> context = build_context(path)
@@ -9,12 +9,18 @@
 """
 
 from sessiontree.context.build import build_context, segments_of
-from sessiontree.context.checkpoint import CHECKPOINT_KIND, SUMMARY_SCHEMA, checkpoint_text, extract_checkpoint_summary
 from sessiontree.context.control import CONTROL_KIND
-from sessiontree.context.pairing import MISSING_RESULT, MISSING_RESULT_KIND, Placed, pair
-from sessiontree.context.projection import project
+from sessiontree.context.pairing import MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
+from sessiontree.context.projection import (
+    CHECKPOINT_KIND,
+    SUMMARY_SCHEMA,
+    Window,
+    checkpoint_text,
+    extract_checkpoint_summary,
+    project,
+    window_of,
+)
 from sessiontree.context.records import Context, Projected, Purpose, Segment
-from sessiontree.context.window import Window, window_of
 
 __all__ = [
     "CHECKPOINT_KIND",
@@ -23,7 +29,7 @@ __all__ = [
     "MISSING_RESULT_KIND",
     "SUMMARY_SCHEMA",
     "Context",
-    "Placed",
+    "PairedMessage",
     "Projected",
     "Purpose",
     "Segment",

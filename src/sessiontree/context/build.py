@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sessiontree.context.control import answer_signals
-from sessiontree.context.pairing import Placed, call_keys, pair
-from sessiontree.context.projection import project_window
+from sessiontree.context.pairing import PairedMessage, call_keys, pair
+from sessiontree.context.projection import project_window, window_of
 from sessiontree.context.records import Context, Projected, Purpose, Segment, joined_text
-from sessiontree.context.window import window_of
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -22,9 +21,10 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
-from sessiontree.tokens import TokenCounter, estimate_message, estimate_text
+from sessiontree.model.tokens import TokenCounter, estimate_message, estimate_text
 
 __all__ = ["build_context", "segments_of"]
+
 
 _PREVIEW_BYTES = 240
 
@@ -34,7 +34,7 @@ def build_context(
 ) -> Context:
     """What the model sees at the end of a path.
 
-    >>> from sessiontree.messages import assistant, user
+    >>> from sessiontree.model.builders import assistant, user
     >>> said = [user("hello"), assistant("hi")]
     >>> path = [Entry(id=str(n), thread_id="t", parent=None, created_ns=0, payload=p) for n, p in enumerate(said)]
     >>> [message.text for message in build_context(path).messages]
@@ -64,7 +64,7 @@ def segments_of(
 
 
 def _placed_segments(
-    placed: Sequence[Placed], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
+    placed: Sequence[PairedMessage], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
 ) -> tuple[Segment, ...]:
     return tuple(
         _made_up_segment(item.message, view[item.source].entry, index, count)

@@ -19,9 +19,10 @@ import msgspec
 from sessiontree.context.pairing import CallKey, call_key, result_key
 from sessiontree.context.records import Projected, joined_text
 from sessiontree.model import Entry, Message, Part, TextPart, ToolCallMessage, ToolCallPart
-from sessiontree.tokens import BLANKS
+from sessiontree.model.tokens import BLANKS
 
 __all__ = ["CONTROL_KIND", "answer_signals", "replace_signals", "signal_text"]
+
 
 CONTROL_KIND = "control_signal"
 

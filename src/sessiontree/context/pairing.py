@@ -9,7 +9,7 @@ Providers reject a conversation where this does not hold, so the view is repaire
 - A result that comes before its call is moved behind it.
 - A result without a call is left out. A call without a result gets an error result that says so.
 
->>> from sessiontree.messages import assistant, call, user
+>>> from sessiontree.model.builders import assistant, call, user
 >>> asked = assistant(calls=[call("c1", "read")]).message
 >>> [item.message.role for item in pair([asked, user("are you there?").message])]
 ['assistant', 'tool', 'user']
@@ -23,9 +23,19 @@ from typing import NamedTuple
 import msgspec
 
 from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 
-__all__ = ["MISSING_RESULT", "MISSING_RESULT_KIND", "CallKey", "Placed", "call_key", "call_keys", "pair", "result_key"]
+__all__ = [
+    "MISSING_RESULT",
+    "MISSING_RESULT_KIND",
+    "CallKey",
+    "PairedMessage",
+    "call_key",
+    "call_keys",
+    "pair",
+    "result_key",
+]
+
 
 MISSING_RESULT = "No result was recorded for this tool call: it was interrupted or its result was lost."
 MISSING_RESULT_KIND = "missing_result"
@@ -38,7 +48,7 @@ class CallKey(NamedTuple):
     name: str
 
 
-class Placed(Record, frozen=True, kw_only=True):
+class PairedMessage(Record, frozen=True, kw_only=True):
     """A message of the paired view; ``source`` is the index of the message that it comes from.
 
     An answer that was made up has the source of its call.
@@ -49,7 +59,7 @@ class Placed(Record, frozen=True, kw_only=True):
     is_made_up: bool = False
 
 
-def pair(messages: Sequence[Message], earlier_calls: Iterable[CallKey] = ()) -> list[Placed]:
+def pair(messages: Sequence[Message], earlier_calls: Iterable[CallKey] = ()) -> list[PairedMessage]:
     """The same conversation with calls and results paired.
 
     ``earlier_calls`` are calls before the first message: a result of one of them is an orphan here, whatever id a
@@ -71,34 +81,34 @@ class _Slot:
     def __init__(self, call: ToolCallPart, source: int) -> None:
         self.call = call
         self.source = source
-        self.answer: Placed | None = None
+        self.answer: PairedMessage | None = None
 
-    def placed(self) -> Placed:
-        return self.answer or Placed(message=_missing(self.call), source=self.source, is_made_up=True)
+    def placed(self) -> PairedMessage:
+        return self.answer or PairedMessage(message=_missing(self.call), source=self.source, is_made_up=True)
 
 
 class _Batch:
     """Consecutive messages with calls, and where their answers belong."""
 
     def __init__(self) -> None:
-        self.messages: list[Placed] = []
+        self.messages: list[PairedMessage] = []
         self.slots: list[_Slot] = []
 
     def is_answered(self) -> bool:
         return all(slot.answer for slot in self.slots)
 
-    def placed(self) -> list[Placed]:
+    def placed(self) -> list[PairedMessage]:
         return [*self.messages, *(slot.placed() for slot in self.slots)]
 
 
 class _Pairing:
     def __init__(self, earlier_calls: Iterable[CallKey]) -> None:
-        self._view: list[Placed | _Batch] = []
+        self._view: list[PairedMessage | _Batch] = []
         self._batch: _Batch | None = None
         self._latest: _Batch | None = None
         self._seen = set(earlier_calls)
         self._slots: dict[CallKey, list[_Slot]] = {}
-        self._early: dict[CallKey, Placed] = {}
+        self._early: dict[CallKey, PairedMessage] = {}
 
     def read(self, source: int, message: Message) -> None:
         for result in message.tool_results:
@@ -110,9 +120,9 @@ class _Pairing:
             self._call(said, source)
         else:
             self._batch = None
-            self._view.append(Placed(message=said, source=source))
+            self._view.append(PairedMessage(message=said, source=source))
 
-    def placed(self) -> list[Placed]:
+    def placed(self) -> list[PairedMessage]:
         groups = (item.placed() if isinstance(item, _Batch) else [item] for item in self._view)
         return [item for group in groups for item in group]
 
@@ -122,7 +132,7 @@ class _Pairing:
         if batch is None or batch.is_answered():
             batch = self._batch = self._latest = _Batch()
             self._view.append(batch)
-        batch.messages.append(Placed(message=message, source=source))
+        batch.messages.append(PairedMessage(message=message, source=source))
         for call in message.tool_calls:
             self._open_slot(batch, _Slot(call, source))
 
@@ -136,7 +146,7 @@ class _Pairing:
 
     def _answer(self, result: ToolResultPart, message: Message, source: int) -> None:
         key = result_key(result)
-        placed = Placed(message=message, source=source)
+        placed = PairedMessage(message=message, source=source)
         slot = self._open_call(key)
         if slot:
             slot.answer = placed

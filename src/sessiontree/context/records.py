@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from typing import Literal
 
 from sessiontree.model import ArtifactRef, Entry, Message, Part, Role, TextPart
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 
 __all__ = ["Context", "Projected", "Purpose", "Segment", "joined_text"]
+
 
 Purpose = Literal["provider_request", "compaction", "test_ui"]
 

@@ -1,16 +1,8 @@
-"""The journal: one store, all verbs, one method a verb."""
+"""The journal: one store, all verbs, one method a verb.
 
-from __future__ import annotations
+``AsyncJournal`` lives in ``sessiontree.journal.journal_async``: loading it loads asyncio.
+"""
 
-from sessiontree.journal.compaction import CompactionVerbs
-from sessiontree.journal.entries import EntryVerbs
-from sessiontree.journal.finding import FindingVerbs
-from sessiontree.journal.leaf import LeafVerbs
-from sessiontree.journal.threads import ThreadVerbs
-from sessiontree.journal.turns import TurnVerbs
+from sessiontree.journal.journal import Journal
 
 __all__ = ["Journal"]
-
-
-class Journal(ThreadVerbs, EntryVerbs, LeafVerbs, TurnVerbs, CompactionVerbs, FindingVerbs):
-    """All conversations of one store. Safe to use from many threads; ``AsyncJournal`` has the same verbs."""

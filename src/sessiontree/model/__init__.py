@@ -1,5 +1,6 @@
 """The words of sessiontree as immutable records."""
 
+from sessiontree.model._base import Record, moment
 from sessiontree.model.entry import (
     TERMINAL_STATUSES,
     ActiveToolsChange,
@@ -30,11 +31,6 @@ from sessiontree.model.entry import (
     UserMessage,
     entry_type,
 )
-from sessiontree.model.lease import (
-    Lease,
-    Move,
-    MoveReason,
-)
 from sessiontree.model.message import (
     ArtifactRef,
     FilePart,
@@ -49,13 +45,12 @@ from sessiontree.model.message import (
     ToolCallPart,
     ToolResultPart,
 )
-from sessiontree.model.record import (
-    Record,
-    moment,
-)
 from sessiontree.model.thread import (
     NO_KEY,
     CompactionClaim,
+    Lease,
+    Move,
+    MoveReason,
     Page,
     SessionKey,
     Thread,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, Literal
 
+from sessiontree.model._base import Record, moment
 from sessiontree.model.message import Message
-from sessiontree.model.record import Record, moment
 
 __all__ = [
     "TERMINAL_STATUSES",
@@ -38,6 +38,7 @@ __all__ = [
     "UserMessage",
     "entry_type",
 ]
+
 
 TurnStatus = Literal["started", "save_point", "completed", "waiting", "failed", "aborted"]
 

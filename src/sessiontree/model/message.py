@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 
 __all__ = [
     "ArtifactRef",
@@ -24,6 +24,7 @@ __all__ = [
     "ToolCallPart",
     "ToolResultPart",
 ]
+
 
 Role = Literal["system", "user", "assistant", "tool"]
 

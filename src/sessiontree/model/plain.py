@@ -8,16 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, get_args
 
-from sessiontree.model.entry import (
-    AssistantMessage,
-    SystemMessage,
-    ToolCallMessage,
-    ToolResultMessage,
-    UserMessage,
-)
+from sessiontree.model.entry import AssistantMessage, SystemMessage, ToolCallMessage, ToolResultMessage, UserMessage
 from sessiontree.model.message import Message, ReasoningPart, Role, TextPart, ToolCallPart, ToolResultPart
 
 __all__ = ["is_plain"]
+
 
 _SAID = frozenset({SystemMessage, UserMessage, ToolResultMessage})
 _ANSWERS = frozenset({AssistantMessage, ToolCallMessage})
@@ -28,7 +23,7 @@ _NOTHING: dict[str, Any] = {}
 def is_plain(payload: Any) -> bool:
     """Whether every field holds exactly what its type says, and the fields that are open hold nothing.
 
-    >>> from sessiontree.messages import user
+    >>> from sessiontree.model.builders import user
     >>> is_plain(user("hi")), is_plain(user("hi", metadata={"by": "me"}))
     (True, False)
     """

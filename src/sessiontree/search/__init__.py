@@ -3,7 +3,6 @@
 Every store answers with this meaning; how it finds the entries is its own business.
 """
 
-from sessiontree.search.query import SearchQuery, Term
-from sessiontree.search.results import Hit, SearchOrder, SearchPage, Snippet
+from sessiontree.search.query import Hit, SearchOrder, SearchPage, SearchQuery, Snippet, Term
 
 __all__ = ["Hit", "SearchOrder", "SearchPage", "SearchQuery", "Snippet", "Term"]

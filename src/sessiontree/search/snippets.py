@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from sessiontree.search.query import SearchQuery, Term
-from sessiontree.search.results import Snippet
+from sessiontree.search.query import SearchQuery, Snippet, Term
 from sessiontree.search.words import PIECE, fold, tokens_of
 
 __all__ = ["snippet_of"]
+
 
 _NEAR = 2_000
 """How far around a first guess the text is taken apart: a line of a megabyte is not read word by word."""

@@ -16,6 +16,7 @@ import unicodedata
 
 __all__ = ["PIECE", "compounds_of", "fold", "index_words", "tokens_of"]
 
+
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _COMPOUND = re.compile(
     r"[A-Za-z0-9]*[a-z0-9][A-Z][A-Za-z0-9]*|[A-Z]{2,}[a-z][A-Za-z0-9]*|[A-Za-z0-9]+(?:_[A-Za-z0-9]+)+"

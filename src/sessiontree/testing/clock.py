@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import random
 
-from sessiontree.ids import RandomSource
+from sessiontree.model.ids import RandomSource
 
 __all__ = ["ManualClock", "seeded_random"]
+
 
 _START_NS = 1_700_000_000_000_000_000
 

@@ -29,14 +29,15 @@ from msgspec.structs import replace
 
 from sessiontree.errors import SessionTreeError
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, user
+from sessiontree.journal.opening import open as open_journal
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import Entry, Lease, RunFailure, TurnMarker
-from sessiontree.opening import open as open_journal
-from sessiontree.operations.entries import NewEntry
-from sessiontree.queries import StoreStats
+from sessiontree.model.builders import assistant, user
+from sessiontree.stores.queries import StoreStats
 from sessiontree.testing.clock import ManualClock, seeded_random
 
 __all__ = ["JournalMachine", "machine_settings", "machine_test"]
+
 
 _STEPS = 40
 _NEW_NAMES = ("a", "b", "c/\u2028", "d")

@@ -18,18 +18,19 @@ from typing import Any, Self, TypeVar, cast
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.async_journal import AsyncJournal
-from sessiontree.async_turn import AsyncTurn
-from sessiontree.file_verbs import AsyncWorkspace, Workspace
 from sessiontree.journal import Journal
+from sessiontree.journal.file_verbs import AsyncWorkspace, Workspace
+from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.journal.operations.entries import Content
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
+from sessiontree.journal.turn import Turn
+from sessiontree.journal.turn_async import AsyncTurn
 from sessiontree.model import Entry, Lease, Message, Payload
-from sessiontree.operations.entries import Content
-from sessiontree.operations.requests import Operation
-from sessiontree.operations.turns import DEFAULT_TTL_SECONDS
-from sessiontree.store import AsyncStore, Store
-from sessiontree.turn import Turn
+from sessiontree.stores.protocol import AsyncStore, Store
 
 __all__ = ["SyncOverAsync"]
+
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ diff      what differs between two trees        (pure)
 """
 
 from sessiontree.workspace.diff import FileDiff, TreeDiff
-from sessiontree.workspace.plan import Conflict, Plan, Step
-from sessiontree.workspace.settings import DEFAULT_IGNORES, Conflicts, Settings
+from sessiontree.workspace.ignore import DEFAULT_IGNORES, Conflicts, Settings
+from sessiontree.workspace.plan import Conflict, RestorePlan, Step
 
-__all__ = ["DEFAULT_IGNORES", "Conflict", "Conflicts", "FileDiff", "Plan", "Settings", "Step", "TreeDiff"]
+__all__ = ["DEFAULT_IGNORES", "Conflict", "Conflicts", "FileDiff", "RestorePlan", "Settings", "Step", "TreeDiff"]

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sessiontree.manifest import Item, ItemKind, LeftOut, LeftOutReason
-from sessiontree.model.record import Record
-from sessiontree.typed import msgpack_decoder
+from sessiontree.model._base import Record, msgpack_decoder
+from sessiontree.model.manifest import ItemKind, LeftOut, LeftOutReason, ManifestItem
 
-__all__ = ["Cache", "Head", "Key", "Known", "KnownFolder", "drop_cache", "key_of", "load_cache", "save_cache"]
+__all__ = ["Cache", "CacheHeader", "Key", "Known", "KnownFolder", "drop_cache", "key_of", "load_cache", "save_cache"]
+
 
 _VERSION = 2
 _NAME = "cache"
@@ -42,8 +42,8 @@ class Known(msgspec.Struct, array_like=True, gc=False):
     is_racy: bool = False
 
     @property
-    def item(self) -> Item:
-        return Item(self.kind, self.key[4] & 0o777, self.key[2] if self.kind == "file" else 0, self.content)
+    def item(self) -> ManifestItem:
+        return ManifestItem(self.kind, self.key[4] & 0o777, self.key[2] if self.kind == "file" else 0, self.content)
 
 
 class KnownFolder(msgspec.Struct, array_like=True):
@@ -60,7 +60,7 @@ class KnownFolder(msgspec.Struct, array_like=True):
     has_left_out: bool = False
 
 
-class Head(Record, frozen=True, kw_only=True):
+class CacheHeader(Record, frozen=True, kw_only=True):
     """What the folder was made to be, or found to be, by the last checkpoint or restore, and by whom."""
 
     place: str
@@ -80,7 +80,7 @@ class Cache(msgspec.Struct):
     size: int = 0
     folders: dict[bytes, KnownFolder] = {}
     left_out_raw: list[tuple[bytes, LeftOutReason, int]] = []
-    head: Head | None = None
+    head: CacheHeader | None = None
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
@@ -88,12 +88,12 @@ class Cache(msgspec.Struct):
             LeftOut(path=os.fsdecode(path), reason=reason, size=size) for path, reason, size in self.left_out_raw
         )
 
-    def items(self) -> Iterator[tuple[str, Item]]:
+    def items(self) -> Iterator[tuple[str, ManifestItem]]:
         """Everything that was taken, as a manifest lists it."""
         for folder, known in self.folders.items():
             path = os.fsdecode(folder)
             if path:
-                yield path, Item("folder", known.key[4] & 0o777, 0, b"")
+                yield path, ManifestItem("folder", known.key[4] & 0o777, 0, b"")
             prefix = path + "/" if path else ""
             for name, file in known.files.items():
                 yield prefix + os.fsdecode(name), file.item

@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
-from sessiontree.manifest import Item, Tree
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
+from sessiontree.model.manifest import ManifestItem, Tree
 
 __all__ = ["FileDiff", "TreeDiff", "contents_needed", "diff_trees"]
 
+
 DiffKind = Literal["added", "removed", "changed", "renamed", "mode"]
-Read = Callable[[Item], bytes]
+Read = Callable[[ManifestItem], bytes]
 
 _BINARY_PROBE = 8000
 _SIMILAR = 0.6
@@ -27,8 +28,8 @@ class FileDiff(Record, frozen=True, kw_only=True):
     kind: DiffKind
     path: str
     old_path: str = ""
-    old: Item | None = None
-    new: Item | None = None
+    old: ManifestItem | None = None
+    new: ManifestItem | None = None
     is_binary: bool = False
     text: str = ""
 
@@ -64,8 +65,8 @@ def contents_needed(old: Tree, new: Tree) -> set[str]:
 def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
     """``read`` gives the bytes of a file's item; links count as their target.
 
-    >>> before = {"a": Item("link", 0o777, 0, b"x")}
-    >>> diff_trees(before, {"b": Item("link", 0o777, 0, b"x")}, lambda item: b"").files[0].line
+    >>> before = {"a": ManifestItem("link", 0o777, 0, b"x")}
+    >>> diff_trees(before, {"b": ManifestItem("link", 0o777, 0, b"x")}, lambda item: b"").files[0].line
     'R a -> b'
     """
     removed = {path: item for path, item in old.items() if path not in new}
@@ -78,7 +79,7 @@ def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
     return TreeDiff(files=tuple(sorted(files, key=lambda file: file.path)))
 
 
-def _renames(removed: Mapping[str, Item], added: Mapping[str, Item], read: Read) -> dict[str, str]:
+def _renames(removed: Mapping[str, ManifestItem], added: Mapping[str, ManifestItem], read: Read) -> dict[str, str]:
     """New path to old path: first what is the same, then what is alike."""
     found: dict[str, str] = {}
     free = {
@@ -96,7 +97,9 @@ def _renames(removed: Mapping[str, Item], added: Mapping[str, Item], read: Read)
     return found
 
 
-def _find_alike(removed: dict[str, Item], added: Mapping[str, Item], read: Read, found: dict[str, str]) -> None:
+def _find_alike(
+    removed: dict[str, ManifestItem], added: Mapping[str, ManifestItem], read: Read, found: dict[str, str]
+) -> None:
     pairs = [(old, new) for new in added.items() for old in removed.items() if _may_be_alike(old[1], new[1])]
     if len(pairs) > _MOST_PAIRS:
         return
@@ -113,13 +116,13 @@ def _find_alike(removed: dict[str, Item], added: Mapping[str, Item], read: Read,
             taken.add(source)
 
 
-def _may_be_alike(old: Item, new: Item) -> bool:
+def _may_be_alike(old: ManifestItem, new: ManifestItem) -> bool:
     if old.kind != "file" or new.kind != "file" or max(old.size, new.size) > _LARGEST_TEXT:
         return False
     return min(old.size, new.size) >= _SIMILAR * max(old.size, new.size) / 2
 
 
-def _lines(item: Item, read: Read, known: dict[bytes, Counter[bytes]]) -> Counter[bytes]:
+def _lines(item: ManifestItem, read: Read, known: dict[bytes, Counter[bytes]]) -> Counter[bytes]:
     """How often each line is in a file; a binary file has none."""
     if item.content not in known:
         data = read(item)
@@ -133,25 +136,25 @@ def _likeness(old: Counter[bytes], new: Counter[bytes]) -> float:
     return 2 * (old & new).total() / both if both else 0.0
 
 
-def _renamed(source: str, target: str, old: Item, new: Item, read: Read) -> FileDiff:
+def _renamed(source: str, target: str, old: ManifestItem, new: ManifestItem, read: Read) -> FileDiff:
     text, is_binary = ("", False) if old.content == new.content else _text(source, target, old, new, read)
     return FileDiff(kind="renamed", path=target, old_path=source, old=old, new=new, is_binary=is_binary, text=text)
 
 
-def _one_sided(kind: Literal["added", "removed"], path: str, item: Item, read: Read) -> FileDiff:
+def _one_sided(kind: Literal["added", "removed"], path: str, item: ManifestItem, read: Read) -> FileDiff:
     old, new = (None, item) if kind == "added" else (item, None)
     text, is_binary = _text(path, path, old, new, read)
     return FileDiff(kind=kind, path=path, old=old, new=new, is_binary=is_binary, text=text)
 
 
-def _changed(path: str, old: Item, new: Item, read: Read) -> FileDiff:
+def _changed(path: str, old: ManifestItem, new: ManifestItem, read: Read) -> FileDiff:
     if old.kind == new.kind and old.content == new.content:
         return FileDiff(kind="mode", path=path, old=old, new=new)
     text, is_binary = _text(path, path, old, new, read)
     return FileDiff(kind="changed", path=path, old=old, new=new, is_binary=is_binary, text=text)
 
 
-def _text(source: str, target: str, old: Item | None, new: Item | None, read: Read) -> tuple[str, bool]:
+def _text(source: str, target: str, old: ManifestItem | None, new: ManifestItem | None, read: Read) -> tuple[str, bool]:
     before, after = _bytes(old, read), _bytes(new, read)
     if _is_binary(before) or _is_binary(after):
         return "", True
@@ -164,11 +167,11 @@ def _text(source: str, target: str, old: Item | None, new: Item | None, read: Re
     return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines), False
 
 
-def _bytes(item: Item | None, read: Read) -> bytes:
+def _bytes(item: ManifestItem | None, read: Read) -> bytes:
     match item:
-        case Item(kind="file"):
+        case ManifestItem(kind="file"):
             return read(item)
-        case Item(kind="link", content=target):
+        case ManifestItem(kind="link", content=target):
             return target
         case _:
             return b""

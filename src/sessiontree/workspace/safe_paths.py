@@ -4,7 +4,7 @@
 >>> check_path("root", "src/../../etc/passwd")
 Traceback (most recent call last):
     ...
-sessiontree.errors.folders.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
+sessiontree.errors.UnsafePathError: root: path 'src/../../etc/passwd' has a part '..'; nothing was changed
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from types import TracebackType
 from typing import Self
 
 from sessiontree.errors import UnsafePathError, WorkspaceError
-from sessiontree.workspace.settings import OWN_FOLDER
+from sessiontree.workspace.ignore import OWN_FOLDER
 
 __all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
+
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 255
@@ -53,7 +54,7 @@ def check_portable(root: str, paths: Iterable[str]) -> None:
     >>> check_portable("root", ["README", "readme"])
     Traceback (most recent call last):
         ...
-    sessiontree.errors.folders.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
+    sessiontree.errors.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
     """
     seen: dict[str, str] = {}
     for path in paths:

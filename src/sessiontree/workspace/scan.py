@@ -1,19 +1,24 @@
-"""Scan: what is in the folder now, compared with what the cache knows. Reads no file that has not changed."""
+"""Scan: what is in the folder now, compared with what the cache knows. Reads no file that has not changed.
+
+Reading the files that a scan found changed, a batch at a time.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from sessiontree.manifest import Item, LeftOut, LeftOutReason
+from sessiontree.model.blobs import Blob, blob_of
+from sessiontree.model.manifest import LeftOut, LeftOutReason, ManifestItem
 from sessiontree.workspace.cache import Cache, Key, Known, KnownFolder, key_of
-from sessiontree.workspace.ignore import IGNORE_FILES, Rules
+from sessiontree.workspace.ignore import IGNORE_FILES, Rules, Settings
 from sessiontree.workspace.safe_paths import Folder, unsafe_names
-from sessiontree.workspace.settings import Settings
 
-__all__ = ["Pending", "Scan", "scan"]
+__all__ = ["FolderScan", "Loaded", "Pending", "batches_of", "compressed", "load", "scan"]
+
 
 _DEEPEST = 400
 _NOTHING_KNOWN = KnownFolder(key=(0, 0, 0, 0, 0), rules=b"", is_racy=True)
@@ -31,14 +36,14 @@ class Pending(NamedTuple):
         return f"{self.folder}/{self.name}" if self.folder else self.name
 
 
-class Scan:
+class FolderScan:
     """What a scan found. ``changed`` and ``removed`` are relative to the cache; ``pending`` waits to be read."""
 
     def __init__(self, old: Cache, started_ns: int) -> None:
         self.old = old
         self.started_ns = started_ns
         self.folders: dict[bytes, KnownFolder] = {}
-        self.changed: dict[str, Item] = {}
+        self.changed: dict[str, ManifestItem] = {}
         self.removed: list[str] = []
         self.pending: list[Pending] = []
         self.left_out: list[LeftOut] = []
@@ -121,9 +126,9 @@ def scan(
     *,
     started_ns: int,
     include: Iterable[str] = (),
-) -> Scan:
+) -> FolderScan:
     """Look at everything below a folder. ``include`` names paths to take although they are ignored or too large."""
-    found = Scan(old, started_ns)
+    found = FolderScan(old, started_ns)
     walker = _Walker(folder, found, settings, frozenset(include))
     walker.visit("", rules, 0)
     walker.note_gone_folders()
@@ -132,7 +137,7 @@ def scan(
 
 
 class _Walker:
-    def __init__(self, folder: Folder, found: Scan, settings: Settings, include: frozenset[str]) -> None:
+    def __init__(self, folder: Folder, found: FolderScan, settings: Settings, include: frozenset[str]) -> None:
         self._folder = folder
         self._found = found
         self._settings = settings
@@ -165,7 +170,7 @@ class _Walker:
                 self._refuse_folder(path, "unreadable")
                 return
         if path and (known is None or (known.key[4] ^ key[4]) & 0o777):
-            self._found.changed[path] = Item("folder", key[4] & 0o777, 0, b"")
+            self._found.changed[path] = ManifestItem("folder", key[4] & 0o777, 0, b"")
         inside = self._rules_inside(path, fresh, above)
         prefix = path + "/" if path else ""
         for name in fresh.folders:
@@ -319,7 +324,7 @@ def _join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder else name
 
 
-def _keep_below_total(found: Scan, settings: Settings, include: frozenset[str]) -> None:
+def _keep_below_total(found: FolderScan, settings: Settings, include: frozenset[str]) -> None:
     """Leave the largest files out until the rest fits."""
     total = found.size + sum(pending.size for pending in found.pending)
     if total <= settings.max_total_bytes:
@@ -335,7 +340,7 @@ def _keep_below_total(found: Scan, settings: Settings, include: frozenset[str]) 
         found.leave_out(pending.folder, pending.name, "total_too_large", size)
 
 
-def _largest_first(found: Scan) -> Sequence[tuple[int, Pending]]:
+def _largest_first(found: FolderScan) -> Sequence[tuple[int, Pending]]:
     sizes = [(pending.size, pending) for pending in found.pending]
     for raw, known in found.folders.items():
         folder = os.fsdecode(raw)
@@ -345,3 +350,64 @@ def _largest_first(found: Scan) -> Sequence[tuple[int, Pending]]:
             if file.kind == "file"
         ]
     return sorted(sizes, key=lambda pair: (-pair[0], pair[1].path))
+
+
+_BATCH_BYTES = 8 << 20
+_BATCH_FILES = 1000
+_ATTEMPTS = 3
+
+
+class Loaded(NamedTuple):
+    """A file's bytes, named by their hash."""
+
+    hash: str
+    data: bytes
+
+
+def batches_of(pending: Sequence[Pending]) -> Iterator[Sequence[Pending]]:
+    """Runs of files that fit into memory together."""
+    batch: list[Pending] = []
+    size = 0
+    for file in pending:
+        if batch and (size + file.size > _BATCH_BYTES or len(batch) == _BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(file)
+        size += file.size
+    if batch:
+        yield batch
+
+
+def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[Loaded]:
+    """Read and hash files, and tell the scan; what vanished or cannot be read is told too."""
+    loaded: list[Loaded] = []
+    for pending in batch:
+        try:
+            data, known = _steady(folder, scan, pending)
+        except (FileNotFoundError, NotADirectoryError):
+            scan.removed.append(pending.path)
+        except OSError:
+            scan.leave_out(pending.folder, pending.name, "unreadable", pending.size)
+        else:
+            scan.believe(pending, known)
+            loaded.append(Loaded(known.content.hex(), data))
+    return loaded
+
+
+def compressed(loaded: Sequence[Loaded], wanted: frozenset[str]) -> tuple[Blob, ...]:
+    """Blobs of those that the store does not have."""
+    fresh = {file.hash: file.data for file in loaded if file.hash in wanted}
+    return tuple(blob_of(data, name) for name, data in fresh.items())
+
+
+def _steady(folder: Folder, scan: FolderScan, pending: Pending) -> tuple[bytes, Known]:
+    """A file that is being written is read again; if it never holds still, what was read counts, but not its stat."""
+    for _ in range(_ATTEMPTS):
+        data, before = folder.read_file(pending.path)
+        after = folder.look(pending.path)
+        key = key_of(before)
+        is_steady = after is not None and key_of(after) == key and len(data) == before.st_size
+        if is_steady:
+            break
+    size_as_read = (key[0], key[1], len(data), key[3], key[4])
+    return data, Known(size_as_read, "file", hashlib.sha256(data).digest(), not is_steady or scan.is_racy(key))

@@ -13,20 +13,20 @@ import os
 import msgspec
 
 from sessiontree.errors import DamagedDataError
-from sessiontree.manifest import Item
-from sessiontree.model.record import Record
-from sessiontree.typed import msgpack_decoder
-from sessiontree.workspace.actions import Action
+from sessiontree.model._base import Record, msgpack_decoder
+from sessiontree.model.manifest import ManifestItem
 from sessiontree.workspace.disk import Disk
+from sessiontree.workspace.plan import Action
 
-__all__ = ["Pledge", "Staged", "Staging", "discard", "open_staging", "pending_restore"]
+__all__ = ["CommitMarker", "Staged", "Staging", "discard", "open_staging", "pending_restore"]
+
 
 _PREPARING, _READY, _DONE = "restore.new", "restore", "restore.done"
 _NEW, _OLD, _PLAN = "new", "old", "plan"
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class Pledge(Record, frozen=True, kw_only=True):
+class CommitMarker(Record, frozen=True, kw_only=True):
     """The leaf move that decides: once it is in the reflog the new files count, before it the old ones."""
 
     place: str
@@ -39,7 +39,7 @@ class Staged(Record, frozen=True, kw_only=True):
     """What ``plan`` holds on the disk."""
 
     actions: tuple[Action, ...] = ()
-    pledge: Pledge | None = None
+    pledge: CommitMarker | None = None
 
 
 class Staging:
@@ -57,7 +57,7 @@ class Staging:
                 os.close(fd)
         self.old = self.new = self.fd = -1
 
-    def stage(self, disk: Disk, number: int, item: Item, data: bytes) -> os.stat_result:
+    def stage(self, disk: Disk, number: int, item: ManifestItem, data: bytes) -> os.stat_result:
         """Put content aside, ready to be renamed into place."""
         name = str(number)
         if item.kind == "link":

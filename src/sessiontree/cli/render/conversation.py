@@ -12,10 +12,8 @@ from rich.text import Text
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.output import Output
-from sessiontree.cli.render.gist import gist, role_of
-from sessiontree.cli.times import clock_time
+from sessiontree.cli.render.text import clock_time, gist, role_of
 from sessiontree.context import Context
-from sessiontree.harmless import for_terminal, one_line
 from sessiontree.model import (
     Compaction,
     Entry,
@@ -30,8 +28,10 @@ from sessiontree.model import (
     ToolCallPart,
     ToolResultPart,
 )
+from sessiontree.model.sanitize import for_terminal, one_line
 
 __all__ = ["Conversation"]
+
 
 _STYLES = {"user": "bold cyan", "assistant": "bold green", "tool": "magenta", "system": "blue"}
 _LONGEST_TEXT = 20_000

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from sessiontree.cli.render.gist import is_bookkeeping
+from sessiontree.cli.render.text import is_bookkeeping
 from sessiontree.model import Checkpoint, Compaction, Entry, RunFailure, TurnMarker
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 
 __all__ = ["Glyphs", "Row", "rows_of"]
+
 
 _RUN_ENDS = 2
 """How many entries stay at each end of a folded stretch."""

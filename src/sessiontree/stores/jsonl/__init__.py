@@ -1,5 +1,5 @@
 """The JSONL store: one readable, checksummed file a tree."""
 
-from sessiontree.stores.jsonl.backend import JsonlBackend
+from sessiontree.stores.jsonl.store import JsonlBackend
 
 __all__ = ["JsonlBackend"]

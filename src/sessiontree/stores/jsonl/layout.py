@@ -14,14 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from sessiontree._engine.filelock import Gate
-from sessiontree._engine.fs import Files, kind_of
-from sessiontree._engine.mounts import refuse_network
 from sessiontree.errors import ForeignStoreError, NewerFormatError
-from sessiontree.model.record import Record
-from sessiontree.typed import json_decoder
+from sessiontree.model._base import Record, json_decoder
+from sessiontree.stores._io import Files, ProcessLock, kind_of, refuse_network
 
 __all__ = ["TREE_SUFFIX", "Layout", "name_of", "open_folder"]
+
 
 TREE_SUFFIX = ".jsonl"
 _FORMAT = "sessiontree-jsonl"
@@ -95,7 +93,7 @@ def name_of(any_id: str) -> str:
     return f"{slug}-{digest}" if slug else digest
 
 
-def open_folder(folder: Path, files: Files) -> tuple[Layout, Gate]:
+def open_folder(folder: Path, files: Files) -> tuple[Layout, ProcessLock]:
     """Make the folder a store, or find the store that it is; anything else is refused and left untouched."""
     layout = Layout(folder=folder)
     _refuse_what_is_no_folder(folder)
@@ -103,7 +101,7 @@ def open_folder(folder: Path, files: Files) -> tuple[Layout, Gate]:
     _make_with_parents(folder, files)
     if not _is_ours(layout):
         _refuse_strangers(layout)
-    gate = Gate(layout.gate, of=folder)
+    gate = ProcessLock(layout.gate, of=folder)
     try:
         with gate:
             _complete(layout, files)

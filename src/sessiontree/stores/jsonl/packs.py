@@ -10,12 +10,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from sessiontree._engine.fs import Files
-from sessiontree.blobs import Blob, Pack, Place, pack_of
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
-from sessiontree.typed import msgpack_decoder
+from sessiontree.model._base import msgpack_decoder
+from sessiontree.model.blobs import Blob, Pack, PackedBlob, pack_of
+from sessiontree.stores._io import Files
 
 __all__ = ["PackFolder"]
+
 
 _MAGIC = b"sessiontree-pack-1\n"
 _SUFFIX = ".pack"
@@ -25,7 +26,7 @@ _LENGTH_BYTES = 8
 class _Spot(NamedTuple):
     file: str
     body_start: int
-    place: Place
+    place: PackedBlob
 
 
 class PackFolder:
@@ -100,10 +101,10 @@ class PackFolder:
             raise DamagedDataError(str(path), len(_MAGIC), f"the index of the pack cannot be read: {error}") from error
         if magic != _MAGIC:
             raise DamagedDataError(str(path), 0, "this is no pack")
-        places = [Place(hash=name.hex(), size=size, start=start, length=kept) for name, size, start, kept in rows]
+        places = [PackedBlob(hash=name.hex(), size=size, start=start, length=kept) for name, size, start, kept in rows]
         self._learn(file, places, len(_MAGIC) + _LENGTH_BYTES + length)
 
-    def _learn(self, file: str, places: Sequence[Place], body_start: int) -> None:
+    def _learn(self, file: str, places: Sequence[PackedBlob], body_start: int) -> None:
         self._packs[file] = tuple(place.hash for place in places)
         for place in places:
             self._spots[place.hash] = _Spot(file, body_start, place)

@@ -11,16 +11,25 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
-from sessiontree.commands import Draft
 from sessiontree.model import Checkpoint, Move, Thread
-from sessiontree.rules.reflog import replay
-from sessiontree.rules.state import Node, PutHead, PutLease, PutMove, PutThread, ThreadState
-from sessiontree.stores.jsonl.lines import FORMAT, EntryLine, LeaseLine, MoveLine, ThreadLine, TreeLine, UnknownLine
-from sessiontree.stores.jsonl.scan import Located
-from sessiontree.stores.tree_state import TreeState
-from sessiontree.typed import json_decoder
+from sessiontree.model._base import json_decoder
+from sessiontree.stores._tree_state import TreeState
+from sessiontree.stores.commands import Draft
+from sessiontree.stores.jsonl.lines import (
+    FORMAT,
+    EntryLine,
+    LeaseLine,
+    Located,
+    MoveLine,
+    ThreadLine,
+    TreeLine,
+    UnknownLine,
+)
+from sessiontree.stores.rules.leaf import replay
+from sessiontree.stores.rules.state import Node, PutHead, PutLease, PutMove, PutThread, ThreadState
 
 __all__ = ["TREE", "FileState", "Problem", "Replay"]
+
 
 TREE = 0
 """The key of the only tree in a file."""

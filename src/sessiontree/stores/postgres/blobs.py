@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
-from sessiontree.blobs import CHUNK_BYTES, Blob, chunks_of, pack_of
 from sessiontree.errors import BlobNotFoundError
-from sessiontree.ids import IdSource
 from sessiontree.model import Checkpoint
-from sessiontree.rules.state import PutEntry
+from sessiontree.model.blobs import CHUNK_BYTES, Blob, chunks_of, pack_of
+from sessiontree.model.ids import IdSource
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
+from sessiontree.stores.rules.state import PutEntry
 
 __all__ = [
     "blob_names",
@@ -36,6 +36,7 @@ __all__ = [
     "read_blobs",
     "texts_of",
 ]
+
 
 _HOLD = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR KEY SHARE"
 _COLLECT = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR UPDATE"

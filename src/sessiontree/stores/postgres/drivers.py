@@ -15,9 +15,10 @@ from psycopg.pq.abc import PGresult
 from psycopg.types.array import ListBinaryDumper
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from sessiontree.stores.postgres.steps import Pause, Row, Statement, Steps
+from sessiontree.stores.postgres.steps import Row, Statement, Steps, Wait
 
 __all__ = ["AsyncPlainConnection", "PlainConnection", "run", "run_async", "run_on", "run_on_async"]
+
 
 T = TypeVar("T")
 
@@ -30,7 +31,7 @@ def run(steps: Steps[T], pool: ConnectionPool[PlainConnection]) -> T:
         request = next(steps)
         while True:
             try:
-                if isinstance(request, Pause):
+                if isinstance(request, Wait):
                     _give_back(connection, pool)
                     connection = None
                     pool.check()
@@ -55,7 +56,7 @@ async def run_async(steps: Steps[T], pool: AsyncConnectionPool[AsyncPlainConnect
         request = next(steps)
         while True:
             try:
-                if isinstance(request, Pause):
+                if isinstance(request, Wait):
                     await _give_back_async(connection, pool)
                     connection = None
                     await pool.check()

@@ -1,16 +1,17 @@
-"""Listing threads in SQL, with the meaning that ``sessiontree.listing`` gives it."""
+"""Listing threads in SQL, with the meaning that ``sessiontree.stores.listing`` gives it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sessiontree.listing import WORD_COLUMNS, cut, position_of
 from sessiontree.model import Page, ThreadQuery
-from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, Head, head_of
+from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of
+from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of
 from sessiontree.stores.postgres.schema import TITLE_INDEX
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 
 __all__ = ["list_threads"]
+
 
 _TIMES = {
     "created_after_ns": "t.created_ns >=",
@@ -27,7 +28,7 @@ _BYTE_AS_TEXT = [chr(byte) if 0 < byte < 128 else f"\\{byte:03o}" for byte in ra
 _BYTE_AS_TEXT[ord("\\")] = "\\\\"
 
 
-def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[Head]]]:
+def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[ThreadHead]]]:
     """A page of threads, and where they live."""
     table, time, order = _order(query)
     conditions = [f"{table}.namespace = %(namespace)s", *_conditions(query)]

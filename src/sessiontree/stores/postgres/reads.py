@@ -9,23 +9,31 @@ from uuid import UUID
 from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
-from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
-from sessiontree.progress import Progress
-from sessiontree.queries import Finding, News, Search, StoreStats
+from sessiontree.model._base import Progress
+from sessiontree.model.blobs import Blob
 from sessiontree.search import SearchPage
-from sessiontree.stores.postgres import finding
+from sessiontree.stores.listing import matching_ids
+from sessiontree.stores.postgres import search as finding
 from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, in_order, names_of, read_blobs
-from sessiontree.stores.postgres.homes import Homes
-from sessiontree.stores.postgres.inspection import inspect
+from sessiontree.stores.postgres.doctor import inspect
 from sessiontree.stores.postgres.listing import list_threads
-from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, HEAD_FROM, STATE_COLUMNS, Head, entries_of, head_of, move_of
-from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
+from sessiontree.stores.postgres.rows import (
+    ENTRY_COLUMNS,
+    HEAD_FROM,
+    STATE_COLUMNS,
+    ThreadHead,
+    entries_of,
+    head_of,
+    move_of,
+)
+from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES
-from sessiontree.stores.scanning import matching_ids
+from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 
 __all__ = ["StepReads"]
+
 
 T = TypeVar("T")
 
@@ -81,7 +89,7 @@ SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s)
 class StepReads:
     """``queries.Reads``, with steps in place of answers."""
 
-    def __init__(self, place: str, homes: Homes) -> None:
+    def __init__(self, place: str, homes: TreeLookup) -> None:
         self._place = place
         self._homes = homes
 
@@ -144,13 +152,13 @@ class StepReads:
     def lease(self, thread_id: str) -> Steps[Lease | None]:
         return (yield from self._head(thread_id)).lease
 
-    def news(self, thread_id: str, cursor: int | None) -> Steps[News]:
+    def news(self, thread_id: str, cursor: int | None) -> Steps[NewEntries]:
         if cursor is None:
             head = yield from self._head(thread_id)
-            return News(entries=(), cursor=head.seq)
+            return NewEntries(entries=(), cursor=head.seq)
         key, _, rows = yield from self._own(thread_id, cursor)
         entries = entries_of(rows, {key: thread_id})
-        return News(entries=tuple(entries), cursor=rows[-1][6] if rows else cursor)
+        return NewEntries(entries=tuple(entries), cursor=rows[-1][6] if rows else cursor)
 
     def thread_ids(self, part: str, limit: int) -> Steps[list[str]]:
         return finding.thread_ids(self._homes.namespace, part, limit)
@@ -179,7 +187,7 @@ class StepReads:
     def inspect(self, progress: Progress | None = None) -> Steps[list[Finding]]:
         return inspect(self._homes.namespace, self._place, progress)
 
-    def _head(self, thread_id: str) -> Steps[Head]:
+    def _head(self, thread_id: str) -> Steps[ThreadHead]:
         _, rows = yield from self._of_thread(thread_id, _HEAD, {})
         return head_of(rows[0])
 

@@ -7,19 +7,19 @@ from uuid import UUID
 
 import msgspec
 
-from sessiontree.codec import decode_payload, decode_thread
-from sessiontree.commands import Draft
 from sessiontree.model import Entry, Lease, Move, Payload, UnknownPayload
-from sessiontree.model.record import Record
-from sessiontree.rules.state import Node, ThreadState
+from sessiontree.model._base import Record
+from sessiontree.model.codec import decode_payload, decode_thread
+from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.steps import Row, to_bytes, to_text
+from sessiontree.stores.rules.state import Node, ThreadState
 
 __all__ = [
     "ENTRY_COLUMNS",
     "HEAD_FROM",
     "NODE_COLUMNS",
     "STATE_COLUMNS",
-    "Head",
+    "ThreadHead",
     "draft_of",
     "entries_of",
     "head_of",
@@ -27,6 +27,7 @@ __all__ = [
     "move_of",
     "node_of",
 ]
+
 
 DAMAGED = "damaged"
 
@@ -41,7 +42,7 @@ HEAD_FROM = """sessiontree.head h
     LEFT JOIN sessiontree.entry base ON base.tree = h.tree AND base.id = t.base"""
 
 
-class Head(Record, frozen=True, kw_only=True):
+class ThreadHead(Record, frozen=True, kw_only=True):
     """A thread's rows: the state that the rules know, and what only this store keeps beside it."""
 
     state: ThreadState
@@ -56,13 +57,13 @@ def key_of(entry_id: str) -> int:
     return int.from_bytes(b"\x01" + to_bytes(entry_id))
 
 
-def head_of(row: Row) -> Head:
+def head_of(row: Row) -> ThreadHead:
     tree, key, updated_ns, fence, moves, seq, stamp, body = row[:8]
     meta = decode_thread(body)
     leaf = node_of((row[13], key, None, *row[14:17])) if row[13] is not None else None
     base = node_of(row[17:23]) if row[17] is not None else None
     state = ThreadState(key, tree.int, meta, leaf, base, updated_ns, fence, moves)
-    return Head(state=state, tree=tree, seq=seq, stamp=stamp, lease=_lease_of(meta.id, row[8:13]))
+    return ThreadHead(state=state, tree=tree, seq=seq, stamp=stamp, lease=_lease_of(meta.id, row[8:13]))
 
 
 def node_of(row: Row) -> Node:

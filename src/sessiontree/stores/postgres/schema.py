@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sessiontree.errors import NewerFormatError
-from sessiontree.model.record import Record
+from sessiontree.model._base import Record
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 
 __all__ = ["MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
+
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")

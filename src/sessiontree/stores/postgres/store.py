@@ -11,11 +11,9 @@ from typing import Any, TypeVar, cast
 import psycopg
 from psycopg_pool import AsyncConnectionPool, ConnectionPool
 
-from sessiontree.commands import Command, Result
 from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError, StoreError
-from sessiontree.queries import Query, Reads
-from sessiontree.store import Durability
-from sessiontree.stores.postgres.committing import Commits
+from sessiontree.stores.commands import Command, Result
+from sessiontree.stores.postgres.commits import Commits
 from sessiontree.stores.postgres.drivers import (
     AsyncPlainConnection,
     PlainConnection,
@@ -24,9 +22,8 @@ from sessiontree.stores.postgres.drivers import (
     run_on,
     run_on_async,
 )
-from sessiontree.stores.postgres.faults import in_our_words
-from sessiontree.stores.postgres.homes import Homes
-from sessiontree.stores.postgres.listening import (
+from sessiontree.stores.postgres.errors import pauses, translate_error, wait_to_open, with_retries
+from sessiontree.stores.postgres.listen import (
     POLL_SECONDS,
     AsyncListener,
     Listener,
@@ -38,11 +35,13 @@ from sessiontree.stores.postgres.listening import (
 )
 from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
-from sessiontree.stores.postgres.retrying import pauses, persistently, wait_to_open
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
-from sessiontree.stores.postgres.steps import Statement, Steps
+from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup
+from sessiontree.stores.protocol import Durability
+from sessiontree.stores.queries import Query, Reads
 
 __all__ = ["AsyncPostgresStore", "PostgresStore"]
+
 
 T = TypeVar("T")
 
@@ -74,8 +73,8 @@ class _Verbs:
             listen = self.options.listen_url
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
         except psycopg.ProgrammingError as error:
-            raise in_our_words(error, self.place) from error
-        self._homes = Homes(self.options.namespace)
+            raise translate_error(error, self.place) from error
+        self._homes = TreeLookup(self.options.namespace)
         self._commits = Commits(self.place, self._homes, self.options.retry_seconds)
         self._reads = cast("Reads", StepReads(self.place, self._homes))
         self._watches = Watches(self._homes)
@@ -119,7 +118,7 @@ class _Verbs:
         return self.persistently(lambda: self._watches.topic(thread_id))
 
     def persistently(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
-        return persistently(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
+        return with_retries(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
 
     def _check_process(self) -> None:
         if not self.is_in_its_process:

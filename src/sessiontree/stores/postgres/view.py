@@ -10,12 +10,10 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sessiontree.blobs import Blob
-from sessiontree.commands import Command, Draft
-from sessiontree.ids import IdSource
 from sessiontree.model import Lease, Move
-from sessiontree.rules import decide
-from sessiontree.rules.state import Decision, Manifests, Node, ThreadState
+from sessiontree.model.blobs import Blob
+from sessiontree.model.ids import IdSource
+from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.postgres.blobs import (
     blob_names,
     blobs_of,
@@ -29,10 +27,13 @@ from sessiontree.stores.postgres.blobs import (
     read_blobs,
     texts_of,
 )
-from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, Head, draft_of, move_of, node_of
+from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, ThreadHead, draft_of, move_of, node_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
+from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.state import Decision, Manifests, Node, ThreadState
 
 __all__ = ["IS_ANCESTOR", "MOVES", "Birth", "SnapshotView", "decided"]
+
 
 _NODE = (
     f"SELECT {NODE_COLUMNS}, {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)"
@@ -97,13 +98,13 @@ class SnapshotView:
         self.ids = ids
         self._namespace = namespace
         self._known: dict[tuple[str, Any], Any] = {}
-        self._heads: dict[str, Head | None] = {}
+        self._heads: dict[str, ThreadHead | None] = {}
         self._trees: dict[int, UUID] = {}
         self._birth: Birth | None = None
         self._seq = 0
         self.doomed: list[tuple[int, int]] = []
 
-    def know_thread(self, thread_id: str, head: Head | None) -> None:
+    def know_thread(self, thread_id: str, head: ThreadHead | None) -> None:
         self._heads[thread_id] = head
         if head is not None:
             self._trees[head.state.tree] = head.tree
@@ -128,7 +129,7 @@ class SnapshotView:
     def learn(self, missing: Missing, rows: list[Row]) -> None:
         self._known[missing.question] = missing.read(rows)
 
-    def head(self, thread_id: str) -> Head | None:
+    def head(self, thread_id: str) -> ThreadHead | None:
         return self._heads[thread_id]
 
     def uuid_of(self, tree: int) -> UUID:

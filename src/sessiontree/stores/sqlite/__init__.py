@@ -1,5 +1,5 @@
 """SQLite, the embedded default."""
 
-from sessiontree.stores.sqlite.backend import SqliteBackend
+from sessiontree.stores.sqlite.store import SqliteBackend
 
 __all__ = ["SqliteBackend"]

@@ -1,16 +1,17 @@
-"""Listing threads in SQL, with the meaning that ``sessiontree.listing`` gives it."""
+"""Listing threads in SQL, with the meaning that ``sessiontree.stores.listing`` gives it."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import Any
 
-from sessiontree.listing import WORD_COLUMNS, cut, position_of
 from sessiontree.model import Page, ThreadQuery
+from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of
 from sessiontree.stores.sqlite.rows import STATE_SELECT, state_of
 from sessiontree.stores.sqlite.tail import TIPS
 
 __all__ = ["list_threads"]
+
 
 _UPDATED_NS = "coalesce(tip.created_ns, t.updated_ns)"
 

@@ -10,17 +10,17 @@ from operator import itemgetter
 import msgspec
 from msgspec import UnsetType
 
-from sessiontree.blobs import Blob
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move
-from sessiontree.queries import News, StoreStats
-from sessiontree.rules.appending import visible
-from sessiontree.rules.state import Node, ThreadState
-from sessiontree.stores.sqlite.dropping import own_keys
+from sessiontree.model.blobs import Blob
+from sessiontree.stores.queries import NewEntries, StoreStats
+from sessiontree.stores.rules.append import visible
+from sessiontree.stores.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_of, payload_of_row
-from sessiontree.stores.sqlite.view import SqliteView
+from sessiontree.stores.sqlite.view import SqliteView, own_keys
 
-__all__ = ["Snapshot", "one_moment"]
+__all__ = ["ReadSnapshot", "read_transaction"]
+
 
 _key = itemgetter(0)
 _LAST = "\U0010ffff"
@@ -29,7 +29,7 @@ _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
 
 
 @contextmanager
-def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
+def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
     """What is read inside is of one moment, whoever writes meanwhile."""
     try:
         connection.execute("BEGIN")
@@ -39,7 +39,7 @@ def one_moment(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
 
 
-class Snapshot:
+class ReadSnapshot:
     """One read transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -104,11 +104,11 @@ class Snapshot:
     def lease(self, thread_id: str) -> Lease | None:
         return self._view.lease(self.state(thread_id))
 
-    def news(self, thread_id: str, cursor: int | None) -> News:
+    def news(self, thread_id: str, cursor: int | None) -> NewEntries:
         state = self.state(thread_id)
         if cursor is None:
-            return News(entries=(), cursor=state.newest)
-        return News(entries=tuple(self._entries(self._own(state, cursor))), cursor=max(state.newest, cursor))
+            return NewEntries(entries=(), cursor=state.newest)
+        return NewEntries(entries=tuple(self._entries(self._own(state, cursor))), cursor=max(state.newest, cursor))
 
     def stats(self) -> StoreStats:
         counts = self._run(

@@ -8,14 +8,9 @@ import stat
 from contextlib import closing, suppress
 from pathlib import Path
 
-from sessiontree._engine.fs import kind_of
-from sessiontree.errors import (
-    ForeignStoreError,
-    NewerFormatError,
-    StoreError,
-    StoreReadOnlyError,
-)
-from sessiontree.store import Durability
+from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
+from sessiontree.stores._io import kind_of
+from sessiontree.stores.protocol import Durability
 
 __all__ = [
     "APPLICATION_ID",
@@ -27,6 +22,7 @@ __all__ = [
     "refuse_odd_neighbours",
     "touch",
 ]
+
 
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"

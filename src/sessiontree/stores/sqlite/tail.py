@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from sessiontree.rules.state import ThreadState
+from sessiontree.stores.rules.state import ThreadState
 
 __all__ = [
     "FIRST_ID_FROM",
@@ -25,6 +25,7 @@ __all__ = [
     "settle",
     "settle_anew",
 ]
+
 
 LONGEST = 128
 """A longer one makes groups of appends cheaper, and every look at a thread dearer."""

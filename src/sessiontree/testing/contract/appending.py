@@ -7,7 +7,6 @@ from collections.abc import Callable
 import pytest
 from msgspec import UNSET
 
-from sessiontree.codec import content_hash
 from sessiontree.errors import (
     DuplicateEntryError,
     EntryNotFoundError,
@@ -16,9 +15,10 @@ from sessiontree.errors import (
     StaleLeafError,
 )
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, user
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import Message, TextPart
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model.builders import assistant, user
+from sessiontree.model.codec import content_hash
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import pytest
 
 from sessiontree.journal import Journal
-from sessiontree.messages import user
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import Entry
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model.builders import user
 from sessiontree.testing.clock import ManualClock, seeded_random
 
 __all__ = ["Contract", "Opened", "fill", "ids", "texts"]

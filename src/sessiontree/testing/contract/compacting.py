@@ -9,11 +9,12 @@ import pytest
 from sessiontree.compaction import CompactionPolicy, SummaryRequest
 from sessiontree.errors import ClaimLostError, CompactionClaimedError, FencedError, NothingToUncompactError
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, system, user
+from sessiontree.model.builders import assistant, system, user
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened
 
 __all__ = ["CompactionContract"]
+
 
 _POLICY = CompactionPolicy(window_tokens=2_000, keep_recent_messages=3, keep_user_tokens=0, summary_tokens=200)
 _PATIENCE_SECONDS = 30

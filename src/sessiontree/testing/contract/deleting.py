@@ -8,10 +8,11 @@ import pytest
 
 from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadNotFoundError
 from sessiontree.journal import Journal
-from sessiontree.messages import user
+from sessiontree.model.builders import user
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["DeleteContract"]
+
 
 _WORDS = "correct-horse-battery-staple"
 

@@ -8,17 +8,18 @@ from typing import TypeVar
 
 import pytest
 
-from sessiontree.blobs import Blob, blob_of, data_of
-from sessiontree.commands import PutBlobs
 from sessiontree.errors import BlobNotFoundError, MissingBlobsError
 from sessiontree.journal import Journal
-from sessiontree.messages import user
-from sessiontree.operations.entries import NewEntry
-from sessiontree.operations.requests import Operation
-from sessiontree.queries import FindMissingBlobs, ReadBlobs
+from sessiontree.journal.operations.entries import NewEntry
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.model.blobs import Blob, blob_of, data_of
+from sessiontree.model.builders import user
+from sessiontree.stores.commands import PutBlobs
+from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.testing.contract.base import Contract, Opened, fill
 
 __all__ = ["FilesContract"]
+
 
 T = TypeVar("T")
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from sessiontree.codec import content_hash
 from sessiontree.errors import EntryNotFoundError, InvalidInputError, ThreadExistsError
 from sessiontree.journal import Journal
-from sessiontree.messages import user
+from sessiontree.model.builders import user
+from sessiontree.model.codec import content_hash
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 

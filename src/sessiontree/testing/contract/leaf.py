@@ -4,15 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sessiontree.errors import (
-    EntryNotFoundError,
-    FencedError,
-    NothingToRedoError,
-    NothingToUndoError,
-    StaleLeafError,
-)
+from sessiontree.errors import EntryNotFoundError, FencedError, NothingToRedoError, NothingToUndoError, StaleLeafError
 from sessiontree.journal import Journal
-from sessiontree.messages import user
+from sessiontree.model.builders import user
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 

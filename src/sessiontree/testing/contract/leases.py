@@ -6,7 +6,7 @@ import pytest
 
 from sessiontree.errors import ActiveTurnError, FencedError, InvalidInputError
 from sessiontree.journal import Journal
-from sessiontree.messages import user
+from sessiontree.model.builders import user
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 

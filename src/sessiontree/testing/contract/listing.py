@@ -14,6 +14,7 @@ from sessiontree.testing.contract.base import Contract, Opened, fill
 
 __all__ = ["ListContract"]
 
+
 _KEY = SessionKey(agent="a", channel="c", peer="p", thread="t")
 _FILTERS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"workspace": "/w"}, {"workspace": "/w"}),

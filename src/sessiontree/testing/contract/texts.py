@@ -6,10 +6,9 @@ from typing import Any
 
 import pytest
 
-from sessiontree.codec import content_hash
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, call, tool_result, user
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import (
     ActiveToolsChange,
     BranchSummary,
@@ -26,10 +25,12 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model.builders import assistant, call, tool_result, user
+from sessiontree.model.codec import content_hash
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["TextContract"]
+
 
 _LONE = "broken \ud83d text"
 _LONG = "x" * 10_000

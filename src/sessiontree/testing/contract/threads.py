@@ -17,13 +17,14 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, call, system, tool_result, user
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import SessionKey
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["ThreadContract"]
+
 
 ALL_FIELDS = {
     "title": "Plan",

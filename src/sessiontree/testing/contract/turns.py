@@ -9,13 +9,14 @@ import pytest
 
 from sessiontree.errors import ActiveTurnError, FencedError, NothingToRetryError
 from sessiontree.journal import Journal
-from sessiontree.messages import assistant, user
+from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import Entry, RunFailure, TurnMarker
-from sessiontree.operations.entries import NewEntry
+from sessiontree.model.builders import assistant, user
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["TurnContract"]
+
 
 _PATIENCE_SECONDS = 10.0
 

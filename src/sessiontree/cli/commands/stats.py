@@ -1,0 +1,161 @@
+"""stats."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Annotated
+
+import typer
+
+from sessiontree.cli.addresses import thread_of
+from sessiontree.cli.context import CliContext
+from sessiontree.cli.render.text import bars, nanoseconds, sparkline
+from sessiontree.model import Entry, Thread, ToolCallMessage, Usage
+from sessiontree.model._base import Record
+from sessiontree.model.entry import AssistantMessage, MessagePayload, UsageReport
+from sessiontree.model.sanitize import one_line
+
+__all__ = ["EXAMPLES", "stats"]
+
+
+EXAMPLES = {
+    "stats": """Examples:
+
+\b
+  sessiontree stats
+  sessiontree stats @
+  sessiontree stats --since 30d --json"""
+}
+
+_MOST_TOOLS = 12
+_MOST_DAYS = 60
+
+
+class Totals(Record, kw_only=True, frozen=True):
+    """What was counted. Tokens and cost are what providers reported; ``estimated_tokens`` is ours."""
+
+    threads: int
+    entries: int
+    messages: int
+    estimated_tokens: int
+    input_tokens: int
+    output_tokens: int
+    cached_tokens: int
+    cost: dict[str, float]
+    roles: dict[str, int]
+    tools: dict[str, int]
+    models: dict[str, int]
+    days: dict[str, int]
+
+
+def stats(
+    ctx: typer.Context,
+    thread: Annotated[
+        str | None, typer.Argument(help="One thread; without it the whole store.", metavar="THREAD")
+    ] = None,
+    since: Annotated[str, typer.Option(help="Entries since: a date, or an age such as 30d.")] = "",
+) -> None:
+    """Count messages, tokens, cost, tools and models, with a plot for the days."""
+    world: CliContext = ctx.obj
+    start = nanoseconds("--since", since) if since else 0
+    threads = [thread_of(world.journal, thread)] if thread else list(_all_threads(world))
+    totals = _count(world, threads, start, is_whole=thread is None)
+    if world.out.is_json:
+        world.out.json(stats=totals)
+        return
+    _print(world, totals)
+
+
+def _all_threads(world: CliContext) -> Iterator[Thread]:
+    cursor: str | None = None
+    while True:
+        page = world.journal.list_threads(is_archived=None, limit=1000, cursor=cursor)
+        yield from page
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def _count(world: CliContext, threads: list[Thread], start: int, *, is_whole: bool) -> Totals:
+    tally = _Tally()
+    known = {thread.id for thread in threads}
+    orphans: set[tuple[str, str]] = set()
+    with world.progress("counting") as progress:
+        for number, thread in enumerate(threads, start=1):
+            for entry in world.journal.entries(thread.id):
+                # In a whole store, what a fork shares is counted with the thread that it came from, or once if that
+                # thread is gone.
+                if is_whole and entry.thread_id != thread.id:
+                    if entry.thread_id in known or (thread.tree, entry.id) in orphans:
+                        continue
+                    orphans.add((thread.tree, entry.id))
+                if entry.created_ns >= start:
+                    tally.add(entry)
+            progress(number, len(threads))
+    return tally.totals(threads)
+
+
+class _Tally:
+    def __init__(self) -> None:
+        self._entries = 0
+        self._usages: list[Usage] = []
+        self._roles: Counter[str] = Counter()
+        self._tools: Counter[str] = Counter()
+        self._models: Counter[str] = Counter()
+        self._days: Counter[str] = Counter()
+
+    def add(self, entry: Entry) -> None:
+        self._entries += 1
+        payload = entry.payload
+        if isinstance(payload, MessagePayload):
+            self._roles[payload.message.role] += 1
+            self._days[f"{entry.created_at.astimezone().date()}"] += 1
+            self._tools.update(call.name for call in payload.message.tool_calls)
+        if isinstance(payload, AssistantMessage | ToolCallMessage | UsageReport):
+            if payload.model:
+                self._models[payload.model] += 1
+            if payload.usage is not None:
+                self._usages.append(payload.usage)
+
+    def totals(self, threads: list[Thread]) -> Totals:
+        cost: Counter[str] = Counter()
+        for usage in self._usages:
+            if usage.cost:
+                cost[usage.currency or "USD"] += usage.cost  # type: ignore[assignment]
+        return Totals(
+            threads=len(threads),
+            entries=self._entries,
+            messages=sum(self._roles.values()),
+            estimated_tokens=sum(thread.tokens for thread in threads),
+            input_tokens=sum(usage.input_tokens for usage in self._usages),
+            output_tokens=sum(usage.output_tokens for usage in self._usages),
+            cached_tokens=sum(usage.cache_read_tokens for usage in self._usages),
+            cost=dict(cost),
+            roles=dict(self._roles.most_common()),
+            tools=dict(self._tools.most_common()),
+            models=dict(self._models.most_common()),
+            days=dict(sorted(self._days.items())),
+        )
+
+
+def _print(world: CliContext, totals: Totals) -> None:
+    line = world.out.line
+    line(f"threads\t{totals.threads}\nentries\t{totals.entries}\nmessages\t{totals.messages}")
+    line(f"tokens on active paths (estimated)\t{totals.estimated_tokens}")
+    line(f"tokens reported: in\t{totals.input_tokens}\ntokens reported: out\t{totals.output_tokens}")
+    line(f"tokens reported: from cache\t{totals.cached_tokens}")
+    for currency, amount in totals.cost.items():
+        line(f"cost\t{amount:.4f} {one_line(currency, 10)}")
+    width = min(world.out.width, 100)
+    is_ascii = world.out.is_plain_ascii
+    for title, counts in (("roles", totals.roles), ("tools", totals.tools), ("models", totals.models)):
+        if counts:
+            line(world.out.styled(f"\n{title}", "bold"))
+            named = {one_line(name, 30): count for name, count in list(counts.items())[:_MOST_TOOLS]}
+            for row in bars(named, width, is_ascii=is_ascii):
+                line(row)
+    if totals.days:
+        days = dict(list(totals.days.items())[-_MOST_DAYS:])
+        line(world.out.styled(f"\nmessages a day, {min(days)} to {max(days)}", "bold"))
+        line(sparkline(list(days.values()), is_ascii=is_ascii))

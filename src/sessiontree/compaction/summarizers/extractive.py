@@ -1,0 +1,203 @@
+"""A summariser without a model: it picks sentences out of the conversation, and says so.
+
+It keeps goals, decisions, open items, file paths and the last exchanges, works offline, and gives the same text for
+the same conversation.
+
+>>> from sessiontree.model.builders import assistant, user
+>>> said = (user("Port the parser to Rust.").message, assistant("We decided to use nom for src/parser.rs.").message)
+>>> text = extractive(SummaryRequest(kind="history", messages=said, max_tokens=400)).text
+>>> "Port the parser to Rust." in text and "src/parser.rs" in text and text.startswith(NOTICE)
+True
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+
+from sessiontree.compaction.summarizers.base import Summary, SummaryRequest
+from sessiontree.model import Message, TextPart
+from sessiontree.model.tokens import estimate_text
+
+__all__ = ["NOTICE", "NO_MEMORY", "extractive"]
+
+
+NOTICE = "(Extractive summary: sentences taken from the conversation, not written by a model.)"
+NO_MEMORY = "NO_MEMORY_NEEDED"
+
+_GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
+    "Goal", "Asked for", "Decisions", "Open items", "Files", "Last exchanges", "Earlier",
+)  # fmt: skip
+# What part of the room each heading may take; what one leaves over the next ones get.
+_SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
+_NEWEST_COUNT_MOST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
+
+# Patterns are texts: compiling them here would slow down every start of a program.
+_DECIDED = (
+    r"(?i)\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
+    r"prefer\w*|switch(?:ed)? to|going with|settled on)\b|决定|必须|使用|决めた|決定"
+)
+_UNDONE = (
+    r"(?i)\b(todo|fixme|next step|remaining|still (?:need|to|fail|miss)\w*|not yet|pending|blocked|open question|"
+    r"follow.?up|left to do)\b|- \[ \]|待办|还需要"
+)
+_LASTING = (
+    r"(?i)\b(i (?:always|never|prefer|like|want|use|work|live)|my (?:name|team|project|company|editor|machine)|remember|"
+    r"prefers?|we (?:use|always|never)|by default|from now on)\b"
+)
+_PATH = (r"(?<![\w/.-])(?:[~.]{0,2}/)?(?:[\w.@-]+/)+[\w.@-]+\.\w+|(?<![\w/.-])[\w-]+\.(?:py|rs|go|ts|tsx|js|"
+                   r"jsx|md|toml|yaml|yml|json|sql|sh|c|h|cpp|java|rb|css|html|txt|lock|cfg|ini)\b")  # fmt: skip
+_SENTENCE = "(?<=[.!?])\\s+|(?<=[\u3002\uff01\uff1f])|\\n+"
+_HEADING = r"(?m)^## (.+)$"
+_FILLERS = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "with",
+        "that",
+        "this",
+        "all",
+        "keep",
+        "focus",
+        "mention",
+        "please",
+        "summary",
+        "summarise",
+        "summarize",
+        "about",
+    ]
+)
+_LINE_CHARACTERS = 280
+_EXCHANGES = 4
+
+
+def extractive(request: SummaryRequest) -> Summary:
+    """The summariser that is used when none is given."""
+    if request.kind == "memory":
+        return Summary(text=_memories(request.messages), model="extractive")
+    notes = _earlier_notes(request.previous_summary)
+    for heading, lines in _found(request):
+        notes[heading] = _merged(notes.get(heading, []), lines)
+    if request.messages:
+        notes[_LAST] = list(_last_exchanges(request.messages))
+    text = _fitted(notes, request.max_tokens)
+    if request.kind == "turn_prefix":
+        # It stands behind the notes on the history, which say already what kind of notes they are.
+        text = text.removeprefix(NOTICE).lstrip() or "(the turn goes on below)"
+    return Summary(text=text, model="extractive")
+
+
+def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
+    texts = [(message.role, _text(message)) for message in request.messages]
+    asked = [_short(text) for role, text in texts if role == "user" and text.strip()]
+    sentences = [sentence for role, text in texts if role in {"user", "assistant"} for sentence in _sentences(text)]
+    yield _GOALS, asked[:1] + asked[-2:]
+    yield _FOCUS, _about(request.instructions, sentences)
+    yield _DECISIONS, [sentence for sentence in sentences if re.search(_DECIDED, sentence)]
+    yield _OPEN, [sentence for sentence in sentences if re.search(_UNDONE, sentence)]
+    yield _FILES, sorted({path for _, text in texts for path in re.findall(_PATH, text)})
+
+
+def _about(instructions: str, sentences: Sequence[str]) -> list[str]:
+    """Sentences that share words with what the user wants to be kept, those that share most first."""
+    wanted = _words(instructions) - _FILLERS
+    shared = {sentence: len(wanted & _words(sentence)) for sentence in dict.fromkeys(sentences)}
+    return sorted((sentence for sentence in shared if shared[sentence]), key=lambda sentence: -shared[sentence])
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w{3,}|\d+", text.casefold()))
+
+
+def _last_exchanges(messages: Sequence[Message]) -> Iterator[str]:
+    spoken = [message for message in messages if message.role in {"user", "assistant"} and message.text.strip()]
+    for message in spoken[-_EXCHANGES:]:
+        yield f"{message.role}: {_short(message.text)}"
+
+
+def _memories(messages: Iterable[Message]) -> str:
+    sentences = [sentence for message in messages if message.role == "user" for sentence in _sentences(message.text)]
+    lasting = dict.fromkeys(sentence for sentence in sentences if re.search(_LASTING, sentence))
+    return "\n".join(f"- {sentence}" for sentence in lasting) or NO_MEMORY
+
+
+def _earlier_notes(previous: str) -> dict[str, list[str]]:
+    """The headings of an earlier extractive summary; any other summary stays whole under one heading."""
+    if not previous.strip():
+        return {}
+    if NOTICE not in previous:
+        return {_EARLIER: previous.strip().splitlines()}
+    marks = [(found.group(1), found.start(), found.end()) for found in re.finditer(_HEADING, previous)]
+    notes: dict[str, list[str]] = {}
+    for (heading, _, end), (_, start, _) in pairwise([*marks, ("", len(previous), len(previous))]):
+        lines = previous[end:start].splitlines()
+        if heading == _EARLIER:
+            notes.setdefault(heading, []).extend(line for line in lines if line.strip())
+        elif heading != _LAST:
+            # A turn that was cut in two has notes of its own behind the others, under the same headings.
+            notes.setdefault(heading, []).extend(line[2:] for line in lines if line.startswith("- "))
+    return notes
+
+
+def _merged(earlier: Sequence[str], lines: Iterable[str]) -> list[str]:
+    """What was said again counts as new."""
+    fresh = dict.fromkeys(line for line in lines if line)
+    return [line for line in earlier if line not in fresh] + list(fresh)
+
+
+def _fitted(notes: dict[str, list[str]], max_tokens: int) -> str:
+    room = max_tokens - estimate_text(NOTICE) - 4
+    kept: dict[str, list[str]] = {}
+    for heading, share in _SHARES.items():
+        budget = int(room * share) - estimate_text(heading) - 4
+        chosen = _within(notes.get(heading, []), budget, from_end=heading in _NEWEST_COUNT_MOST)
+        if chosen:
+            kept[heading] = chosen
+            room -= estimate_text(_block(heading, chosen)) + 2
+    shown = [heading for heading in (_EARLIER, _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST) if heading in kept]
+    return "\n\n".join([NOTICE, *(_block(heading, kept[heading]) for heading in shown)])
+
+
+def _within(lines: Sequence[str], budget: int, *, from_end: bool) -> list[str]:
+    """As many lines as fit, at least a piece of the first one."""
+    chosen: list[str] = []
+    for line in reversed(lines) if from_end else lines:
+        cost = estimate_text(line) + 2
+        if cost > budget:
+            chosen += [] if chosen else _piece(line, budget)
+            break
+        chosen.append(line)
+        budget -= cost
+    return chosen[::-1] if from_end else chosen
+
+
+def _piece(line: str, budget: int) -> list[str]:
+    keep = len(line)
+    while keep and estimate_text(line[:keep]) + 4 > budget:
+        keep //= 2
+    return [f"{line[:keep]}…"] if keep > 1 else []
+
+
+def _block(heading: str, lines: Sequence[str]) -> str:
+    bullet = "" if heading == _EARLIER else "- "
+    return f"## {heading}\n" + "\n".join(f"{bullet}{line}" for line in lines)
+
+
+def _text(message: Message) -> str:
+    """Everything readable, tool traffic included: paths stand in calls and results too."""
+    results = (part.text for result in message.tool_results for part in result.parts if isinstance(part, TextPart))
+    calls = (call.arguments for call in message.tool_calls)
+    return "\n".join([message.text, *calls, *results])
+
+
+def _sentences(text: str) -> Iterator[str]:
+    for sentence in re.split(_SENTENCE, text):
+        if sentence.strip():
+            yield _short(sentence)
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LINE_CHARACTERS else flat[: _LINE_CHARACTERS - 1] + "…"

@@ -1,0 +1,328 @@
+"""Gemini ``generateContent``, in the words of its REST API.
+
+>>> from sessiontree.model.builders import user
+>>> to_request(Context(messages=(user("hello").message,)))
+{'contents': [{'role': 'user', 'parts': [{'text': 'hello'}]}]}
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from sessiontree.context import Context
+from sessiontree.context.dialects._shared import (
+    CONTINUE,
+    OPENING,
+    Answer,
+    CallIds,
+    Dialect,
+    Wire,
+    answer_of,
+    arguments_of,
+    conversation,
+    is_blank,
+    kept,
+    media_note,
+    merged,
+    object_of,
+    own,
+    same_role_runs,
+    source_of,
+    tool_name,
+    without,
+)
+from sessiontree.model import (
+    FilePart,
+    ImagePart,
+    Message,
+    OpaquePart,
+    Part,
+    ReasoningPart,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    Usage,
+)
+from sessiontree.model.message import ResultContent
+
+__all__ = ["DIALECT", "from_request", "from_response", "to_request"]
+
+
+NAME = "gemini"
+_ID_LIMIT = 64
+_NAME_CHARACTERS = "a-zA-Z0-9_.:-"
+_SNAKE = {
+    "functionCall": "function_call",
+    "functionResponse": "function_response",
+    "inlineData": "inline_data",
+    "fileData": "file_data",
+    "mimeType": "mime_type",
+    "fileUri": "file_uri",
+    "displayName": "display_name",
+    "thoughtSignature": "thought_signature",
+}
+_CAMEL_COUNTS = {
+    "prompt_token_count": "promptTokenCount",
+    "candidates_token_count": "candidatesTokenCount",
+    "cached_content_token_count": "cachedContentTokenCount",
+    "thoughts_token_count": "thoughtsTokenCount",
+    "total_token_count": "totalTokenCount",
+}
+_CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
+
+
+def to_request(context: Context) -> Wire:
+    """``system_instruction`` and ``contents``: the user first and last, answers to a batch of calls in one content."""
+    ids = CallIds(_ID_LIMIT)
+    said = [_content(message, ids) for message in _with_joined_results(conversation(context))]
+    contents = same_role_runs([content for content in said if content["parts"]], "parts", frozenset({"model"}))
+    if not contents or contents[0]["role"] == "model":
+        contents.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
+    if contents[-1]["role"] == "model":
+        contents.append({"role": "user", "parts": [{"text": CONTINUE}]})
+    system = {} if is_blank(context.system) else {"system_instruction": {"parts": [{"text": context.system}]}}
+    return {**system, "contents": contents}
+
+
+def from_request(body: Wire) -> tuple[str, list[Message]]:
+    """The system text and the messages of a request."""
+    system = body.get("system_instruction") or body.get("systemInstruction") or ""
+    if isinstance(system, dict):
+        system = "\n\n".join(part["text"] for part in system.get("parts", ()) if part.get("text"))
+    return system, [message for content in body.get("contents", ()) for message in _messages(content)]
+
+
+def from_response(body: Wire) -> Answer:
+    """The first candidate."""
+    candidate = body["candidates"][0]
+    content = candidate.get("content") or {}
+    parts = tuple(_read_part(part) for part in content.get("parts") or ())
+    return answer_of(
+        message=Message(role="assistant", parts=parts),
+        provider=NAME,
+        model=body.get("modelVersion") or body.get("model_version") or "",
+        stop_reason=candidate.get("finishReason") or candidate.get("finish_reason") or "",
+        usage=_usage(body.get("usageMetadata") or body.get("usage_metadata")),
+    )
+
+
+DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
+
+
+def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
+    joined: list[Message] = []
+    for message in messages:
+        if joined and message.role == "tool" and joined[-1].role == "tool":
+            joined[-1] = merged(joined[-1], message)
+        else:
+            joined.append(message)
+    return joined
+
+
+def _content(message: Message, ids: CallIds) -> Wire:
+    role = "model" if message.role == "assistant" else "user"
+    parts = [wire for part in message.parts for wire in _wire_parts(part, ids)]
+    return {"role": role, "parts": parts, **own(message.extra, NAME)}
+
+
+def _wire_parts(part: Part, ids: CallIds) -> Iterable[Wire]:
+    match part:
+        case ToolCallPart():
+            ids.ask(part)
+            return [_cased(_function_call(part), part)]
+        case ToolResultPart():
+            return [_cased(_function_response(part, tool_name(ids.answer().call.name, _NAME_CHARACTERS)), part)]
+        case _:
+            return [_cased(wire, part) for wire in _plain_parts(part)]
+
+
+def _plain_parts(part: Part) -> list[Wire]:
+    rest = own(part.extra, NAME)
+    match part:
+        case TextPart(text=text):
+            return [] if is_blank(text) and not rest else [{"text": text, **rest}]
+        case ReasoningPart(provider=provider, text=text, signature=signature) if provider == NAME:
+            signed = {"thoughtSignature": signature} if signature else {}
+            return [{"text": text, "thought": True, **signed, **rest}]
+        case ImagePart() | FilePart():
+            media = _media(part)
+            return [{**media, **rest} if media else {"text": media_note(part)}]
+        case OpaquePart(provider=provider, block=block) if provider == NAME:
+            return [block]
+        case _:
+            return []
+
+
+def _media(part: ImagePart | FilePart) -> Wire | None:
+    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+    if source.get("data") and source["mime"]:
+        return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
+    if part.url.startswith(("http://", "https://", "gs://")):
+        typed = {"mimeType": part.mime} if part.mime else {}
+        return {"fileData": {"fileUri": part.url, **typed}}
+    return None
+
+
+def _function_call(call: ToolCallPart) -> Wire:
+    rest = own(call.extra, NAME)
+    identity = {"id": call.id} if call.id else {}
+    args = {} if is_blank(call.arguments) else {"args": object_of(call.arguments)}
+    name = tool_name(call.name, _NAME_CHARACTERS)
+    return {"functionCall": {"name": name, **identity, **args, **rest.pop("functionCall", {})}, **rest}
+
+
+def _function_response(result: ToolResultPart, name: str) -> Wire:
+    rest = own(result.extra, NAME)
+    identity = {"id": result.call_id} if result.call_id else {}
+    media = [wire for part in result.parts if NAME in part.extra for wire in _plain_parts(part)]
+    parts = {"parts": media} if media else {}
+    response = {"name": name, **identity, "response": _response(result), **parts, **rest.pop("functionResponse", {})}
+    return {"functionResponse": response, **rest}
+
+
+def _response(result: ToolResultPart) -> Wire:
+    """The object that the tool gave, as long as it still says what the parts say."""
+    text = "".join(_told(part) for part in result.parts if NAME not in part.extra)
+    given = result.extra.get(NAME, {}).get("$response")
+    if isinstance(given, dict) and _response_text(given) == text:
+        return given
+    return {"error" if result.is_error else "output": text}
+
+
+def _told(part: ResultContent) -> str:
+    match part:
+        case TextPart(text=text):
+            return text
+        case ImagePart() | FilePart():
+            return media_note(part)
+        case OpaquePart():
+            return ""
+
+
+def _response_text(response: Wire) -> str:
+    match response:
+        case {"output": str(text), **rest} | {"error": str(text), **rest} if not rest:
+            return text
+        case _:
+            return json.dumps(response, ensure_ascii=False)
+
+
+def _messages(content: Wire) -> list[Message]:
+    """One message; a content with function responses is the results and then the rest."""
+    rest = without(content, "role", "parts")
+    parts = [_read_part(part) for part in content.get("parts") or ()]
+    if content.get("role") == "model":
+        return [Message(role="assistant", parts=tuple(parts), extra=kept(NAME, rest) if rest else {})]
+    if content.get("role") != "user":
+        rest["role"] = content.get("role")
+    extra = kept(NAME, rest) if rest else {}
+    results = tuple(part for part in parts if isinstance(part, ToolResultPart))
+    others = tuple(part for part in parts if not isinstance(part, ToolResultPart))
+    read = [Message(role="tool", parts=results, extra=extra)] if results else []
+    return [*read, Message(role="user", parts=others, extra=extra)] if others or not results else read
+
+
+def _read_part(wire: Wire) -> Part:
+    is_snake = any(key in _CAMEL for key in wire)
+    part = _known_part(_renamed(wire, _CAMEL))
+    if part is not None and is_snake:
+        part = msgspec.structs.replace(part, extra=kept(NAME, {**part.extra.get(NAME, {}), "$snake": True}))
+    if isinstance(part, ToolCallPart | ToolResultPart):
+        return part
+    if part is not None and [_cased(written, part) for written in _plain_parts(part)] == [wire]:
+        return part
+    return OpaquePart(provider=NAME, block=wire)
+
+
+def _known_part(wire: Wire) -> Part | None:
+    match wire:
+        case {"functionCall": {"name": str(name)}}:
+            return _read_call(name, wire["functionCall"], without(wire, "functionCall"))
+        case {"functionResponse": {"name": str(name)}}:
+            return _read_response(name, wire["functionResponse"], without(wire, "functionResponse"))
+        case {"text": str(text), "thought": True}:
+            signature = wire.get("thoughtSignature", "")
+            extra = _left(without(wire, "text", "thought", "thoughtSignature"))
+            return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
+        case {"text": str(text)}:
+            return TextPart(text=text, extra=_left(without(wire, "text")))
+        case {"inlineData": {"mimeType": str(mime), "data": str(data)}}:
+            return _media_kind(mime)(mime=mime, data=data, extra=_left(without(wire, "inlineData")))
+        case {"fileData": {"fileUri": str(url)}}:
+            mime = wire["fileData"].get("mimeType", "")
+            return _media_kind(mime)(mime=mime, url=url, extra=_left(without(wire, "fileData")))
+        case _:
+            return None
+
+
+def _media_kind(mime: str) -> type[ImagePart | FilePart]:
+    return ImagePart if mime.startswith("image/") else FilePart
+
+
+def _read_call(name: str, call: Wire, rest: Wire) -> ToolCallPart:
+    args = call.get("args")
+    more = without(call, "name", "id", "args")
+    return ToolCallPart(
+        id=call.get("id") or "",
+        name=name,
+        arguments=arguments_of(args) if isinstance(args, dict) else "",
+        extra=_left({**rest, "functionCall": more} if more else rest),
+    )
+
+
+def _read_response(name: str, answer: Wire, rest: Wire) -> ToolResultPart:
+    response = answer.get("response") or {}
+    more = without(answer, "name", "id", "response", "parts")
+    media = tuple(_read_media(part) for part in answer.get("parts") or ())
+    return ToolResultPart(
+        call_id=answer.get("id") or "",
+        name=name,
+        parts=(TextPart(text=_response_text(response)), *media),
+        is_error="error" in response,
+        extra=kept(NAME, {**rest, "$response": response, **({"functionResponse": more} if more else {})}),
+    )
+
+
+def _read_media(wire: Wire) -> ResultContent:
+    """Media of a function response; the dialect's name in ``extra`` says that it was a part of its own."""
+    match _known_part(wire):
+        case ImagePart() | FilePart() as part if _plain_parts(part) == [wire]:
+            return msgspec.structs.replace(part, extra=kept(NAME, part.extra.get(NAME, {})))
+        case _:
+            return OpaquePart(provider=NAME, block=wire, extra=kept(NAME, {}))
+
+
+def _left(rest: Wire) -> Wire:
+    return kept(NAME, rest) if rest else {}
+
+
+def _cased(wire: Wire, part: Part) -> Wire:
+    return _renamed(wire, _SNAKE) if part.extra.get(NAME, {}).get("$snake") else wire
+
+
+def _renamed(wire: Wire, names: dict[str, str]) -> Wire:
+    return {names.get(key, key): _renamed_value(key, value, names) for key, value in wire.items()}
+
+
+def _renamed_value(key: str, value: Any, names: dict[str, str]) -> Any:
+    is_media = key in ("inlineData", "inline_data", "fileData", "file_data")
+    return _renamed(value, names) if is_media and isinstance(value, dict) else value
+
+
+def _usage(wire: Wire | None) -> Usage | None:
+    if not wire:
+        return None
+    counts = {_CAMEL_COUNTS.get(key, key): value or 0 for key, value in wire.items()}
+    cached = counts.get("cachedContentTokenCount", 0)
+    thoughts = counts.get("thoughtsTokenCount", 0)
+    return Usage(
+        input_tokens=counts.get("promptTokenCount", 0) - cached,
+        output_tokens=counts.get("candidatesTokenCount", 0) + thoughts,
+        cache_read_tokens=cached,
+        reasoning_tokens=thoughts,
+        total_tokens=counts.get("totalTokenCount", 0),
+    )

@@ -1,0 +1,100 @@
+"""A conversation as Markdown: what was said, every tool call and every result; images are left out.
+
+>>> from sessiontree.model.builders import user
+>>> thread = Thread(id="t1", tree="t1", created_ns=0, updated_ns=0, title="Demo")
+>>> path = [Entry(id="e1", thread_id="t1", parent=None, created_ns=0, payload=user("hello"))]
+>>> print(markdown(thread, path))
+# Demo
+<BLANKLINE>
+**Session:** t1
+**Created:** 1970-01-01T00:00:00Z
+**Updated:** 1970-01-01T00:00:00Z
+**Messages:** 1
+<BLANKLINE>
+---
+<BLANKLINE>
+## User
+<BLANKLINE>
+hello
+<BLANKLINE>
+---
+<BLANKLINE>
+<BLANKLINE>
+
+A thread as text: Markdown to read, JSON and JSONL to keep or to bring into another journal. Pure functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sessiontree.context import window_of
+from sessiontree.model import Compaction, Entry, Message, Part, TextPart, Thread, ToolCallPart, ToolResultPart
+from sessiontree.model._base import Progress, convert, counted
+from sessiontree.model.codec import TreeFile, native_json, native_jsonl
+
+__all__ = ["TreeFile", "history", "markdown", "native_json", "native_jsonl"]
+
+
+_HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
+
+
+def markdown(thread: Thread, path: Sequence[Entry], progress: Progress | None = None) -> str:
+    """The conversation of a path: what the last compaction left of it, and what came after."""
+    messages = history(path)
+    blocks = (block for message in counted(messages, progress) for block in _message(message))
+    return "".join([*_head(thread, len(messages)), *blocks])
+
+
+def history(path: Sequence[Entry]) -> list[Message]:
+    """The messages of a path after its last compaction, with the summary in front; system messages are kept."""
+    window = window_of(path)
+    boundary = window.boundary.payload if window.boundary else None
+    head = _summary(boundary) if isinstance(boundary, Compaction) else []
+    return [*head, *(entry.message for entry in (*window.tail, *window.after) if entry.message)]
+
+
+def _summary(compaction: Compaction) -> list[Message]:
+    """What stands in the place of the compacted part: the messages that an importer kept, or the summary."""
+    if "head" in compaction.origin:
+        return [convert(message, Message) for message in compaction.origin["head"]]
+    return [Message(role="system", parts=(TextPart(text=compaction.summary),))] if compaction.summary else []
+
+
+def _head(thread: Thread, count: int) -> Iterator[str]:
+    yield f"# {thread.title}\n\n**Session:** {thread.origin.get('id', thread.id)}\n"
+    yield f"**Created:** {_time(thread, 'created_at', thread.created_ns)}\n"
+    yield f"**Updated:** {_time(thread, 'updated_at', thread.updated_ns)}\n"
+    if thread.vendor:
+        yield f"**Vendor:** {' / '.join(filter(None, (thread.vendor, thread.endpoint, thread.model)))}\n"
+    yield f"**Messages:** {count}\n\n---\n\n"
+
+
+def _time(thread: Thread, name: str, time_ns: int) -> str:
+    """In the zone in which the origin wrote it, if it did."""
+    written = thread.origin.get("times", {}).get(name)
+    if written and written["ns"] == time_ns:
+        return str(written["text"])
+    moment = thread.created_at if name == "created_at" else thread.updated_at
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _message(message: Message) -> Iterator[str]:
+    role = str(message.extra.get("role", message.role))
+    yield f"## {_HEADINGS.get(role, role)}\n\n"
+    for part in message.parts:
+        yield _part(part)
+    yield "---\n\n"
+
+
+def _part(part: Part) -> str:
+    match part:
+        case TextPart(text=text):
+            return f"{text}\n\n"
+        case ToolCallPart(name=name, arguments=arguments):
+            return f"**Tool Call:** `{name}`\n" + (f"```json\n{arguments}\n```\n\n" if arguments else "\n")
+        case ToolResultPart(parts=parts, is_error=is_error):
+            output = "".join(inner.text for inner in parts if isinstance(inner, TextPart))
+            return f"**Tool Result** (error={str(is_error).lower()}):\n```\n{output}\n```\n\n"
+        case _:
+            return ""

@@ -1,6 +1,0 @@
-"""ggcode's sessions (seed 002): ``<id>.jsonl`` of records, and ``index.json`` with the newest titles."""
-
-from sessiontree.formats.ggcode.read import detect, sessions, size
-from sessiontree.formats.ggcode.write import write
-
-__all__ = ["detect", "sessions", "size", "write"]

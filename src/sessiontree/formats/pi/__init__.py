@@ -1,6 +1,0 @@
-"""pi's session files, versions 1 to 3: a header line, then entries with parents."""
-
-from sessiontree.formats.pi.read import detect, sessions, size
-from sessiontree.formats.pi.write import write
-
-__all__ = ["detect", "sessions", "size", "write"]

@@ -1,6 +1,0 @@
-"""picoclaw's sessions (seed 001): ``<key>.jsonl`` with ``<key>.meta.json``, and the older ``<key>.json``."""
-
-from sessiontree.formats.picoclaw.read import detect, sessions, size
-from sessiontree.formats.picoclaw.write import write
-
-__all__ = ["detect", "sessions", "size", "write"]

@@ -1,0 +1,91 @@
+"""What every verb of a journal has: the store, the runtime, and a way to run; for asyncio."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from sessiontree.journal.drivers import drive_async
+from sessiontree.journal.operations import reads
+from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
+from sessiontree.model._base import Progress
+from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
+from sessiontree.model.later import Later
+from sessiontree.stores.protocol import AsyncStore
+from sessiontree.stores.queries import Finding, StoreStats
+
+if TYPE_CHECKING:
+    from sessiontree.journal import file_verbs
+    from sessiontree.workspace import ignore
+else:
+    # Only programs that keep files load these.
+    file_verbs = Later("sessiontree.journal.file_verbs")
+    ignore = Later("sessiontree.workspace.ignore")
+
+if TYPE_CHECKING:
+    from sessiontree.model import codec
+else:
+    codec = Later("sessiontree.model.codec")
+
+if TYPE_CHECKING:
+    from sessiontree.workspace import ignore
+else:
+    ignore = Later("sessiontree.workspace.ignore")
+
+__all__ = ["AsyncVerbs"]
+
+T = TypeVar("T")
+
+
+class AsyncVerbs:
+    """What every verb of a journal has: the store, the sources of time and ids, and a way to run."""
+
+    def __init__(
+        self,
+        store: AsyncStore,
+        *,
+        clock: Clock = system_clock,
+        random: RandomSource = os.urandom,
+        workspace_settings: ignore.Settings | None = None,
+    ) -> None:
+        self.store = store
+        self._workspace_settings = workspace_settings
+        self._sources = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
+
+    @property
+    def clock(self) -> Clock:
+        """Where this journal's time comes from."""
+        return self._sources.clock
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @cached_property
+    def workspace(self) -> file_verbs.AsyncWorkspace:
+        """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
+        return file_verbs.AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
+
+    async def stats(self) -> StoreStats:
+        """How much is in the store."""
+        return await self._run(reads.stats())
+
+    async def check(self, *, progress: Progress | None = None) -> list[Finding]:
+        """Everything in the store that breaks an invariant; an empty list is good news.
+
+        ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
+        """
+        return await self._run(reads.check(progress))
+
+    async def close(self) -> None:
+        """Finish what is under way and release the store."""
+        await self.store.aclose()
+
+    async def _run(self, operation: Operation[T]) -> T:
+        return await drive_async(operation, self.store)

@@ -1,0 +1,172 @@
+"""Verbs about threads; for asyncio.
+
+Verbs about entries: append, read, follow; for asyncio.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Unpack, cast
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.compaction.titles import Titler
+from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal.operations import entries, reads, threads
+from sessiontree.journal.operations.entries import Content, NewEntry
+from sessiontree.journal.watching import follow_async
+from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.stores.commands import Deleted
+
+__all__ = ["AsyncEntryVerbs", "AsyncThreadVerbs"]
+
+
+class AsyncThreadVerbs(AsyncVerbs):
+    async def create_thread(
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        contents: Iterable[Content] = (),
+        **fields: Unpack[ThreadFields],
+    ) -> Thread:
+        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
+        return await self._run(
+            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
+        )
+
+    async def thread(self, thread_id: str) -> Thread:
+        """A thread's metadata and counters."""
+        return await self._run(threads.thread(thread_id))
+
+    async def update_thread(
+        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
+    ) -> Thread:
+        """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
+        return await self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
+
+    async def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
+        """Delete a thread for good; entries that a fork still shows stay.
+
+        With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
+        """
+        return await self._run(threads.delete_thread(thread_id, expect_version))
+
+    async def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
+        """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
+        return await self._run(threads.list_threads(query, filters))
+
+    async def fork(
+        self,
+        thread_id: str,
+        *,
+        at: str | None = None,
+        before: str | None = None,
+        new_id: str | None = None,
+        created_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
+    ) -> Thread:
+        """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
+        operation = threads.fork(
+            self._sources, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+        )
+        return await self._run(operation)
+
+    async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+        """Give a thread without a title one: by the titler, or the user's first words."""
+        return await self._run(threads.suggest_title(self._sources, thread_id, titler, limit))
+
+    async def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return await self._run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
+
+
+class AsyncEntryVerbs(AsyncVerbs):
+    async def append(
+        self,
+        thread_id: str,
+        content: Payload | Message,
+        *,
+        id: str | None = None,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+        created_ns: int | None = None,
+        turn_id: str = "",
+        expect_live: bool = False,
+    ) -> Entry:
+        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op.
+
+        With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
+        """
+        new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
+        command = entries.append_command(
+            self._sources,
+            thread_id,
+            new,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            expect_live=expect_live,
+        )
+        stored = cast("tuple[Entry, ...]", await self.store.acommit(command))
+        return stored[0]
+
+    async def append_many(
+        self,
+        thread_id: str,
+        contents: Iterable[Content],
+        *,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+    ) -> list[Entry]:
+        """Add several entries in a row, all or none."""
+        operation = entries.append_many(
+            self._sources, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+        )
+        return await self._run(operation)
+
+    async def entry(self, thread_id: str, entry_id: str) -> Entry:
+        """One entry that the thread can see."""
+        return await self._run(entries.entry(thread_id, entry_id))
+
+    async def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """All entries that the thread can see, every branch, in the order of their commits."""
+        return await self._run(entries.entries(thread_id, after, limit))
+
+    async def path(
+        self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
+    ) -> list[Entry]:
+        """Root to leaf; ``limit`` keeps only the newest ones."""
+        return await self._run(entries.path(thread_id, leaf, limit))
+
+    async def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+        """The entries that hang from an entry; ``None`` asks for the roots."""
+        return await self._run(entries.children(thread_id, entry_id))
+
+    async def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
+        """Give an entry a name; an empty name takes it away."""
+        return await self._run(entries.label(self._sources, thread_id, entry_id, name))
+
+    async def labels(self, thread_id: str) -> dict[str, str]:
+        """Label to entry id."""
+        return await self._run(entries.labels(thread_id))
+
+    def watch(
+        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+    ) -> AsyncIterator[Entry]:
+        """New entries of a thread as they are committed, by any process.
+
+        Starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
+        thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
+        caller stops.
+        """
+        return follow_async(self.store, thread_id, after, timeout)
+
+    async def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        return await self._run(reads.events(thread_id, after, limit))

@@ -1,0 +1,253 @@
+"""Verbs about entries: append and read.
+
+What callers give, checked before anything is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from msgspec import UNSET, UnsetType
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.journal.operations.requests import Operation, Runtime
+from sessiontree.model import (
+    Entry,
+    Label,
+    Lease,
+    Message,
+    Payload,
+    UserMessage,
+)
+from sessiontree.model._base import Record
+from sessiontree.model.builders import payload_of
+from sessiontree.model.codec import encode_record, validate_and_encode
+from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage
+from sessiontree.model.tokens import estimate_message
+from sessiontree.stores.commands import Append, Draft
+from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
+
+__all__ = [
+    "NewEntry",
+    "append_command",
+    "append_many",
+    "checked_hashes",
+    "checked_id",
+    "checked_lease",
+    "checked_time",
+    "children",
+    "draft_as_given",
+    "draft_of",
+    "entries",
+    "entry",
+    "label",
+    "labels",
+    "labels_of",
+    "path",
+    "weight_of",
+]
+
+
+_LATEST_NS = 2**63 - 1
+_HASH_LENGTH = 64
+_HASH_LETTERS = frozenset("0123456789abcdef")
+
+
+def checked_id(text: str, what: str) -> str:
+    """An id that every store can hold: any text but the empty one."""
+    if not isinstance(text, str) or not text:
+        raise InvalidInputError(f"{what} must be a text that is not empty, not {text!r}")
+    if not text.isascii():
+        encode_record(text, what)
+    return text
+
+
+def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of blobs: each is the SHA-256 of what it names, in small letters."""
+    if not isinstance(names, tuple):
+        raise InvalidInputError(f"blobs must be a tuple of hashes, not {names!r}")
+    for name in names:
+        if not isinstance(name, str) or len(name) != _HASH_LENGTH or not _HASH_LETTERS.issuperset(name):
+            raise InvalidInputError(
+                f"a blob is named by {_HASH_LENGTH} hexadecimal digits in small letters, not {name!r}"
+            )
+    return names
+
+
+def checked_time(nanoseconds: int, what: str) -> int:
+    """A moment that fits into 64 bits: from the year 1677 to 2262."""
+    if type(nanoseconds) is not int or not -_LATEST_NS <= nanoseconds <= _LATEST_NS:
+        raise InvalidInputError(f"{what} must be whole nanoseconds within 64 bits, not {nanoseconds!r}")
+    return nanoseconds
+
+
+def checked_lease(lease: Lease, thread_id: str | None = None) -> Lease:
+    """A lease, and the one of that thread if one is named."""
+    if not isinstance(lease, Lease):
+        raise InvalidInputError(f"a lease is what acquire_lease() gives, not {lease!r}")
+    if thread_id is not None and lease.thread_id != thread_id:
+        raise InvalidInputError(f"the lease is for thread {lease.thread_id!r}, not for {thread_id!r}")
+    return lease
+
+
+def labels_of(entries: Iterable[Entry]) -> dict[str, str]:
+    """Label to entry id. An entry has one label, a label names one entry, and the newest word counts."""
+    named: dict[str, str] = {}
+    for entry in entries:
+        match entry.payload:
+            case Label(target=target, label=label):
+                named = {name: place for name, place in named.items() if place != target}
+                if label:
+                    named[label] = target
+    return named
+
+
+_LARGEST_BODY = 900 * 1024 * 1024
+_COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
+
+
+class NewEntry(Record, frozen=True, kw_only=True):
+    """One entry of an append with its own id, time or turn; what is left out is filled in.
+
+    ``blobs`` names what must be in the store for the entry to go in, else it is MissingBlobsError.
+    """
+
+    content: Payload | Message
+    id: str | None = None
+    created_ns: int | None = None
+    turn_id: str = ""
+    blobs: tuple[str, ...] = ()
+
+
+Content = Payload | Message | NewEntry
+
+
+def append_command(
+    sources: Runtime,
+    thread_id: str,
+    new: NewEntry,
+    *,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    lease: Lease | None = None,
+    expect_live: bool = False,
+) -> Append:
+    """An append is one command and nothing else, so a journal gives it to the store itself: that is faster."""
+    turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
+    return Append(
+        thread_id=thread_id,
+        drafts=(draft_of(sources, new, turn_id),),
+        parent=parent,
+        expect_leaf=expect_leaf,
+        token=token,
+        expect_live=expect_live,
+    )
+
+
+def append_many(
+    sources: Runtime,
+    thread_id: str,
+    contents: Iterable[Content],
+    *,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    lease: Lease | None = None,
+) -> Operation[list[Entry]]:
+    turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
+    drafts = tuple([draft_of(sources, content, turn_id) for content in contents])
+    stored: tuple[Entry, ...] = yield Append(
+        thread_id=thread_id,
+        drafts=drafts,
+        parent=parent,
+        expect_leaf=expect_leaf,
+        token=token,
+    )
+    return list(stored)
+
+
+def entry(thread_id: str, entry_id: str) -> Operation[Entry]:
+    found: Entry = yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
+    return found
+
+
+def entries(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_at_least_zero(limit))
+    return found
+
+
+def path(thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit))
+    return found
+
+
+def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
+    found: list[Entry] = yield ReadChildren(thread_id=thread_id, entry_id=entry_id)
+    return found
+
+
+def label(sources: Runtime, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
+    yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
+    stored = yield from append_many(sources, thread_id, [Label(target=entry_id, label=name)])
+    return stored[0]
+
+
+def labels(thread_id: str) -> Operation[dict[str, str]]:
+    found = yield from entries(thread_id, None, None)
+    return labels_of(found)
+
+
+def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
+    checked_lease(lease, thread_id)
+    return lease.turn_id, lease.token
+
+
+def draft_of(sources: Runtime, content: Content, turn_id: str = "") -> Draft:
+    new = content if isinstance(content, NewEntry) else NewEntry(content=content)
+    return draft_as_given(
+        sources.ids.new() if new.id is None else new.id,
+        payload_of(new.content),
+        sources.clock() if new.created_ns is None else new.created_ns,
+        turn_id if new.turn_id == "" else new.turn_id,
+        new.blobs if new.blobs == () else checked_hashes(new.blobs),
+        has_new_id=new.id is None,
+    )
+
+
+def draft_as_given(
+    entry_id: str,
+    content: Payload,
+    created_ns: int,
+    turn_id: str,
+    blobs: tuple[str, ...],
+    *,
+    has_new_id: bool = False,
+) -> Draft:
+    """The draft of an entry that has its id and its time, as one from another program brings them along."""
+    payload, body = validate_and_encode(content)
+    if len(body) > _LARGEST_BODY:
+        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
+    messages, tokens = weight_of(payload)
+    return Draft(
+        id=entry_id if has_new_id else checked_id(entry_id, "entry id"),
+        payload=payload,
+        body=body,
+        created_ns=checked_time(created_ns, "created_ns"),
+        turn_id=turn_id if turn_id == "" else checked_id(turn_id, "turn id"),
+        messages=messages,
+        tokens=tokens,
+        has_new_id=has_new_id,
+        blobs=blobs,
+    )
+
+
+def weight_of(payload: Payload) -> tuple[int, int]:
+    """How many messages and, estimated, tokens a payload adds to a conversation."""
+    if isinstance(payload, _COUNTED):
+        return 1, estimate_message(payload.message)
+    return 0, 0
+
+
+def _at_least_zero(limit: int | None) -> int | None:
+    if limit is not None and (not isinstance(limit, int) or limit < 0):
+        raise InvalidInputError(f"limit must be a number that is not negative, not {limit!r}")
+    return limit

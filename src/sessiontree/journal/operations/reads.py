@@ -1,0 +1,203 @@
+"""Verbs that only look: the context, statistics, the check.
+
+Verbs that give a thread away: export, the stream of its events, and cleaning up what is old.
+
+Finding: ids by a part of them, and entries by what they say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import UnsetType
+from msgspec.structs import replace
+
+from sessiontree.context import Context, Purpose, build_context
+from sessiontree.errors import InvalidInputError, ThreadNotFoundError
+from sessiontree.journal.operations.requests import Operation, Runtime
+from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery
+from sessiontree.model._base import Progress, moment
+from sessiontree.model.tokens import TokenCounter
+from sessiontree.search import SearchOrder, SearchPage
+from sessiontree.stores.commands import DeleteThread
+from sessiontree.stores.queries import (
+    FindEntries,
+    Finding,
+    FindThreads,
+    Inspect,
+    ListThreads,
+    ReadEntries,
+    ReadPath,
+    ReadStats,
+    ReadThread,
+    Search,
+    StoreStats,
+)
+
+if TYPE_CHECKING:
+    from sessiontree.model.codec import Scope
+
+__all__ = [
+    "ExportFormat",
+    "check",
+    "context",
+    "delete_older_than",
+    "entry_ids",
+    "events",
+    "export",
+    "search",
+    "stats",
+    "thread_ids",
+]
+
+
+def context(thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter) -> Operation[Context]:
+    path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
+    return build_context(path, purpose=purpose, count=count)
+
+
+def stats() -> Operation[StoreStats]:
+    found: StoreStats = yield ReadStats()
+    return found
+
+
+def check(progress: Progress | None) -> Operation[list[Finding]]:
+    found: list[Finding] = yield Inspect(progress=progress)
+    return found
+
+
+ExportFormat = Literal["markdown", "json", "jsonl"]
+
+_PAGE = 500
+
+
+def export(
+    thread_id: str,
+    format: ExportFormat,
+    scope: Scope | None,
+    progress: Progress | None = None,
+) -> Operation[str]:
+    thread: Thread = yield ReadThread(thread_id=thread_id)
+    if format == "markdown":
+        if scope not in (None, "path"):
+            raise InvalidInputError("Markdown shows one path; use json or jsonl for a whole thread or tree")
+        from sessiontree.context.markdown import markdown  # noqa: PLC0415  most programs never export
+
+        path: list[Entry] = yield ReadPath(thread_id=thread_id)
+        return markdown(thread, path, progress)
+    if format not in ("json", "jsonl"):
+        raise InvalidInputError(f"there is no export {format!r}; use markdown, json or jsonl")
+    return (yield from _native(thread, format, scope or "thread", progress))
+
+
+def _native(thread: Thread, format: ExportFormat, scope: Scope, progress: Progress | None) -> Operation[str]:
+    from sessiontree.model.codec import TreeFile, native_json, native_jsonl  # noqa: PLC0415  most programs never export
+
+    threads = (yield from _family(thread)) if scope == "tree" else [thread]
+    found: dict[str, Entry] = {}
+    for one in threads:
+        if scope == "path":
+            entries: list[Entry] = yield ReadPath(thread_id=one.id)
+        else:
+            entries = yield ReadEntries(thread_id=one.id)
+        found |= {entry.id: entry for entry in entries}
+    head = TreeFile(scope=scope, threads=tuple(threads))
+    if format == "json":
+        return native_json(head, found.values(), progress).decode()
+    return b"".join(native_jsonl(head, found.values(), progress)).decode()
+
+
+def _family(thread: Thread) -> Operation[list[Thread]]:
+    """All threads of a tree, a fork after its source."""
+    waiting = yield from _all_threads(ThreadQuery(tree=thread.tree, is_archived=None, order="created", limit=_PAGE))
+    ordered: dict[str, Thread] = {}
+    while waiting:
+        names = {one.id for one in waiting}
+        ready = [one for one in waiting if one.forked_from_thread not in names] or waiting[:1]
+        ordered |= {one.id: one for one in sorted(ready, key=lambda one: (one.created_ns, one.id))}
+        waiting = [one for one in waiting if one.id not in ordered]
+    return list(ordered.values())
+
+
+def _all_threads(query: ThreadQuery) -> Operation[list[Thread]]:
+    found: list[Thread] = []
+    while True:
+        page: Page = yield ListThreads(query=query)
+        found += page.threads
+        if page.cursor is None:
+            return found
+        query = replace(query, cursor=page.cursor)
+
+
+def events(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
+    found: list[Entry] = []
+    while True:
+        page: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_PAGE)
+        found += [entry for entry in page if isinstance(entry.payload, Event)]
+        if limit is not None and len(found) >= limit:
+            return found[:limit]
+        if len(page) < _PAGE:
+            return found
+        after = page[-1].id
+
+
+def delete_older_than(updated_before_ns: int, is_archived: bool | None, *, is_dry_run: bool) -> Operation[list[Thread]]:
+    query = ThreadQuery(updated_before_ns=updated_before_ns, is_archived=is_archived, limit=_PAGE)
+    old = yield from _all_threads(query)
+    if is_dry_run:
+        return old
+    gone: list[Thread] = []
+    for thread in old:
+        try:
+            yield DeleteThread(thread_id=thread.id)
+        except ThreadNotFoundError:
+            continue
+        gone.append(thread)
+    return gone
+
+
+def thread_ids(part: str, limit: int) -> Operation[list[str]]:
+    found: list[str] = yield FindThreads(part=part, limit=_positive(limit))
+    return found
+
+
+def entry_ids(thread_id: str, part: str, limit: int) -> Operation[list[str]]:
+    found: list[str] = yield FindEntries(thread_id=thread_id, part=part, limit=_positive(limit))
+    return found
+
+
+def search(
+    sources: Runtime,
+    text: str,
+    *,
+    order: SearchOrder,
+    limit: int,
+    cursor: str | None,
+    progress: Progress | None,
+) -> Operation[SearchPage]:
+    from sessiontree.search.query import parse_query  # noqa: PLC0415  its patterns are slow to build
+
+    query = parse_query(text, now=moment(sources.clock()).astimezone())
+    threads = yield from _whole_ids(query.threads)
+    branches = yield from _whole_ids(query.branches)
+    query = replace(query, threads=threads, branches=branches)
+    page: SearchPage = yield Search(query=query, order=order, limit=_positive(limit), cursor=cursor, progress=progress)
+    return page
+
+
+def _whole_ids(parts: tuple[str, ...]) -> Operation[tuple[str, ...]]:
+    whole: list[str] = []
+    for part in parts:
+        found = yield from thread_ids(part, 2)
+        if not found:
+            raise ThreadNotFoundError(part)
+        if len(found) > 1:
+            raise InvalidInputError(f"{part!r} is the start or end of more than one thread id; give more of it")
+        whole += found
+    return tuple(whole)
+
+
+def _positive(limit: int) -> int:
+    if limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {limit}")
+    return limit

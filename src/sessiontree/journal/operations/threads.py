@@ -1,0 +1,215 @@
+"""Verbs about threads.
+
+The verb that gives a thread a title of its own accord.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cache
+from typing import Any, TypeVar, get_origin, get_type_hints
+
+from msgspec import ValidationError, to_builtins
+from msgspec.structs import astuple, replace
+
+from sessiontree.compaction.titles import Titler, first_user_text, title_from
+from sessiontree.errors import InvalidInputError, StaleVersionError
+from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
+from sessiontree.journal.operations.requests import Call, Operation, Runtime
+from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model._base import json_decoder
+from sessiontree.model.codec import check_number, encode_record, refuse_not_finite
+from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
+from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
+
+__all__ = ["create_thread", "delete_thread", "fork", "list_threads", "suggest_title", "thread", "update_thread"]
+
+
+T = TypeVar("T")
+
+_FIELDS = frozenset(ThreadFields.__annotations__)
+
+
+def create_thread(
+    sources: Runtime,
+    thread_id: str | None,
+    created_ns: int | None,
+    fields: ThreadFields,
+    *,
+    updated_ns: int | None = None,
+    contents: Iterable[Content] = (),
+) -> Operation[Thread]:
+    new = _new_thread(sources, thread_id, created_ns, fields)
+    thread: Thread = yield CreateThread(
+        thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
+        drafts=tuple([draft_of(sources, content) for content in contents]),
+    )
+    return thread
+
+
+def thread(thread_id: str) -> Operation[Thread]:
+    found: Thread = yield ReadThread(thread_id=thread_id)
+    return found
+
+
+def update_thread(
+    sources: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
+) -> Operation[Thread]:
+    blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
+    changed: Thread = yield UpdateThread(
+        thread_id=thread_id,
+        changed=_with_fields(blank, fields),
+        fields=tuple(fields),
+        expect_version=expect_version,
+        at_ns=sources.clock(),
+    )
+    return changed
+
+
+def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
+    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version)
+    return report
+
+
+def list_threads(query: ThreadQuery | None, filters: ThreadFilters) -> Operation[Page]:
+    page: Page = yield ListThreads(query=_with_filters(query or ThreadQuery(), filters))
+    return page
+
+
+def fork(
+    sources: Runtime,
+    source_id: str,
+    *,
+    at: str | None,
+    before: str | None,
+    new_id: str | None,
+    created_ns: int | None,
+    fields: ThreadFields,
+) -> Operation[Thread]:
+    if at is not None and before is not None:
+        raise InvalidInputError("fork takes at= or before=, not both")
+    forked: Thread = yield Fork(
+        source_id=source_id,
+        thread=_new_thread(sources, new_id, created_ns, fields),
+        entry_id=before if before is not None else at,
+        position="before" if before is not None else "at",
+        fields=tuple(fields),
+    )
+    return forked
+
+
+def thread_as_given(thread_id: str, created_ns: int, updated_ns: int, fields: ThreadFields) -> Thread:
+    """A new thread that brings its id and its times along, from another program or another store."""
+    name = checked_id(thread_id, "thread id")
+    return _with_fields(Thread(id=name, tree=name, created_ns=created_ns, updated_ns=updated_ns), fields)
+
+
+def _new_thread(sources: Runtime, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
+    name = sources.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
+    now = sources.clock() if created_ns is None else checked_time(created_ns, "created_ns")
+    return _with_fields(Thread(id=name, tree=name, created_ns=now, updated_ns=now), fields)
+
+
+def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
+    """The thread with its metadata checked: what cannot be stored is refused here."""
+    unknown = set(fields) - _FIELDS
+    if unknown:
+        raise InvalidInputError(f"a thread has no field {sorted(unknown)}; it has {sorted(_FIELDS)}")
+    values = {name: _checked_field(name, value) for name, value in fields.items()}
+    stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
+    refuse_not_finite(to_builtins(values))
+    _check_numbers(stored)
+    return stored
+
+
+def _checked_field(name: str, value: Any) -> Any:
+    """Types first: JSON would turn some values into others, such as bytes into text, and leave UNSET out."""
+    if name == "tags" and isinstance(value, Iterable) and not isinstance(value, str):
+        value = tuple(value)
+    kind = _field_types()[name]
+    if not isinstance(value, kind) or not all(isinstance(word, str) for word in _words_of(value)):
+        words = " of words" if kind is tuple else ""
+        raise InvalidInputError(f"{name} of a thread cannot be {value!r}; it is a {kind.__name__}{words}")
+    return value
+
+
+def _words_of(value: Any) -> tuple[Any, ...]:
+    match value:
+        case SessionKey():
+            return astuple(value)
+        case tuple():
+            return value
+        case _:
+            return ()
+
+
+@cache
+def _field_types() -> dict[str, type]:
+    return {name: get_origin(kind) or kind for name, kind in get_type_hints(ThreadFields).items()}
+
+
+def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
+    unknown = set(filters) - set(ThreadQuery.__struct_fields__)
+    if unknown:
+        raise InvalidInputError(
+            f"threads cannot be listed by {sorted(unknown)}; {sorted(ThreadQuery.__struct_fields__)} can"
+        )
+    asked = _as_stored(replace(query, **filters), "the query", ThreadQuery)
+    _check_numbers(asked)
+    check_number(asked.limit + 1)
+    return asked
+
+
+def _check_numbers(record: Thread | ThreadQuery) -> None:
+    for value in astuple(record):
+        if isinstance(value, int):
+            check_number(value)
+
+
+def _as_stored(record: T, what: str, kind: type[T]) -> T:
+    """The record as a reader will see it."""
+    try:
+        return json_decoder(kind).decode(encode_record(record, what))
+    except ValidationError as error:
+        raise InvalidInputError(f"{what}: {error}") from error
+
+
+def suggest_title(sources: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
+    """A title for a thread that has none; one that somebody gave meanwhile stays.
+
+    A titler that fails is written down as such, and the user's own words serve as the title.
+    """
+    thread: Thread = yield ReadThread(thread_id=thread_id)
+    if thread.title:
+        return thread
+    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    text = first_user_text(path)
+    if not text:
+        return thread
+    fields = yield from _titled(text, titler, limit)
+    fields["title_updated_ns"] = sources.clock()
+    try:
+        return (yield from update_thread(sources, thread_id, thread.version, fields))
+    except StaleVersionError:
+        changed: Thread = yield ReadThread(thread_id=thread_id)
+        if changed.title:
+            return changed
+        return (yield from update_thread(sources, thread_id, None, fields))
+
+
+def _titled(text: str, titler: Titler | None, limit: int) -> Operation[ThreadFields]:
+    fallback = title_from(text, limit)
+    if titler is None:
+        return ThreadFields(title=fallback, title_status="ready", title_source="host", title_error="")
+    try:
+        answer = yield Call(function=titler, arguments=(text,))
+        title = title_from(answer if isinstance(answer, str) else "", limit)
+    except Exception as error:  # noqa: BLE001  whatever a caller's function raises is written down
+        return _failed(fallback, f"{type(error).__name__}: {error}")
+    if not title:
+        return _failed(fallback, "the titler gave no text")
+    return ThreadFields(title=title, title_status="ready", title_source="provider", title_error="")
+
+
+def _failed(fallback: str, problem: str) -> ThreadFields:
+    return ThreadFields(title=fallback, title_status="failed", title_source="host", title_error=problem)

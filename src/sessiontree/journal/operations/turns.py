@@ -1,0 +1,201 @@
+"""Verbs about leases and turns."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from sessiontree.errors import InvalidInputError, SessionTreeError
+from sessiontree.journal.operations.entries import NewEntry, append_many, checked_id, checked_lease
+from sessiontree.journal.operations.requests import Operation, Runtime
+from sessiontree.model import (
+    TERMINAL_STATUSES,
+    Entry,
+    Lease,
+    Payload,
+    RunFailure,
+    Thread,
+    TurnMarker,
+    TurnStatus,
+)
+from sessiontree.model._base import Record
+from sessiontree.stores.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
+from sessiontree.stores.queries import ReadEntries, ReadLease, ReadPath, ReadThread
+
+__all__ = [
+    "DEFAULT_TTL_SECONDS",
+    "Resumption",
+    "acquire_lease",
+    "active_lease",
+    "begin_turn",
+    "clear_expired_lease",
+    "end_turn",
+    "ending_for",
+    "mark_turn",
+    "open_turns",
+    "release_lease",
+    "renew_lease",
+    "resume",
+]
+
+
+def open_turns(path: Iterable[Entry], entries: Iterable[Entry]) -> list[str]:
+    """Ids of turns that started on the path and ended nowhere, oldest first.
+
+    ``entries`` are all that the thread sees: a turn that was retried has its end on another branch.
+    """
+    ended = {entry.turn_id for entry in entries if _is_end(entry)}
+    started = dict.fromkeys(
+        entry.turn_id
+        for entry in path
+        if isinstance(entry.payload, TurnMarker) and entry.payload.status == "started" and entry.turn_id not in ended
+    )
+    return list(started)
+
+
+def _is_end(entry: Entry) -> bool:
+    return isinstance(entry.payload, TurnMarker) and entry.payload.status in TERMINAL_STATUSES
+
+
+DEFAULT_TTL_SECONDS = 60.0
+_NANOSECONDS = 1_000_000_000
+_LONGEST_SECONDS = 1_000_000_000
+
+
+class Resumption(Record, frozen=True, kw_only=True):
+    """The thread, ready to go on, and the turns that a crash had left open."""
+
+    thread: Thread
+    interrupted: tuple[str, ...] = ()
+
+
+def acquire_lease(
+    sources: Runtime, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
+) -> Operation[Lease]:
+    now = sources.clock()
+    command = AcquireLease(
+        thread_id=thread_id,
+        turn_id=sources.ids.new() if turn_id is None else checked_id(turn_id, "turn id"),
+        owner=checked_id(owner, "owner"),
+        now_ns=now,
+        expires_ns=now + _nanoseconds(ttl_seconds),
+    )
+    try:
+        lease: Lease = yield command
+    except (Exception, GeneratorExit):
+        raise
+    except BaseException:
+        yield from _give_back(command)
+        raise
+    return lease
+
+
+def _give_back(command: AcquireLease) -> Operation[None]:
+    """A caller that was interrupted may get its lease all the same, behind its back. Asked for again, it is the same."""
+    with suppress(SessionTreeError):  # the interruption is what the caller must hear of, and a lease expires
+        lease: Lease = yield command
+        if lease.created_ns == command.now_ns:
+            yield from release_lease(lease)
+
+
+def renew_lease(sources: Runtime, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
+    checked_lease(lease)
+    expires = sources.clock() + _nanoseconds(ttl_seconds)
+    renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
+    return renewed
+
+
+def release_lease(lease: Lease) -> Operation[None]:
+    checked_lease(lease)
+    yield ReleaseLease(thread_id=lease.thread_id, token=lease.token)
+
+
+def active_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+    lease: Lease | None = yield ReadLease(thread_id=thread_id)
+    return None if lease is None or lease.is_expired(sources.clock()) else lease
+
+
+def clear_expired_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+    cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=sources.clock())
+    return cleared
+
+
+def begin_turn(
+    sources: Runtime, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
+) -> Operation[Lease]:
+    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
+    try:
+        yield from mark_turn(sources, lease, "started")
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield from release_lease(lease)
+        raise
+    return lease
+
+
+def mark_turn(sources: Runtime, lease: Lease, status: TurnStatus, reason: str = "") -> Operation[Entry]:
+    stored = yield from append_many(sources, lease.thread_id, [TurnMarker(status=status, reason=reason)], lease=lease)
+    return stored[0]
+
+
+def end_turn(sources: Runtime, lease: Lease, marker: TurnMarker, error: str = "") -> Operation[None]:
+    contents: list[Payload] = [RunFailure(error=error)] if error else []
+    yield from append_many(sources, lease.thread_id, [*contents, marker], lease=lease)
+    yield from release_lease(lease)
+
+
+def resume(sources: Runtime, thread_id: str, owner: str | None) -> Operation[Resumption]:
+    """Close what a crash left open. A worker that comes back under a name that it gave need not wait for its lease."""
+    held: Lease | None = yield ReadLease(thread_id=thread_id)
+    if held is not None and held.owner == owner:
+        yield from release_lease(held)
+    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), None, DEFAULT_TTL_SECONDS)
+    try:
+        interrupted = yield from _close_open_turns(sources, lease)
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield from release_lease(lease)
+        raise
+    yield from release_lease(lease)
+    thread: Thread = yield ReadThread(thread_id=thread_id)
+    return Resumption(thread=thread, interrupted=interrupted)
+
+
+def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
+    """How a turn ends that an exception left: a fault is a failure, an interruption can be taken up again."""
+    text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    status: TurnStatus = "failed" if isinstance(error, Exception) else "aborted"
+    return TurnMarker(status=status, reason=type(error).__name__, is_recoverable=status == "aborted"), text
+
+
+def this_process() -> str:
+    """A name for the owner that nobody gave."""
+    return f"{os.uname().nodename}:{os.getpid()}"
+
+
+def _close_open_turns(sources: Runtime, lease: Lease) -> Operation[tuple[str, ...]]:
+    path: list[Entry] = yield ReadPath(thread_id=lease.thread_id)
+    seen: list[Entry] = yield ReadEntries(thread_id=lease.thread_id)
+    interrupted = tuple(open_turns(path, seen))
+    yield from append_many(sources, lease.thread_id, _interruptions(interrupted), lease=lease)
+    return interrupted
+
+
+def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
+    entries: list[NewEntry] = []
+    for turn_id in turn_ids:
+        failure = RunFailure(error="the turn was interrupted before it ended")
+        marker = TurnMarker(status="aborted", reason="interrupted", is_recoverable=True)
+        entries += [NewEntry(content=failure, turn_id=turn_id), NewEntry(content=marker, turn_id=turn_id)]
+    return entries
+
+
+def _nanoseconds(ttl_seconds: float) -> int:
+    if not isinstance(ttl_seconds, int | float) or not 0 < ttl_seconds < _LONGEST_SECONDS:
+        raise InvalidInputError(
+            f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}"
+        )
+    return int(ttl_seconds * _NANOSECONDS)

@@ -1,0 +1,121 @@
+"""Short ways to write messages down.
+
+>>> user("hello").message.text
+'hello'
+>>> assistant("let me look", calls=[call("c1", "read", '{"path": "a.txt"}')]).message.tool_calls[0].name
+'read'
+>>> tool_result("c1", "no such file", is_error=True).message.tool_results[0].is_error
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, cast, get_args
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import (
+    AssistantMessage,
+    Custom,
+    Message,
+    MessagePayload,
+    Part,
+    ReasoningPart,
+    ResultView,
+    SystemMessage,
+    TextPart,
+    ToolCallMessage,
+    ToolCallPart,
+    ToolResultMessage,
+    ToolResultPart,
+    Usage,
+    UserMessage,
+)
+from sessiontree.model.entry import Payload
+from sessiontree.model.message import ResultContent
+
+__all__ = ["assistant", "call", "payload_of", "system", "tool_result", "user"]
+
+
+_PAYLOAD_TYPES = frozenset(get_args(Payload))
+
+
+def system(text: str) -> SystemMessage:
+    """The system prompt from here on."""
+    return SystemMessage(message=Message(role="system", parts=(TextPart(text=text),)))
+
+
+def user(content: str | Sequence[Part], *, metadata: dict[str, Any] | None = None) -> UserMessage:
+    """What a person said, as text or as parts."""
+    return UserMessage(message=Message(role="user", parts=_parts(content)), metadata=metadata or {})
+
+
+def assistant(
+    content: str | Sequence[Part] = (),
+    *,
+    calls: Iterable[ToolCallPart] = (),
+    reasoning: str = "",
+    provider: str = "",
+    model: str = "",
+    stop_reason: str = "",
+    usage: Usage | None = None,
+) -> AssistantMessage | ToolCallMessage:
+    """A model's answer; with ``calls`` it is a request for tools."""
+    thought = (ReasoningPart(text=reasoning),) if reasoning else ()
+    parts = (*thought, *_parts(content), *calls)
+    asks = any(isinstance(part, ToolCallPart) for part in parts)
+    kind = ToolCallMessage if asks else AssistantMessage
+    message = Message(role="assistant", parts=parts)
+    return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage)
+
+
+def call(call_id: str, name: str, arguments: str = "{}") -> ToolCallPart:
+    """A request of the model for one tool."""
+    return ToolCallPart(id=call_id, name=name, arguments=arguments)
+
+
+def tool_result(
+    call_id: str,
+    content: str | Sequence[ResultContent] = (),
+    *,
+    name: str = "",
+    is_error: bool = False,
+    view: ResultView | None = None,
+) -> ToolResultMessage:
+    """The answer of a tool to the call ``call_id``."""
+    parts = (TextPart(text=content),) if isinstance(content, str) else tuple(content)
+    result = ToolResultPart(call_id=call_id, name=name, parts=parts, is_error=is_error, view=view)
+    return ToolResultMessage(message=Message(role="tool", parts=(result,)))
+
+
+def payload_of(content: Payload | Message) -> Payload:
+    """The payload for a message: its entry type follows from the role and from what it asks for."""
+    if type(content) in _PAYLOAD_TYPES:
+        return cast("Payload", content)
+    if isinstance(content, Message):
+        return _message_payload(content)
+    if not isinstance(content, Payload):
+        raise InvalidInputError(f"an entry is a payload or a message, such as user('…'), not {type(content).__name__}")
+    return content
+
+
+def _message_payload(message: Message) -> MessagePayload | Custom:
+    match message.role:
+        case "user":
+            return UserMessage(message=message)
+        case "tool":
+            return ToolResultMessage(message=message)
+        case "system":
+            return SystemMessage(message=message)
+        case "assistant" if message.tool_calls:
+            return ToolCallMessage(message=message)
+        case "assistant":
+            return AssistantMessage(message=message)
+        case _:
+            raise InvalidInputError(f"a message has no role {message.role!r}; use system, user, assistant or tool")
+
+
+def _parts(content: str | Sequence[Part]) -> tuple[Part, ...]:
+    if isinstance(content, str):
+        return (TextPart(text=content),) if content else ()
+    return tuple(content)

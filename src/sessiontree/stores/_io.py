@@ -1,0 +1,189 @@
+"""The only module that writes and syncs files; tests put a failing one in its place.
+
+An open file that is closed once, also by nobody.
+
+The gate: one exclusive lock between processes, on a side file, so that writers queue instead of starving.
+
+Which file system a path is on, because locks between machines cannot be trusted on network ones.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+import weakref
+from pathlib import Path
+from types import TracebackType
+from typing import Literal, NoReturn
+
+from sessiontree.errors import NetworkFileSystemError, StoreGoneError
+
+__all__ = ["FileDescriptor", "Files", "Kind", "ProcessLock", "file_system_of", "kind_of", "refuse_network"]
+
+
+Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
+
+
+def kind_of(path: Path) -> Kind:
+    """What is at a path, without opening it: opening a pipe waits for its other end."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return "nothing"
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+
+
+class Files:
+    """Plain file work. A short write is finished or reported, never taken for a whole one."""
+
+    def open_append(self, path: Path) -> int:
+        return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def append(self, file: int, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(file, rest) :]
+
+    def truncate(self, file: int, size: int) -> None:
+        os.ftruncate(file, size)
+
+    def sync(self, file: int) -> None:
+        os.fdatasync(file)
+
+    def sync_folder(self, folder: Path) -> None:
+        """Make created and renamed names in a folder durable."""
+        file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def write_new(self, path: Path, data: bytes) -> None:
+        """Write a file that must not exist yet, durably."""
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            self.append(file, data)
+            self.sync(file)
+        finally:
+            os.close(file)
+
+    def put(self, path: Path, data: bytes) -> None:
+        """Give a file this content, durably; a crash leaves the old content or the new one."""
+        fresh = path.with_name(path.name + ".new")
+        fresh.unlink(missing_ok=True)
+        self.write_new(fresh, data)
+        self.replace(fresh, path)
+
+    def make_folder(self, path: Path) -> None:
+        """Make a folder that only its owner can enter, durably; one that exists stays as it is."""
+        try:
+            path.mkdir(mode=0o700)
+        except FileExistsError:
+            return
+        self.sync_folder(path.parent)
+
+    def replace(self, source: Path, target: Path) -> None:
+        """Put a finished file in the place of another one, durably."""
+        os.replace(source, target)
+        self.sync_folder(target.parent)
+
+    def remove(self, path: Path) -> None:
+        path.unlink()
+        self.sync_folder(path.parent)
+
+
+class FileDescriptor:
+    """``number`` is for system calls. Where an interrupt kept the owner from closing it, it goes with its owner."""
+
+    def __init__(self, path: str | os.PathLike[str], flags: int) -> None:
+        self.number = os.open(path, flags | os.O_CLOEXEC, 0o600)
+        self._closer = weakref.finalize(self, os.close, self.number)
+        # At the end of the process a thread may still write, and the system closes everything anyway.
+        self._closer.atexit = False
+
+    def close(self) -> None:
+        self._closer()
+
+
+class ProcessLock:
+    """``with gate:`` holds the lock. Safe between processes; within one, the committer lets one writer in.
+
+    Nobody gets in once the file or folder that it is ``of`` was deleted or replaced: what is written to a file without
+    a name is lost.
+    """
+
+    def __init__(self, path: Path, *, of: Path) -> None:
+        self._place = str(of)
+        self._file = FileDescriptor(path, os.O_RDWR | os.O_CREAT)
+        found = of.stat()
+        self._number, self._device = found.st_ino, found.st_dev
+
+    def __enter__(self) -> None:
+        try:
+            fcntl.flock(self._file.number, fcntl.LOCK_EX)
+            found = os.stat(self._place)  # noqa: PTH116  every commit comes by, and a Path costs more than the call
+            if found.st_ino != self._number or found.st_dev != self._device:
+                self._refuse()
+        except FileNotFoundError:
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+            self._refuse()
+        except BaseException:
+            # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        fcntl.flock(self._file.number, fcntl.LOCK_UN)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _refuse(self) -> NoReturn:
+        raise StoreGoneError(self._place) from None
+
+
+_MOUNTS = Path("/proc/self/mountinfo")
+_NETWORK = frozenset(
+    {"9p", "afs", "beegfs", "ceph", "cifs", "davfs", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs", "glusterfs",
+     "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb2", "smb3", "smbfs"}
+)  # fmt: skip
+
+
+def refuse_network(path: Path, mounts: Path = _MOUNTS) -> None:
+    """Raise NetworkFileSystemError if the path is, or would be, on a network file system."""
+    kind = file_system_of(path, mounts)
+    if kind in _NETWORK:
+        raise NetworkFileSystemError(str(path), kind)
+
+
+def file_system_of(path: Path, mounts: Path = _MOUNTS) -> str:
+    """The type of the file system that holds a path, or "" where the system does not tell."""
+    try:
+        lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
+    except OSError:
+        return ""
+    real = os.path.realpath(path)
+    best, kind = "", ""
+    for line in lines:
+        left, _, right = line.partition(" - ")
+        point = _unescaped(left.split()[4])
+        if len(point) >= len(best) and _is_under(real, point):
+            best, kind = point, right.split()[0]
+    return kind
+
+
+def _is_under(path: str, point: str) -> bool:
+    return point in {"/", path} or path.startswith(point + "/")
+
+
+def _unescaped(text: str) -> str:
+    for code, char in (("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")):
+        text = text.replace(code, char)
+    return text

@@ -1,0 +1,235 @@
+"""Trees held in memory: the view of the memory store and of a JSONL file that was read.
+
+Blobs in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Protocol
+
+from sessiontree.errors import BlobNotFoundError, EntryNotFoundError
+from sessiontree.model import Checkpoint, Entry, Lease, Move
+from sessiontree.model.blobs import Blob, Blobs, unpacked
+from sessiontree.stores.commands import Draft
+from sessiontree.stores.rules.append import existing, visible
+from sessiontree.stores.rules.state import (
+    DropBlobs,
+    DropThread,
+    Fact,
+    Manifests,
+    Node,
+    PutEntry,
+    PutHead,
+    PutLease,
+    PutMove,
+    PutPack,
+    PutThread,
+    ThreadState,
+)
+
+__all__ = ["MemoryBlobs", "Stock", "TreeState"]
+
+
+class MemoryBlobs:
+    def __init__(self) -> None:
+        self._blobs: dict[str, Blob] = {}
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes).difference(self._blobs)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        try:
+            return [self._blobs[name] for name in hashes]
+        except KeyError as error:
+            raise BlobNotFoundError(str(error.args[0])) from None
+
+    def blob_hashes(self) -> Collection[str]:
+        return self._blobs.keys()
+
+    def apply(self, fact: PutPack | DropBlobs) -> None:
+        match fact:
+            case PutPack(pack=pack):
+                self._blobs.update((blob.hash, blob) for blob in unpacked(pack))
+            case DropBlobs(hashes=hashes):
+                for name in hashes:
+                    self._blobs.pop(name, None)
+
+    @property
+    def size(self) -> int:
+        return sum(len(blob.body) for blob in self._blobs.values())
+
+
+class Stock(Blobs, Protocol):
+    """The blobs beside the trees."""
+
+    def blob_hashes(self) -> Collection[str]: ...
+
+
+class TreeState:
+    """Threads, nodes, moves and leases in dictionaries; ``draft_of`` fetches the content of a node."""
+
+    def __init__(self, draft_of: Callable[[Node], Draft]) -> None:
+        self.draft = draft_of
+        self.states: dict[str, ThreadState] = {}
+        self.nodes: dict[int, Node] = {}
+        self.by_id: dict[tuple[int, str], Node] = {}
+        self.owned_keys: dict[int, list[int]] = {}
+        self.reflogs: dict[int, list[Move]] = {}
+        self.leases: dict[int, Lease] = {}
+        self.owner_ids: dict[int, str] = {}
+        self.trees: dict[str, int] = {}
+        self.checkpoints: dict[int, str] = {}
+        """Entry to manifest."""
+        self.stock: Stock = MemoryBlobs()
+        self.manifests_elsewhere: Callable[[], Iterable[str]] = tuple
+        self._last_entry_key = 0
+        self._last_thread_key = 0
+
+    def thread(self, thread_id: str) -> ThreadState | None:
+        return self.states.get(thread_id)
+
+    def find(self, tree: int, entry_id: str) -> Node | None:
+        return self.by_id.get((tree, entry_id))
+
+    def has_new(self, tree: int, entry_id: str) -> bool:
+        return (tree, entry_id) in self.by_id
+
+    def parent(self, node: Node) -> Node | None:
+        return None if node.parent is None else self.nodes[node.parent]
+
+    def is_ancestor(self, node: Node, of: Node) -> bool:
+        return any(above.key == node.key for above in self.upwards(of))
+
+    def moves(self, state: ThreadState) -> Sequence[Move]:
+        return self.reflogs.get(state.key, [])
+
+    def lease(self, state: ThreadState) -> Lease | None:
+        return self.leases.get(state.key)
+
+    def owned(self, state: ThreadState) -> int:
+        return len(self.owned_keys.get(state.key, ()))
+
+    def tree_of(self, thread_id: str) -> int | None:
+        return self.trees.get(thread_id)
+
+    def unseen_without(self, state: ThreadState) -> Sequence[int]:
+        """Entries of the tree that no other thread owns or inherits."""
+        family = [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
+        owners = {other.key for other in family}
+        inherited: set[int] = set()
+        for other in family:
+            for node in self.upwards(other.base):
+                if node.key in inherited:
+                    break
+                inherited.add(node.key)
+        tree_nodes = (node for (tree, _), node in self.by_id.items() if tree == state.tree)
+        return [node.key for node in tree_nodes if node.owner not in owners and node.key not in inherited]
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return self.stock.missing_blobs(hashes)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        return self.stock.blobs(hashes)
+
+    def blob_hashes(self) -> Collection[str]:
+        return self.stock.blob_hashes()
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        chosen = set(entries)
+        theirs = {manifest for key, manifest in self.checkpoints.items() if key in chosen}
+        others = {manifest for key, manifest in self.checkpoints.items() if key not in chosen}
+        if theirs:
+            others.update(self.manifests_elsewhere())
+        return Manifests(frozenset(theirs), frozenset(others))
+
+    def next_entry_key(self) -> int:
+        self._last_entry_key += 1
+        return self._last_entry_key
+
+    def next_thread_key(self) -> int:
+        self._last_thread_key += 1
+        return self._last_thread_key
+
+    def apply(self, fact: Fact) -> None:
+        match fact:
+            case PutEntry(state=state, node=node, draft=draft):
+                self._put_entry(state, node)
+                if isinstance(draft.payload, Checkpoint):
+                    self.checkpoints[node.key] = draft.payload.manifest
+            case PutHead(state=state):
+                self.states[state.meta.id] = state
+            case PutThread(state=state):
+                self._put_thread(state)
+            case PutMove(state=state, move=move):
+                self.reflogs.setdefault(state.key, []).append(move)
+            case PutLease(state=state, lease=None):
+                self.leases.pop(state.key, None)
+            case PutLease(state=state, lease=lease) if lease is not None:
+                self.leases[state.key] = lease
+            case DropThread(state=state, entries=entries):
+                self._drop(state, entries)
+
+    def upwards(self, node: Node | None) -> Iterator[Node]:
+        """From a node to its root."""
+        while node is not None:
+            yield node
+            node = self.parent(node)
+
+    def path(self, leaf: Node | None, limit: int | None) -> list[Entry]:
+        nodes: list[Node] = []
+        for node in self.upwards(leaf):
+            if len(nodes) == limit:
+                break
+            nodes.append(node)
+        nodes.reverse()
+        return [self.entry(node) for node in nodes]
+
+    def visible_nodes(self, state: ThreadState) -> list[Node]:
+        keys = set(self.owned_keys.get(state.key, ()))
+        keys.update(node.key for node in self.upwards(state.base))
+        return [self.nodes[key] for key in sorted(keys)]
+
+    def visible_node(self, thread_id: str, entry_id: str) -> Node:
+        state = existing(self, thread_id)
+        node = visible(self, state, entry_id)
+        if node is None:
+            raise EntryNotFoundError(thread_id, entry_id)
+        return node
+
+    def entry(self, node: Node) -> Entry:
+        draft = self.draft(node)
+        return Entry(
+            id=node.id,
+            thread_id=self.owner_ids[node.owner],
+            parent=None if node.parent is None else self.nodes[node.parent].id,
+            created_ns=draft.created_ns,
+            turn_id=draft.turn_id,
+            payload=draft.payload,
+        )
+
+    def _put_thread(self, state: ThreadState) -> None:
+        self.states[state.meta.id] = state
+        self.owner_ids[state.key] = state.meta.id
+        self.trees.setdefault(state.meta.tree, state.tree)
+        self._last_thread_key = max(self._last_thread_key, state.key)
+
+    def _put_entry(self, state: ThreadState, node: Node) -> None:
+        self.nodes[node.key] = node
+        self.by_id[state.tree, node.id] = node
+        self.owned_keys.setdefault(node.owner, []).append(node.key)
+        self._last_entry_key = max(self._last_entry_key, node.key)
+
+    def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
+        del self.states[state.meta.id]
+        self.reflogs.pop(state.key, None)
+        self.leases.pop(state.key, None)
+        for key in entries:
+            node = self.nodes.pop(key)
+            self.checkpoints.pop(key, None)
+            del self.by_id[state.tree, node.id]
+        gone = set(entries)
+        for owner, keys in list(self.owned_keys.items()):
+            self.owned_keys[owner] = [key for key in keys if key not in gone]
+        if not any(other.tree == state.tree for other in self.states.values()):
+            self.trees = {name: tree for name, tree in self.trees.items() if tree != state.tree}

@@ -1,0 +1,146 @@
+"""Search in the JSONL store: the index beside the files is disposable and follows each tree by itself."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from sessiontree.errors import StoreUnavailableError
+from sessiontree.search import SearchPage, SearchQuery
+from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
+from sessiontree.search._fts_query import Match, Scope
+from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.thread_index import ThreadIndex
+from sessiontree.stores.jsonl.tree import Tree, TreeCache
+from sessiontree.stores.queries import Search
+from sessiontree.stores.rules.append import visible
+from sessiontree.stores.rules.state import Node
+
+__all__ = ["JsonlSearch"]
+
+
+class JsonlSearch:
+    """``lock`` is the backend's; the index is never waited for with it held, but it may be taken inside."""
+
+    def __init__(self, layout: Layout, shelf: TreeCache, catalogue: ThreadIndex, lock: threading.RLock) -> None:
+        self._index = SearchIndex(layout.search)
+        self._place = str(layout.folder)
+        self._shelf = shelf
+        self._catalogue = catalogue
+        self._lock = lock
+
+    def search(self, search: Search) -> SearchPage:
+        try:
+            return self._index.healing(lambda: self._search(search))
+        except sqlite3.Error as error:
+            raise StoreUnavailableError(self._place, f"the search index: {error}") from error
+
+    def rebuild(self) -> None:
+        self._index.rebuild()
+
+    def _search(self, search: Search) -> SearchPage:
+        self._index.catch_up(self, search.progress)
+        return page_of_hits(
+            self._index,
+            self,
+            search.query,
+            self._scopes(search.query),
+            order=search.order,
+            limit=search.limit,
+            cursor=search.cursor,
+            fetch=self._shown,
+        )
+
+    def forget(self, deleted: tuple[str, tuple[int, ...]]) -> None:
+        name, numbers = deleted
+        self._index.forget(name, numbers)
+
+    def close(self) -> None:
+        self._index.close()
+
+    def sources(self) -> Sequence[SourceState]:
+        with self._lock:
+            summaries = self._catalogue.refresh()
+        return [
+            SourceState(
+                name=name,
+                identity=str(summary.stamp.inode),
+                version=f"{summary.stamp.size}.{summary.stamp.mtime_ns}",
+                last_number=summary.entries,
+            )
+            for name, summary in summaries.items()
+        ]
+
+    def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]:
+        with self._tree(name) as tree:
+            keys = sorted(key for key in tree.state.nodes if key > number)[:limit] if tree else []
+            return _items(tree, keys)
+
+    def items(self, name: str, numbers: Sequence[int]) -> Sequence[StoredEntry]:
+        with self._tree(name) as tree:
+            return _items(tree, [number for number in numbers if tree and number in tree.state.nodes])
+
+    def numbers(self, name: str) -> Iterable[int]:
+        with self._tree(name) as tree:
+            return list(tree.state.nodes) if tree else []
+
+    def _scopes(self, query: SearchQuery) -> list[list[Scope]]:
+        scopes: list[list[Scope]] = []
+        if query.threads:
+            scopes.append([self._seen_by(name) for name in query.threads])
+        if query.branches:
+            scopes.append([self._path_of(name) for name in query.branches])
+        if query.labels:
+            scopes.append(
+                [self._entry_named(source, target) for source, _, target in self._index.labelled(query.labels)]
+            )
+        return scopes
+
+    def _seen_by(self, thread_id: str) -> Scope:
+        with self._lock:
+            tree = self._shelf.holding(thread_id)
+            nodes = tree.state.visible_nodes(tree.state.states[thread_id])
+            return Scope(source=tree.name, numbers=tuple(node.key for node in nodes))
+
+    def _path_of(self, thread_id: str) -> Scope:
+        with self._lock:
+            tree = self._shelf.holding(thread_id)
+            leaf = tree.state.states[thread_id].leaf
+            return Scope(source=tree.name, numbers=tuple(node.key for node in tree.state.upwards(leaf)))
+
+    def _entry_named(self, source: str, entry_id: str) -> Scope:
+        with self._tree(source) as tree:
+            keys = [node.key for node in tree.state.nodes.values() if node.id == entry_id] if tree else []
+            return Scope(source=source, numbers=tuple(keys))
+
+    def _shown(self, match: Match) -> Shown | None:
+        with self._tree(match.source) as tree:
+            node = tree.state.nodes.get(match.number) if tree else None
+            return _shown(tree, node) if tree and node else None
+
+    @contextmanager
+    def _tree(self, name: str) -> Iterator[Tree | None]:
+        with self._lock:
+            tree = self._shelf.peek(name)
+            try:
+                yield tree
+            finally:
+                if tree is not None:
+                    self._shelf.release(tree)
+
+
+def _items(tree: Tree | None, keys: Sequence[int]) -> list[StoredEntry]:
+    if tree is None or not keys:
+        return []
+    nodes = [tree.state.nodes[key] for key in keys]
+    return [StoredEntry(node.key, 0, node.owner, line.at, body) for node, line, body in tree.bodies(nodes)]
+
+
+def _shown(tree: Tree, node: Node) -> Shown | None:
+    states = sorted(tree.state.states.values(), key=lambda state: state.key != node.owner)
+    for state in states:
+        if visible(tree.state, state, node.id) is not None:
+            return state.meta.id, state.meta.title, tree.entries([node])[0]
+    return None

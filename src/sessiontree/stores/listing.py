@@ -1,0 +1,126 @@
+"""Listing threads: the one meaning of filters, order and cursors, for every store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Page, Thread, ThreadQuery
+from sessiontree.model._base import json_decoder
+
+__all__ = ["WORD_COLUMNS", "Position", "cursor_after", "cut", "matches", "matching_ids", "page_of", "position_of"]
+
+
+WORD_COLUMNS = {
+    "workspace": "workspace",
+    "vendor": "vendor",
+    "model": "model",
+    "agent": "agent",
+    "channel": "channel",
+    "peer": "peer",
+    "key_thread": "key_thread",
+    "state": "state",
+    "status": "status",
+    "parent_thread": "parent_thread",
+    "forked_from_thread": "forked_from_thread",
+    "tree": "tree_id",
+}
+"""The filters of a query that ask for one word, and the columns in which the SQL stores keep it."""
+
+
+class Position(msgspec.Struct, frozen=True, array_like=True):
+    """A place in a listing: the time that it is ordered by, and the thread id that breaks ties."""
+
+    order: str
+    time_ns: int
+    thread_id: str
+
+
+_positions = json_decoder(Position)
+
+
+def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
+    """Filter, sort newest first (ties by id), skip to the cursor, cut at the limit."""
+    start = position_of(query)
+    found = [thread for thread in threads if matches(thread, query)]
+    found.sort(key=lambda thread: (-_time(thread, query), thread.id))
+    if start is not None:
+        found = [thread for thread in found if (-_time(thread, query), thread.id) > (-start.time_ns, start.thread_id)]
+    return cut(found, query)
+
+
+def cut(found: list[Thread], query: ThreadQuery) -> Page:
+    """A page of at most ``limit`` threads out of a sorted list that may hold more."""
+    shown = tuple(found[: query.limit])
+    has_more = len(found) > query.limit
+    return Page(threads=shown, cursor=cursor_after(shown[-1], query) if has_more and shown else None)
+
+
+def cursor_after(thread: Thread, query: ThreadQuery) -> str:
+    position = Position(query.order, _time(thread, query), thread.id)
+    return msgspec.json.encode(position).hex()
+
+
+def position_of(query: ThreadQuery) -> Position | None:
+    if query.limit < 1:
+        raise InvalidInputError(f"limit must be at least 1, not {query.limit}")
+    if query.cursor is None:
+        return None
+    try:
+        position = _positions.decode(bytes.fromhex(query.cursor))
+    except (ValueError, msgspec.MsgspecError) as error:
+        raise InvalidInputError(f"{query.cursor!r} is no cursor; pass the one that the last page gave") from error
+    if position.order != query.order:
+        raise InvalidInputError(f"the cursor belongs to a list ordered by {position.order}, not by {query.order}")
+    return position
+
+
+def matches(thread: Thread, query: ThreadQuery) -> bool:
+    return _matches_fields(thread, query) and _matches_times(thread, query)
+
+
+def _matches_fields(thread: Thread, query: ThreadQuery) -> bool:
+    wanted = (
+        (query.is_archived, thread.is_archived),
+        (query.workspace, thread.workspace),
+        (query.vendor, thread.vendor),
+        (query.model, thread.model),
+        (query.agent, thread.key.agent),
+        (query.channel, thread.key.channel),
+        (query.peer, thread.key.peer),
+        (query.key_thread, thread.key.thread),
+        (query.state, thread.state),
+        (query.status, thread.status),
+        (query.parent_thread, thread.parent_thread),
+        (query.forked_from_thread, thread.forked_from_thread),
+        (query.tree, thread.tree),
+    )
+    if any(want is not None and want != has for want, has in wanted):
+        return False
+    if query.title_contains is not None and query.title_contains.casefold() not in thread.title.casefold():
+        return False
+    return set(query.tags) <= set(thread.tags)
+
+
+def _matches_times(thread: Thread, query: ThreadQuery) -> bool:
+    """Ranges include their start and leave out their end."""
+    return (
+        (query.created_after_ns is None or thread.created_ns >= query.created_after_ns)
+        and (query.created_before_ns is None or thread.created_ns < query.created_before_ns)
+        and (query.updated_after_ns is None or thread.updated_ns >= query.updated_after_ns)
+        and (query.updated_before_ns is None or thread.updated_ns < query.updated_before_ns)
+    )
+
+
+def _time(thread: Thread, query: ThreadQuery) -> int:
+    return thread.created_ns if query.order == "created" else thread.updated_ns
+
+
+def matching_ids(ids: Iterable[str], part: str) -> list[str]:
+    """Ids that begin or end with a part, in order; the part alone where it is an id."""
+    known = list(ids)
+    if part in known:
+        return [part]
+    return sorted(name for name in known if name.startswith(part) or name.endswith(part))

@@ -1,0 +1,178 @@
+"""Doctor for the PostgreSQL store: the common invariants over everything in a namespace, in one snapshot.
+
+Doctor for blobs: every body against its name, a few megabytes at a time, and every checkpoint's needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from uuid import UUID
+
+from sessiontree.errors import BlobNotFoundError
+from sessiontree.model import Lease, Move
+from sessiontree.model._base import Progress
+from sessiontree.model.blobs import Blob
+from sessiontree.stores.check import blob_findings, findings_in
+from sessiontree.stores.commands import Draft
+from sessiontree.stores.postgres.blobs import blobs_of, in_order, read_blobs, texts_of
+from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of, payload_of_row
+from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_text
+from sessiontree.stores.queries import Finding
+from sessiontree.stores.rules.state import Node, ThreadState
+
+__all__ = ["blob_faults", "inspect"]
+
+
+_BATCH_BYTES = 16 << 20
+_BATCH_BLOBS = 500
+_LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
+_MANIFESTS = """
+SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
+JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
+WHERE c.namespace = %(namespace)s"""
+
+
+def blob_faults(namespace: str, place: str) -> Steps[list[Finding]]:
+    """Blobs that are damaged, and blobs that a checkpoint needs and that are gone."""
+    lengths = yield Statement(_LENGTHS, {"namespace": namespace})
+    manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
+    stock = _Stock(row[0].hex() for row in lengths)
+    found: list[Finding] = []
+    for names in _batches(lengths):
+        batch = blobs_of((yield read_blobs(namespace, names)))
+        found += blob_findings((), _Stock(batch, batch), batch, place)
+        stock.keep({name: blob for name, blob in batch.items() if name in manifests})
+    while True:
+        try:
+            return found + blob_findings(manifests, stock, (), place)
+        except _Unread as unread:
+            stock.keep(blobs_of((yield read_blobs(namespace, [unread.name]))))
+
+
+class _Unread(Exception):  # noqa: N818  no fault: a question
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class _Stock:
+    """``Blobs`` of which all the names are known, and some bodies."""
+
+    def __init__(self, names: Iterable[str], bodies: dict[str, Blob] | None = None) -> None:
+        self._names = frozenset(names)
+        self._bodies = dict(bodies or {})
+
+    def keep(self, bodies: dict[str, Blob]) -> None:
+        self._bodies |= bodies
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes) - self._names
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        for name in hashes:
+            if name not in self._names:
+                raise BlobNotFoundError(name)
+            if name not in self._bodies:
+                raise _Unread(name)
+        return in_order(self._bodies, hashes)
+
+
+def _batches(lengths: Iterable[Row]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for digest, length in lengths:
+        if batch and (size + length > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
+            yield batch
+            batch, size = [], 0
+        batch.append(digest.hex())
+        size += length
+    if batch:
+        yield batch
+
+
+_BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+_HEADS = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.namespace = %(namespace)s"
+_ENTRIES = """
+SELECT tree, id, owner, parent, depth, messages, tokens, created_ns, turn_id, body FROM sessiontree.entry
+WHERE namespace = %(namespace)s ORDER BY depth, tree, owner, seq"""
+_MOVES = """
+SELECT tree, thread, number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
+WHERE namespace = %(namespace)s ORDER BY tree, thread, number"""
+_LOST_HOMES = """
+SELECT h.id FROM sessiontree.head h
+LEFT JOIN sessiontree.home o ON o.id = h.id AND o.namespace = h.namespace AND o.tree = h.tree
+WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
+
+
+def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
+    values = {"namespace": namespace}
+    yield _BEGIN
+    heads = yield Statement(_HEADS, values)
+    entries = yield Statement(_ENTRIES, values)
+    moves = yield Statement(_MOVES, values)
+    lost = yield Statement(_LOST_HOMES, values)
+    spoiled = yield from blob_faults(namespace, place)
+    yield ROLLBACK
+    homeless = [
+        Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
+        for (name,) in lost
+    ]
+    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place, progress), *spoiled]
+
+
+class _WholeStore:
+    """Everything, as the checker wants to walk it. Entries are numbered by depth, so parents come first."""
+
+    def __init__(self, heads: list[Row], entries: list[Row], moves: list[Row]) -> None:
+        self.nodes: dict[int, Node] = {}
+        self._drafts: dict[int, Draft] = {}
+        self._numbers = {(row[0], row[1]): number for number, row in enumerate(entries, start=1)}
+        for row in entries:
+            self._add_entry(row)
+        self.states: dict[str, ThreadState] = {}
+        self.leases: dict[int, Lease] = {}
+        for row in heads:
+            self._add_head(row)
+        self.reflogs: dict[int, list[Move]] = {}
+        names = {state.key: name for name, state in self.states.items()}
+        for _, key, *move in moves:
+            self.reflogs.setdefault(key, []).append(move_of(names.get(key, ""), tuple(move)))
+
+    def draft(self, node: Node) -> Draft:
+        return self._drafts[node.key]
+
+    def _add_entry(self, row: Row) -> None:
+        tree, entry_id, owner, parent, depth, messages, tokens, created_ns, turn_id, body = row
+        number = self._numbers[tree, entry_id]
+        above = None if parent is None else self._numbers.get((tree, parent), -1)
+        node = Node(number, to_text(entry_id), owner, above, depth, messages, tokens)
+        before = self.nodes.get(above) if above is not None else None
+        self.nodes[number] = node
+        self._drafts[number] = Draft(
+            id=node.id,
+            payload=payload_of_row(body),
+            body=body,
+            created_ns=created_ns,
+            turn_id=to_text(turn_id),
+            messages=messages - (before.messages if before else 0),
+            tokens=tokens - (before.tokens if before else 0),
+        )
+
+    def _add_head(self, row: Row) -> None:
+        head = head_of(row)
+        state = head.state
+        if head.lease is not None:
+            self.leases[state.key] = head.lease
+        leaf = self._node(head.tree, state.leaf)
+        self.states[state.meta.id] = ThreadState(
+            state.key, state.tree, state.meta, leaf, self._node(head.tree, state.base), 0, state.fence, state.moves
+        )
+
+    def _node(self, tree: UUID, node: Node | None) -> Node | None:
+        """The numbered twin of a node; one that is not there, or whose counters differ, is kept to be reported."""
+        if node is None:
+            return None
+        twin = self.nodes.get(self._numbers.get((tree, node.id.encode("utf-8", "surrogatepass")), -1))
+        if twin is None or (twin.depth, twin.messages, twin.tokens) != (node.depth, node.messages, node.tokens):
+            return node
+        return twin

@@ -1,0 +1,264 @@
+"""How what the rules decided becomes rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from uuid import UUID
+
+from sessiontree.model import Lease
+from sessiontree.model.blobs import unpacked
+from sessiontree.model.codec import encode_record
+from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpoints
+from sessiontree.stores.postgres.listen import NOTIFY
+from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
+from sessiontree.stores.postgres.view import SnapshotView
+from sessiontree.stores.rules.state import (
+    Decision,
+    DropBlobs,
+    DropThread,
+    PutEntry,
+    PutHead,
+    PutLease,
+    PutMove,
+    PutPack,
+    PutThread,
+    ThreadState,
+)
+
+__all__ = ["statements_of"]
+
+
+_THREAD_COLUMNS = (
+    "is_archived", "title_folded", "workspace", "vendor", "model", "agent", "channel", "peer", "key_thread", "state",
+    "status", "parent_thread", "forked_from_thread", "tags", "body",
+)  # fmt: skip
+_NEW_THREAD = (
+    f"INSERT INTO sessiontree.thread (tree, key, namespace, id, base, created_ns, tree_id, {', '.join(_THREAD_COLUMNS)})"
+    " VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s, %(base)s, %(created_ns)s, %(tree_id)s, "
+    + ", ".join(f"%({name})s" for name in _THREAD_COLUMNS)
+    + ")"
+)
+_CHANGED_THREAD = (
+    "UPDATE sessiontree.thread SET "
+    + ", ".join(f"{name} = %({name})s" for name in _THREAD_COLUMNS)
+    + " WHERE tree = %(tree)s AND id = %(id)s"
+)
+_NEW_HEAD = """
+INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
+    updated_minute, touched_minute, moves, fence, stamp, indexed_seq)
+VALUES (%(tree)s, %(id)s, %(key)s, %(namespace)s, %(key)s, %(leaf)s, %(depth)s, %(messages)s, %(tokens)s,
+    %(updated_ns)s, %(updated_ns)s / 60000000000, extract(epoch FROM now())::bigint / 60, %(moves)s, %(fence)s,
+    %(stamp)s, %(key)s)"""
+_CHANGED_HEAD = """
+UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
+    tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
+    fence = %(fence)s, stamp = %(stamp)s
+WHERE tree = %(tree)s AND id = %(id)s"""
+_HOME = """
+UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
+WHERE id = %(id)s AND namespace = %(namespace)s"""
+# Only an import makes a tree whose first thread is gone; then the name is new, otherwise it stands already.
+_NAME = """
+UPDATE sessiontree.home SET named_tree = %(tree)s
+WHERE id = %(tree_id)s AND namespace = %(namespace)s AND named_tree IS NULL"""
+_ENTRIES = f"""
+WITH grown AS (
+    UPDATE sessiontree.head SET seq = seq + %(count)s,
+        touched_minute = extract(epoch FROM now())::bigint / 60
+    WHERE tree = %(tree)s AND id = %(thread)s
+    RETURNING {NOTIFY}
+), put AS (
+    INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
+        turn_id, body)
+    SELECT %(tree)s, %(owner)s, d.seq, %(namespace)s, d.id, d.parent, d.depth, d.messages, d.tokens, d.created_ns,
+        d.turn_id, d.body
+    FROM unnest(%(seqs)s::bigint[], %(ids)s::bytea[], %(parents)s::bytea[], %(depths)s::bigint[],
+        %(messages)s::bigint[], %(tokens)s::bigint[], %(created)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
+        AS d (seq, id, parent, depth, messages, tokens, created_ns, turn_id, body)
+) SELECT * FROM grown"""
+_MOVE = """
+INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns)
+VALUES (%(tree)s, %(key)s, %(number)s, %(namespace)s, %(from_entry)s, %(to_entry)s, %(reason)s, %(at_ns)s)"""
+_LEASE = """
+UPDATE sessiontree.head SET lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
+    lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
+WHERE tree = %(tree)s AND id = %(id)s"""
+_DROP_ENTRIES = """
+WITH gone AS (
+    DELETE FROM sessiontree.document d
+    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+    WHERE d.tree = %(tree)s AND d.owner = x.owner AND d.seq = x.seq
+), unmarked AS (
+    DELETE FROM sessiontree.checkpoint c
+    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+    WHERE c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
+) DELETE FROM sessiontree.entry e
+USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+WHERE e.tree = %(tree)s AND e.owner = x.owner AND e.seq = x.seq"""
+_DROP_ROWS = (
+    "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s",
+    "DELETE FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(id)s",
+    "DELETE FROM sessiontree.head WHERE tree = %(tree)s AND id = %(id)s",
+    "INSERT INTO sessiontree.departed (tree, key, namespace, id) VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s)",
+    """DELETE FROM sessiontree.departed d WHERE d.tree = %(tree)s
+    AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = d.key)""",
+    "UPDATE sessiontree.home SET tree = NULL WHERE id = %(id)s AND namespace = %(namespace)s",
+)
+_DROP_NAME = """
+UPDATE sessiontree.home SET named_tree = NULL WHERE id = %(tree_id)s AND namespace = %(namespace)s
+    AND named_tree = %(tree)s AND NOT EXISTS (SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s)"""
+_DROP_HOMES = """
+DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s
+    AND tree IS NULL AND named_tree IS NULL"""
+
+
+def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
+    """The statements that make a decision true, in an order that keeps every step sound."""
+    for fact in decision.facts:
+        if isinstance(fact, PutThread) and view.head(fact.state.meta.id) is None:
+            yield from _new_thread(fact.state, view, namespace, stamp)
+    entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
+    if entries:
+        yield _put_entries(entries, view, namespace)
+        yield from put_checkpoints(entries, view.uuid_of(entries[0].state.tree), namespace)
+    for fact in decision.facts:
+        match fact:
+            case PutThread(state=state) if view.head(state.meta.id) is not None:
+                yield Statement(_CHANGED_THREAD, _thread_values(state, view, namespace))
+                yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
+            case PutHead(state=state):
+                yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
+            case PutMove(state=state, move=move):
+                yield Statement(
+                    _MOVE,
+                    {
+                        "tree": view.uuid_of(state.tree),
+                        "key": state.key,
+                        "number": move.number,
+                        "namespace": namespace,
+                        "from_entry": _optional(move.from_entry),
+                        "to_entry": _optional(move.to_entry),
+                        "reason": move.reason,
+                        "at_ns": move.at_ns,
+                    },
+                )
+            case PutLease(state=state, lease=lease):
+                yield Statement(_LEASE, _lease_values(state, lease, view, stamp))
+            case DropThread(state=state):
+                yield from _drop(state, view, namespace)
+            case PutPack(pack=pack):
+                yield from put_blobs(unpacked(pack), namespace, view.ids)
+            case DropBlobs(hashes=hashes):
+                yield from drop_blobs(hashes, namespace, view.ids)
+
+
+def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: int) -> Iterator[Statement]:
+    tree, name = view.uuid_of(state.tree), to_bytes(state.meta.id)
+    yield Statement(_NEW_THREAD, _thread_values(state, view, namespace))
+    yield Statement(_NEW_HEAD, _head_values(state, view, namespace, stamp))
+    is_root = state.meta.tree == state.meta.id
+    yield Statement(_HOME, {"tree": tree, "id": name, "namespace": namespace, "is_root": is_root})
+    if not is_root:
+        yield Statement(_NAME, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
+
+
+def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Statement:
+    state = facts[0].state
+    return Statement(
+        _ENTRIES,
+        {
+            "tree": view.uuid_of(state.tree),
+            "thread": to_bytes(state.meta.id),
+            "owner": state.key,
+            "namespace": namespace,
+            "count": len(facts),
+            "seqs": [fact.node.key for fact in facts],
+            "ids": [to_bytes(fact.node.id) for fact in facts],
+            "parents": [_optional(fact.parent_id) for fact in facts],
+            "depths": [fact.node.depth for fact in facts],
+            "messages": [fact.node.messages for fact in facts],
+            "tokens": [fact.node.tokens for fact in facts],
+            "created": [fact.draft.created_ns for fact in facts],
+            "turns": [to_bytes(fact.draft.turn_id) for fact in facts],
+            "bodies": [fact.draft.body for fact in facts],
+        },
+    )
+
+
+def _drop(state: ThreadState, view: SnapshotView, namespace: str) -> Iterator[Statement]:
+    tree: UUID = view.uuid_of(state.tree)
+    name, tree_name = to_bytes(state.meta.id), to_bytes(state.meta.tree)
+    values = {"tree": tree, "key": state.key, "namespace": namespace, "id": name, "tree_id": tree_name}
+    owners, seqs = [owner for owner, _ in view.doomed], [seq for _, seq in view.doomed]
+    if view.doomed:
+        yield Statement(_DROP_ENTRIES, {"tree": tree, "owners": owners, "seqs": seqs})
+    for sql in (*_DROP_ROWS, _DROP_NAME):
+        yield Statement(sql, values)
+    yield Statement(_DROP_HOMES, {"ids": [name, tree_name], "namespace": namespace})
+
+
+def _thread_values(state: ThreadState, view: SnapshotView, namespace: str) -> dict[str, Any]:
+    meta = state.meta
+    words = {
+        "tree_id": meta.tree,
+        "title_folded": meta.title.casefold(),
+        "workspace": meta.workspace,
+        "vendor": meta.vendor,
+        "model": meta.model,
+        "agent": meta.key.agent,
+        "channel": meta.key.channel,
+        "peer": meta.key.peer,
+        "key_thread": meta.key.thread,
+        "state": meta.state,
+        "status": meta.status,
+        "parent_thread": meta.parent_thread,
+        "forked_from_thread": meta.forked_from_thread,
+        "id": meta.id,
+    }
+    return {
+        "tree": view.uuid_of(state.tree),
+        "key": state.key,
+        "namespace": namespace,
+        "base": _optional(state.base.id if state.base else None),
+        "created_ns": meta.created_ns,
+        "is_archived": meta.is_archived,
+        "tags": [to_bytes(tag) for tag in dict.fromkeys(meta.tags)],
+        "body": encode_record(meta, f"thread {meta.id!r}"),
+        **{name: to_bytes(word) for name, word in words.items()},
+    }
+
+
+def _head_values(state: ThreadState, view: SnapshotView, namespace: str, stamp: int) -> dict[str, Any]:
+    leaf = state.leaf
+    return {
+        "tree": view.uuid_of(state.tree),
+        "id": to_bytes(state.meta.id),
+        "key": state.key,
+        "namespace": namespace,
+        "leaf": to_bytes(leaf.id) if leaf else None,
+        "depth": leaf.depth if leaf else 0,
+        "messages": leaf.messages if leaf else 0,
+        "tokens": leaf.tokens if leaf else 0,
+        "updated_ns": state.updated_ns,
+        "moves": state.moves,
+        "fence": state.fence,
+        "stamp": stamp,
+    }
+
+
+def _lease_values(state: ThreadState, lease: Lease | None, view: SnapshotView, stamp: int) -> dict[str, Any]:
+    return {
+        "tree": view.uuid_of(state.tree),
+        "id": to_bytes(state.meta.id),
+        "stamp": stamp,
+        "token": lease.token if lease else None,
+        "turn": to_bytes(lease.turn_id) if lease else None,
+        "owner": to_bytes(lease.owner) if lease else None,
+        "created_ns": lease.created_ns if lease else None,
+        "expires_ns": lease.expires_ns if lease else None,
+    }
+
+
+def _optional(text: str | None) -> bytes | None:
+    return None if text is None else to_bytes(text)

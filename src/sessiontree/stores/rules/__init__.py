@@ -1,0 +1,88 @@
+"""What each write command means, decided once for every store, as pure functions of a view."""
+
+from __future__ import annotations
+
+from sessiontree.stores.commands import (
+    AcquireLease,
+    Append,
+    ClaimCompaction,
+    ClearLease,
+    Command,
+    CreateThread,
+    DeleteThread,
+    Fork,
+    ImportHistory,
+    ImportThread,
+    InstallCompaction,
+    MoveLeaf,
+    PutBlobs,
+    Redo,
+    ReleaseClaim,
+    ReleaseLease,
+    RenewLease,
+    Undo,
+    UpdateThread,
+)
+from sessiontree.stores.rules.append import append, put_blobs
+from sessiontree.stores.rules.leaf import move_leaf, redo, undo
+from sessiontree.stores.rules.leases import (
+    acquire_lease,
+    claim_compaction,
+    clear_lease,
+    install_compaction,
+    release_claim,
+    release_lease,
+    renew_lease,
+)
+from sessiontree.stores.rules.state import Decision, View
+from sessiontree.stores.rules.threads import (
+    create_thread,
+    delete_thread,
+    fork,
+    import_history,
+    import_thread,
+    update_thread,
+)
+
+__all__ = ["decide"]
+
+
+def decide(command: Command, view: View) -> Decision:
+    """The result of a command and the facts to write, or the error that says why it is refused."""
+    match command:
+        case Append():
+            return append(command, view)
+        case CreateThread():
+            return create_thread(command, view)
+        case UpdateThread():
+            return update_thread(command, view)
+        case DeleteThread():
+            return delete_thread(command, view)
+        case MoveLeaf():
+            return move_leaf(command, view)
+        case Undo():
+            return undo(command, view)
+        case Redo():
+            return redo(command, view)
+        case Fork():
+            return fork(command, view)
+        case AcquireLease():
+            return acquire_lease(command, view)
+        case RenewLease():
+            return renew_lease(command, view)
+        case ReleaseLease():
+            return release_lease(command, view)
+        case ClearLease():
+            return clear_lease(command, view)
+        case ClaimCompaction():
+            return claim_compaction(command, view)
+        case ReleaseClaim():
+            return release_claim(command, view)
+        case InstallCompaction():
+            return install_compaction(command, view)
+        case ImportThread():
+            return import_thread(command, view)
+        case ImportHistory():
+            return import_history(command, view)
+        case PutBlobs():
+            return put_blobs(command, view)

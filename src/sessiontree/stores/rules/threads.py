@@ -1,0 +1,244 @@
+"""Threads: create, update, fork, delete.
+
+Imports: threads of another store keep their ids, times, places, forks and reflogs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from sessiontree.errors import (
+    DuplicateEntryError,
+    EntryNotFoundError,
+    InvalidParentError,
+    StaleVersionError,
+    ThreadExistsError,
+)
+from sessiontree.model import Move, Thread
+from sessiontree.stores.commands import (
+    CreateThread,
+    Deleted,
+    DeleteThread,
+    Draft,
+    Fork,
+    ImportHistory,
+    ImportThread,
+    PositionedDraft,
+    UpdateThread,
+)
+from sessiontree.stores.rules.append import (
+    check_blobs,
+    child,
+    existing,
+    garbage_without,
+    grow,
+    refuse_repeated,
+    visible,
+)
+from sessiontree.stores.rules.state import (
+    Decision,
+    DropThread,
+    Fact,
+    Node,
+    PutEntry,
+    PutHead,
+    PutMove,
+    PutThread,
+    ThreadState,
+    View,
+)
+
+__all__ = ["create_thread", "delete_thread", "fork", "import_history", "import_thread", "plain", "update_thread"]
+
+
+INHERITED_BY_FORKS = ("workspace", "vendor", "endpoint", "model", "tags", "custom")
+
+
+def create_thread(command: CreateThread, view: View) -> Decision:
+    thread = command.thread
+    if view.thread(thread.id) is not None:
+        raise ThreadExistsError(thread.id)
+    key = view.next_thread_key()
+    tree = view.tree_of(thread.id)
+    state = ThreadState(
+        key=key,
+        tree=key if tree is None else tree,
+        meta=replace(thread, tree=thread.id),
+        leaf=None,
+        base=None,
+        updated_ns=thread.updated_ns,
+    )
+    if not command.drafts:
+        return Decision(state.public(), (PutThread(state),))
+    refuse_repeated(command.drafts)
+    if tree is not None:
+        _refuse_taken(view, state, command.drafts)
+    check_blobs(view, thread.id, command.drafts)
+    grown = grow(view, state, None, command.drafts)
+    return Decision(grown.state.public(), (PutThread(state), *grown.facts))
+
+
+def _refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> None:
+    """Where a fork kept entries of a thread of this name that is gone, an id may be one of theirs."""
+    for draft in drafts:
+        if view.find(state.tree, draft.id) is not None:
+            raise DuplicateEntryError(state.meta.id, draft.id)
+
+
+def update_thread(command: UpdateThread, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    version = state.meta.version
+    _check_version(state, command.expect_version)
+    if not command.fields:
+        return Decision(state.public())
+    changes = {name: getattr(command.changed, name) for name in command.fields}
+    if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
+        changes["archive_changed_ns"] = command.at_ns
+    changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
+    return Decision(changed.public(), (PutThread(changed),))
+
+
+def fork(command: Fork, view: View) -> Decision:
+    source = existing(view, command.source_id)
+    base = _fork_point(command, view, source)
+    taken = view.thread(command.thread.id)
+    if taken is not None:
+        return Decision(_same_fork(command, taken, base).public())
+    state = ThreadState(
+        key=view.next_thread_key(),
+        tree=source.tree,
+        meta=_fork_meta(command, source, base),
+        leaf=base,
+        base=base,
+        updated_ns=command.thread.updated_ns,
+    )
+    return Decision(state.public(), (PutThread(state),))
+
+
+def delete_thread(command: DeleteThread, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    _check_version(state, command.expect_version)
+    gone = tuple(view.unseen_without(state))
+    kept = max(0, view.owned(state) - len(gone))
+    report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
+    return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
+
+
+def _check_version(state: ThreadState, expected: int | None) -> None:
+    if expected is not None and expected != state.meta.version:
+        raise StaleVersionError(state.meta.id, expected, state.meta.version)
+
+
+def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:
+    if command.entry_id is None:
+        target = source.leaf
+    else:
+        target = visible(view, source, command.entry_id)
+        if target is None:
+            raise EntryNotFoundError(command.source_id, command.entry_id)
+    if command.position == "before" and target is not None:
+        return view.parent(target)
+    return target
+
+
+def _same_fork(command: Fork, taken: ThreadState, base: Node | None) -> ThreadState:
+    """A fork that is asked for twice is one fork; where no entry was named, the source may have grown meanwhile."""
+    is_same_place = command.entry_id is None or taken.meta.forked_from_entry == (base.id if base else "")
+    if taken.meta.forked_from_thread != command.source_id or not is_same_place:
+        raise ThreadExistsError(command.thread.id)
+    return taken
+
+
+def _fork_meta(command: Fork, source: ThreadState, base: Node | None) -> Thread:
+    given = command.thread
+    inherited = {name: getattr(source.meta, name) for name in INHERITED_BY_FORKS if name not in command.fields}
+    return replace(
+        given,
+        tree=source.meta.tree,
+        parent_thread=given.parent_thread or command.source_id,
+        forked_from_thread=command.source_id,
+        forked_from_entry=base.id if base else "",
+        **inherited,
+    )
+
+
+def import_thread(command: ImportThread, view: View) -> Decision:
+    thread = command.thread
+    taken = view.thread(thread.id)
+    if taken is not None:
+        if plain(taken.meta) != plain(thread) or (taken.base.id if taken.base else None) != command.base:
+            raise ThreadExistsError(thread.id)
+        return Decision(taken.public())
+    key, tree = view.next_thread_key(), view.tree_of(thread.tree)
+    base = None if command.base is None or tree is None else view.find(tree, command.base)
+    if base is None and command.base is not None:
+        raise EntryNotFoundError(thread.id, command.base)
+    state = ThreadState(
+        key=key,
+        tree=key if tree is None else tree,
+        meta=replace(plain(thread), updated_ns=thread.updated_ns),
+        leaf=base,
+        base=base,
+        updated_ns=thread.updated_ns,
+    )
+    return Decision(state.public(), (PutThread(state),))
+
+
+def import_history(command: ImportHistory, view: View) -> Decision:
+    state = existing(view, command.thread_id)
+    facts: list[Fact] = []
+    fresh: dict[str, Node] = {}
+    for step in command.steps:
+        fact: PutEntry | PutMove | None
+        match step:
+            case PositionedDraft():
+                fact = _place(step, view, state, fresh)
+            case Move():
+                fact = _move(step, view, state, fresh)
+        if fact is not None:
+            facts.append(fact)
+            state = _after(fact, state)
+    if not facts:
+        return Decision(state.public())
+    check_blobs(view, command.thread_id, [fact.draft for fact in facts if isinstance(fact, PutEntry)])
+    return Decision(state.public(), (*facts, PutHead(state)))
+
+
+def plain(thread: Thread) -> Thread:
+    """The metadata without what the store counts itself."""
+    return replace(thread, leaf=None, entries=0, messages=0, tokens=0, updated_ns=0)
+
+
+def _place(step: PositionedDraft, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutEntry | None:
+    draft = step.draft
+    if draft.id in fresh:
+        raise DuplicateEntryError(state.meta.id, draft.id)
+    node = view.find(state.tree, draft.id)
+    if node is not None:
+        if node.owner != state.key or view.draft(node).body != draft.body:
+            raise DuplicateEntryError(state.meta.id, draft.id)
+        return None
+    parent = None if step.parent is None else fresh.get(step.parent) or visible(view, state, step.parent)
+    if parent is None and step.parent is not None:
+        raise InvalidParentError(state.meta.id, step.parent)
+    fresh[draft.id] = node = child(parent, draft, state, view.next_entry_key())
+    return PutEntry(state, node, step.parent, state.newest, draft)
+
+
+def _move(step: Move, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutMove | None:
+    if step.number <= state.moves:
+        return None
+    target = None if step.to_entry is None else fresh.get(step.to_entry) or visible(view, state, step.to_entry)
+    if target is None and step.to_entry is not None:
+        raise EntryNotFoundError(state.meta.id, step.to_entry)
+    return PutMove(replace(state, leaf=target, moves=step.number), step)
+
+
+def _after(fact: PutEntry | PutMove, state: ThreadState) -> ThreadState:
+    match fact:
+        case PutEntry(node=node):
+            return replace(state, leaf=node, newest=node.key)
+        case PutMove(state=moved):
+            return moved

@@ -1,0 +1,133 @@
+"""Search in the SQLite store: the index is a file of its own, so that an append never waits for it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+
+from sessiontree.search import SearchPage, SearchQuery
+from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
+from sessiontree.search._fts_query import Match, Scope
+from sessiontree.stores.queries import Search
+from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
+from sessiontree.stores.sqlite.tail import KEY_OF_ID
+
+__all__ = ["SqliteSearch"]
+
+
+_WHOLE = ""
+"""The name of the one source: the file."""
+
+_ITEM = "SELECT key, tree, owner, created_ns, body FROM entry"
+
+
+class SqliteSearch:
+    """``reader`` lends a connection to the store."""
+
+    def __init__(self, store: Path, reader: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:
+        self._index = SearchIndex(store.with_name(store.name + "-search"))
+        self._reader = reader
+
+    def search(self, search: Search) -> SearchPage:
+        return self._index.healing(lambda: self._search(search))
+
+    def rebuild(self) -> None:
+        self._index.rebuild()
+
+    def _search(self, search: Search) -> SearchPage:
+        self._index.catch_up(self, search.progress)
+        with self._reader() as connection, read_transaction(connection):
+            snapshot = ReadSnapshot(connection)
+            return page_of_hits(
+                self._index,
+                self,
+                search.query,
+                self._scopes(connection, search.query),
+                order=search.order,
+                limit=search.limit,
+                cursor=search.cursor,
+                fetch=lambda match: _shown(connection, snapshot, match),
+            )
+
+    def forget(self, keys: Sequence[int], deletes: int) -> None:
+        """Entries are gone from the store after this many deletes; their words go from the index."""
+        if not self._index.exists:
+            return
+        with self._reader() as connection:
+            total = int(connection.execute("SELECT drops FROM floor").fetchone()[0])
+        self._index.forget(_WHOLE, keys, (str(total - deletes), str(total)))
+
+    def close(self) -> None:
+        self._index.close()
+
+    def sources(self) -> Sequence[SourceState]:
+        with self._reader() as connection:
+            drops, last, last_id = connection.execute(
+                "SELECT drops, coalesce(key, 0), coalesce(id, '') FROM floor"
+                " LEFT JOIN entry ON key = (SELECT max(key) FROM entry)"
+            ).fetchone()
+        return [SourceState(name=_WHOLE, identity=str(drops), version=f"{last} {last_id}", last_number=last)]
+
+    def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]:
+        with self._reader() as connection:
+            rows = connection.execute(f"{_ITEM} WHERE key > ? ORDER BY key LIMIT ?", (number, limit))
+            return [StoredEntry(*row) for row in rows]
+
+    def items(self, name: str, numbers: Sequence[int]) -> Sequence[StoredEntry]:
+        with self._reader() as connection:
+            rows = connection.execute(
+                f"{_ITEM} WHERE key IN (SELECT value FROM json_each(?))", (msgspec.json.encode(list(numbers)).decode(),)
+            )
+            return [StoredEntry(*row) for row in rows]
+
+    def numbers(self, name: str) -> Iterable[int]:
+        with self._reader() as connection:
+            return [key for (key,) in connection.execute("SELECT key FROM entry")]
+
+    def _scopes(self, connection: sqlite3.Connection, query: SearchQuery) -> list[list[Scope]]:
+        """One list for each kind of filter: an entry must be within one scope of every list."""
+        snapshot = ReadSnapshot(connection)
+        scopes: list[list[Scope]] = []
+        if query.threads:
+            scopes.append([_seen_by(snapshot, name) for name in query.threads])
+        if query.branches:
+            scopes.append([Scope(source=_WHOLE, numbers=snapshot.path_keys(name)) for name in query.branches])
+        if query.labels:
+            places = [(tree, target) for _, tree, target in self._index.labelled(query.labels)]
+            scopes.append([Scope(source=_WHOLE, numbers=_keys(connection, places))])
+        return scopes
+
+
+def _seen_by(snapshot: ReadSnapshot, thread_id: str) -> Scope:
+    return Scope(source=_WHOLE, owner=snapshot.state(thread_id).key, numbers=snapshot.inherited_keys(thread_id))
+
+
+def _keys(connection: sqlite3.Connection, places: Iterable[tuple[int, str]]) -> tuple[int, ...]:
+    found = (connection.execute(f"SELECT {KEY_OF_ID}", (target, tree)).fetchone()[0] for tree, target in places)
+    return tuple(key for key in found if key is not None)
+
+
+def _shown(connection: sqlite3.Connection, snapshot: ReadSnapshot, match: Match) -> Shown | None:
+    place = connection.execute("SELECT tree, owner, id FROM entry WHERE key = ?", (match.number,)).fetchone()
+    if place is None:
+        return None
+    tree, owner, entry_id = place
+    thread_id = _owner_or_fork(connection, snapshot, tree, owner, entry_id)
+    if thread_id is None:
+        return None
+    return thread_id, snapshot.state(thread_id).meta.title, snapshot.entry_at(match.number)
+
+
+def _owner_or_fork(
+    connection: sqlite3.Connection, snapshot: ReadSnapshot, tree: int, owner: int, entry_id: str
+) -> str | None:
+    """The thread that an entry was appended through, or after its end a fork that still shows it."""
+    row = connection.execute("SELECT id FROM thread WHERE key = ?", (owner,)).fetchone()
+    if row is not None:
+        return str(row[0])
+    family = connection.execute("SELECT id FROM thread WHERE tree = ? ORDER BY key", (tree,)).fetchall()
+    return next((name for (name,) in family if snapshot.sees(name, entry_id)), None)

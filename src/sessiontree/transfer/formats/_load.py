@@ -1,0 +1,284 @@
+"""Pouring the records of a session into a journal: repeatable, and past everything that is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import suppress
+
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from sessiontree.errors import (
+    DuplicateEntryError,
+    EntryNotFoundError,
+    InvalidInputError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
+from sessiontree.journal import Journal
+from sessiontree.journal.operations.entries import draft_as_given
+from sessiontree.journal.operations.threads import thread_as_given
+from sessiontree.model import Checkpoint, Thread, ThreadFields
+from sessiontree.stores.commands import Draft
+from sessiontree.transfer.formats._batches import OURS, UNFINISHED, Batches, Start, has_files, is_same, settle_fields
+from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, with_origin
+
+__all__ = ["load"]
+
+
+_TIMES = 1 << 63
+_MOST_WAITING = 10_000
+
+
+def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
+    """Bring one session up to date with its source; nothing that the journal holds is changed."""
+    thread_id = prefix + session.id
+    if session.fork is not None:
+        session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
+    try:
+        start = _find_or_begin(journal, session, thread_id, format_name)
+    except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
+        tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
+        return
+    batches = Batches(journal, start, session.place, tally, format_name)
+    try:
+        batches.begin()
+        _pour(journal, session, batches, tally)
+    except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
+        batches.note("conflict", _why_left_out(error, thread_id))
+
+
+def _pour(journal: Journal, session: ImportedSession, batches: Batches, tally: Tally) -> None:
+    stream = _Stream(journal, batches)
+    if session.fork is not None:
+        before = batches.before
+        stream.inherit(entry.id for entry in journal.path(before.id, before.forked_from_entry or None))
+    last_size = tally.bytes_read
+    for item in session.items:
+        stream.read(item, tally.bytes_read - last_size)
+        last_size = tally.bytes_read
+    stream.finish()
+    thread, left = _with_leaf(journal, batches, stream, session)
+    if batches.format_name != OURS:
+        settle_fields(journal, thread, left, session, batches.format_name)
+
+
+def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoundError, thread_id: str) -> str:
+    match error:
+        case ThreadExistsError():
+            return f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
+        case DuplicateEntryError():
+            return (
+                f"record {error.entry_id!r} is already an entry of another thread of the same tree, such as a fork of a"
+                " thread that was deleted; import with a prefix to have all records"
+            )
+        case ThreadNotFoundError():
+            return f"somebody deleted thread {thread_id!r} while it came in; import again to have it"
+
+
+def _find_or_begin(journal: Journal, session: ImportedSession, thread_id: str, format_name: str) -> Start:
+    with suppress(ThreadNotFoundError):
+        return Start(journal.thread(thread_id), "found")
+    fields: ThreadFields = {**session.fields}
+    if format_name != OURS:
+        fields["origin"] = {"format": format_name, **fields.get("origin", {}), UNFINISHED: None}
+    created, updated = _time(session.created_ns), _time(session.updated_ns)
+    if session.fork is None:
+        return Start(thread_as_given(thread_id, created, updated, fields), "to be made")
+    source, at = session.fork
+    try:
+        return Start(journal.fork(source, at=at, new_id=thread_id, created_ns=created, **fields), "made")
+    except ThreadExistsError:
+        # Another import of the same source was faster.
+        return Start(journal.thread(thread_id), "found")
+
+
+def _time(time_ns: int) -> int:
+    """A time that a store can hold; one that is none of this world counts as none."""
+    return time_ns if -_TIMES <= time_ns < _TIMES else 0
+
+
+def _draft_of(item: ImportedRecord) -> Draft:
+    payload, entry_id, created_ns, _, turn_id, blobs = item
+    hashes = tuple([blob.hash for blob in blobs]) if blobs else ()
+    return draft_as_given(entry_id, payload, _time(created_ns), turn_id, hashes)
+
+
+def _with_leaf(
+    journal: Journal, batches: Batches, stream: _Stream, session: ImportedSession
+) -> tuple[Thread, str | None]:
+    """The thread with the tip that the source has, and that tip; where somebody went on in the journal, theirs stays.
+
+    Then the tip that the last import left is told once more: the next one has to see that it was moved.
+    """
+    wanted = session.leaf()
+    target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
+    left, before = target, batches.before
+    if not batches.is_new and _was_moved_here(journal, batches, stream, target):
+        target, left = batches.tip_before, before.origin.get("leaf")
+        if batches.added:
+            problem = f"{batches.added} new records are on a branch of their own: the thread was continued here"
+            batches.note("hint", problem)
+    elif before.leaf not in (None, target) and not batches.is_new and not stream.has_read(before.leaf):
+        batches.note("hint", f"the tip {before.leaf!r} is not in the source; it is on a branch of its own now")
+    thread = journal.thread(before.id)
+    if thread.leaf != target:
+        thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
+    return thread, left
+
+
+def _was_moved_here(journal: Journal, batches: Batches, stream: _Stream, target: str | None) -> bool:
+    """Whether somebody appended or moved the leaf since the last import.
+
+    Nobody knows where the last import left it in threads of our own files: there it counts what goes on from the
+    source's tip.
+    """
+    tip, before = batches.tip_before, batches.before
+    if batches.format_name != OURS:
+        return tip != before.origin.get("leaf")
+    if tip is None or stream.has_read(tip):
+        return False
+    return target is None or _is_on_path(journal, before, target, tip)
+
+
+def _is_on_path(journal: Journal, thread: Thread, entry_id: str, leaf: str) -> bool:
+    return entry_id in {entry.id for entry in journal.path(thread.id, leaf)}
+
+
+class _Stream:
+    """The records of one session in the order of the source, made fit for the journal's rules.
+
+    A record whose parent was not read yet waits for it. Where the parent never comes, the record hangs from the one
+    that was stored before it, so that a hole in a file does not cut a conversation in two.
+    """
+
+    def __init__(self, journal: Journal, batches: Batches) -> None:
+        self._journal = journal
+        self._batches = batches
+        self.tip: str | None = None
+        self._seen: set[str] = set()
+        self._names: dict[str, str] = {}
+        self._dropped: dict[str | None, str | None] = {}
+        self._waiting: dict[str, list[tuple[ImportedRecord, str | None]]] = {}
+        self._waits: set[str] = set()
+
+    def inherit(self, entry_ids: Iterable[str]) -> None:
+        """Entries of another thread that this one sees."""
+        for entry_id in entry_ids:
+            self._seen.add(entry_id)
+            self.tip = entry_id
+
+    def read(self, item: ImportedRecord, size: int = 0) -> None:
+        self._batches.size += size
+        if isinstance(item.payload, Checkpoint):
+            item = self._with_files_or_without(item, item.payload)
+        parent = item.parent
+        if parent is UNSET:
+            self._place_item(item, self.tip)
+        elif parent is None or parent in self._seen:
+            self._place_item(item, self.named(parent) if parent else None)
+        else:
+            assert isinstance(parent, str)
+            self._waiting.setdefault(parent, []).append((item, self.tip))
+            self._waits.add(item.id)
+            if len(self._waits) > _MOST_WAITING:
+                self._adopt_oldest()
+
+    def _with_files_or_without(self, item: ImportedRecord, checkpoint: Checkpoint) -> ImportedRecord:
+        """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
+        name = checkpoint.manifest
+        if not name or has_files(self._journal, name, (*item.blobs, *self._batches.blobs)):
+            return item
+        self._batches.note(
+            "damage", f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
+        )
+        kept = replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name})
+        return item._replace(payload=kept, blobs=())
+
+    def finish(self) -> None:
+        while self._waiting:
+            self._adopt_oldest()
+        self._batches.finish()
+
+    def found(self, entry_id: str) -> str | None:
+        """The tip that the source names, or the last record where that one is lost."""
+        if entry_id in self._seen:
+            return self.named(entry_id)
+        if self.tip is not None:
+            self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}")
+        return self.tip
+
+    def has_read(self, entry_id: str | None) -> bool:
+        return entry_id in self._seen
+
+    def named(self, entry_id: str) -> str | None:
+        """The id under which a record of the source is in the journal."""
+        found: str | None = self._names.get(entry_id, entry_id)
+        while found in self._dropped:
+            found = self._dropped[found]
+        return found
+
+    def _adopt_oldest(self) -> None:
+        missing = self._first_missing()
+        for item, before in self._take(missing):
+            adopted = item._replace(payload=with_origin(item.payload, parent=missing))
+            problem = f"the parent {missing!r} of record {item.id!r} is missing; it follows {before!r} now"
+            self._batches.note("repair", problem)
+            self._place_item(adopted, before)
+
+    def _first_missing(self) -> str:
+        """The oldest parent that is waited for and does not wait itself; in a ring the oldest of all."""
+        roots = (parent for parent in self._waiting if parent not in self._waits)
+        return next(roots, next(iter(self._waiting)))
+
+    def _take(self, parent: str) -> list[tuple[ImportedRecord, str | None]]:
+        group = self._waiting.pop(parent, [])
+        self._waits.difference_update(item.id for item, _ in group)
+        return group
+
+    def _place_item(self, item: ImportedRecord, parent: str | None) -> None:
+        if not self._waiting:
+            self._put(item, parent)
+            return
+        todo = [(item, parent)]
+        while todo:
+            one, under = todo.pop()
+            self._put(one, under)
+            todo += [(child, self.named(one.id)) for child, _ in reversed(self._take(one.id))]
+
+    def _put(self, item: ImportedRecord, parent: str | None) -> None:
+        if item.id in self._seen:
+            self._put_again(item, parent)
+            return
+        if parent != self.tip or self._batches.is_full():
+            self._batches.flush()
+        self._seen.add(item.id)
+        try:
+            draft = _draft_of(item)
+        except InvalidInputError as error:
+            self._drop_or_keep(item, parent, error)
+            return
+        self._batches.put(draft, item.blobs, parent)
+        self.tip = item.id
+
+    def _drop_or_keep(self, item: ImportedRecord, parent: str | None, error: InvalidInputError) -> None:
+        """No store can hold it. What comes after it hangs from what the journal has of it, or from its parent."""
+        if self._batches.keep(item.id):
+            self.tip = item.id
+            return
+        self._dropped[item.id] = parent
+        self._batches.note("damage", f"record {item.id!r}: {error}")
+
+    def _put_again(self, item: ImportedRecord, parent: str | None) -> None:
+        """An id that occurs twice: the same record is left out, another one gets a name of its own."""
+        self._batches.flush()
+        stored = self._batches.stored(self.named(item.id) or item.id)
+        if stored and stored.parent == parent and is_same(stored.payload, item.payload):
+            self._batches.note("repair", f"record {item.id!r} stands there twice")
+            return
+        number = 2
+        while (name := f"{item.id}~{number}") in self._seen:
+            number += 1
+        self._batches.note("repair", f"two records have the id {item.id!r}; the later one is {name!r} now")
+        self._names[item.id] = name
+        self._put(item._replace(id=name, payload=with_origin(item.payload, id=item.id)), parent)

@@ -1,0 +1,244 @@
+"""The common shape that every reader gives its data: a conversation, and the records in it.
+
+What an import or an export did, and everything about it that a person should know.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import zlib
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
+
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
+
+from sessiontree.model import Custom, Payload, Thread, ThreadFields, UnknownPayload
+from sessiontree.model._base import Progress, Record
+from sessiontree.model.blobs import Blob
+
+__all__ = [
+    "UNREADABLE",
+    "ExportReport",
+    "ImportNote",
+    "ImportReport",
+    "ImportedRecord",
+    "ImportedSession",
+    "LineIds",
+    "NoteKind",
+    "Tally",
+    "chain_id",
+    "unreadable",
+    "unreadable_bytes",
+    "with_origin",
+]
+
+
+UNREADABLE = "unreadable"
+"""Name of a custom entry that holds bytes which could not be read."""
+
+_LARGEST_KEPT = 1024 * 1024
+
+
+class ImportedRecord(NamedTuple):
+    """One record on its way into the journal. ``parent`` UNSET: it follows the record before it.
+
+    ``blobs`` are the contents that it refers to: they go into the store before it does.
+    """
+
+    payload: Payload
+    id: str
+    created_ns: int
+    parent: str | UnsetType | None = UNSET
+    turn_id: str = ""
+    blobs: tuple[Blob, ...] = ()
+
+
+class ImportedSession(NamedTuple):
+    """A conversation of a source. ``items`` is read once; then ``leaf`` and ``finish`` are asked.
+
+    ``leaf`` tells the tip (UNSET: the last item); ``finish`` gets the loaded thread and gives the metadata that was
+    not known before. ``fork`` is the thread and the entry that this one was forked from, if both share a tree.
+    Without ``has_head`` only a readable item tells that this is a session at all.
+    """
+
+    id: str
+    place: str
+    created_ns: int
+    updated_ns: int
+    fields: ThreadFields
+    items: Iterable[ImportedRecord]
+    leaf: Callable[[], str | UnsetType | None] = lambda: UNSET
+    finish: Callable[[Thread], ThreadFields] = lambda _thread: {}
+    fork: tuple[str, str] | None = None
+    has_head: bool = True
+
+
+def chain_id(previous: str, body: bytes) -> str:
+    """An id for a record that has none: the same for the same record after the same history.
+
+    So an import that is repeated finds what it wrote, and a file that was rewritten becomes a branch.
+
+    >>> chain_id("", b"hello") == chain_id("", b"hello") != chain_id("before", b"hello")
+    True
+    """
+    digest = hashlib.blake2b(body, digest_size=12, key=previous.encode()[-64:])
+    return digest.hexdigest()
+
+
+class LineIds:
+    """Ids for the lines of a log: which log, the number of the line, and a running checksum of everything up to it.
+
+    Cheaper than ``chain_id``, and enough where a line has one place only: should two ever be taken for the same, the
+    journal compares their content. The ids of one log stand next to each other in a store's index of ids, so that a
+    batch of them touches few of its pages.
+
+    >>> first, second = LineIds("log"), LineIds("log")
+    >>> first.next(b"hello"), second.next(b"hello") != first.next(b"hello")
+    ('8f3f68c5-000001-3610a686', True)
+    """
+
+    def __init__(self, log: str) -> None:
+        self.last = ""
+        self._log = f"{zlib.crc32(log.encode('utf-8', 'surrogateescape')):08x}"
+        self._number = 0
+        self._sum = 0
+
+    def next(self, body: bytes) -> str:
+        self._number += 1
+        self._sum = zlib.crc32(body, self._sum)
+        self.last = f"{self._log}-{self._number:06}-{self._sum:08x}"
+        return self.last
+
+
+def unreadable(body: bytes, problem: str, *, is_ended: bool = True) -> Custom:
+    """An entry that keeps what could not be read; of very long runs only the length and the hash."""
+    facts: dict[str, Any] = {"problem": problem, "size": len(body)} | ({} if is_ended else {"unended": True})
+    if len(body) <= _LARGEST_KEPT:
+        facts["base64"] = base64.b64encode(body).decode()
+    else:
+        facts["sha256"] = hashlib.sha256(body).hexdigest()
+    return Custom(name=UNREADABLE, origin=facts)
+
+
+def unreadable_bytes(payload: Payload) -> bytes | None:
+    """The bytes that ``unreadable`` kept."""
+    if isinstance(payload, Custom) and payload.name == UNREADABLE and "base64" in payload.origin:
+        return base64.b64decode(payload.origin["base64"])
+    return None
+
+
+def with_origin(payload: Payload, **facts: Any) -> Payload:
+    """The payload with more facts about where it comes from."""
+    if isinstance(payload, UnknownPayload):
+        return payload
+    return replace(payload, origin={**payload.origin, **facts})
+
+
+NoteKind = Literal["damage", "repair", "conflict", "loss", "hint"]
+"""damage: could not be read; repair: was put right; conflict: the journal has something else; loss: cannot be said
+in the target's format; hint: worth knowing."""
+
+MOST_NOTES = 10_000
+
+
+class ImportNote(Record, frozen=True, kw_only=True):
+    """One finding: where it is (a file, a byte in it) and what it is."""
+
+    kind: NoteKind
+    place: str
+    problem: str
+    offset: int = 0
+    size: int = 0
+    thread_id: str = ""
+
+
+class ImportReport(Record, frozen=True, kw_only=True):
+    format: str
+    source: str
+    threads: tuple[str, ...] = ()
+    created: int = 0
+    entries_added: int = 0
+    entries_known: int = 0
+    bytes_read: int = 0
+    notes: tuple[ImportNote, ...] = ()
+    notes_left_out: int = 0
+
+    def of_kind(self, kind: NoteKind) -> tuple[ImportNote, ...]:
+        return tuple(note for note in self.notes if note.kind == kind)
+
+    @property
+    def damage(self) -> tuple[ImportNote, ...]:
+        """What could not be read."""
+        return self.of_kind("damage")
+
+    @property
+    def repairs(self) -> tuple[ImportNote, ...]:
+        """What was put right on the way in."""
+        return self.of_kind("repair")
+
+    @property
+    def conflicts(self) -> tuple[ImportNote, ...]:
+        """What the journal already holds with other content; it was left as it is."""
+        return self.of_kind("conflict")
+
+
+class ExportReport(Record, frozen=True, kw_only=True):
+    format: str
+    target: str
+    threads: tuple[str, ...] = ()
+    entries: int = 0
+    files: tuple[str, ...] = ()
+    notes: tuple[ImportNote, ...] = ()
+
+    @property
+    def losses(self) -> tuple[ImportNote, ...]:
+        """What the target's format cannot hold."""
+        return tuple(note for note in self.notes if note.kind == "loss")
+
+
+class Tally:
+    """Counts while an import runs."""
+
+    def __init__(self, total_bytes: int = 0, progress: Progress | None = None) -> None:
+        self.threads: dict[str, None] = {}
+        self.created = 0
+        self.added = 0
+        self.known = 0
+        self.bytes_read = 0
+        self.notes: list[ImportNote] = []
+        self.notes_left_out = 0
+        self._total = total_bytes
+        self._progress = progress
+
+    @property
+    def has_damage(self) -> bool:
+        return any(note.kind == "damage" for note in self.notes)
+
+    def advance(self, size: int) -> None:
+        self.bytes_read += size
+        if self._progress is not None:
+            self._progress(self.bytes_read, max(self._total, self.bytes_read))
+
+    def note(
+        self, kind: NoteKind, place: str, problem: str, *, offset: int = 0, size: int = 0, thread_id: str = ""
+    ) -> None:
+        if len(self.notes) >= MOST_NOTES:
+            self.notes_left_out += 1
+            return
+        found = ImportNote(kind=kind, place=place, problem=problem, offset=offset, size=size, thread_id=thread_id)
+        self.notes.append(found)
+
+    def report(self, format_name: str, source: str) -> ImportReport:
+        return ImportReport(
+            format=format_name,
+            source=source,
+            threads=tuple(self.threads),
+            created=self.created,
+            entries_added=self.added,
+            entries_known=self.known,
+            bytes_read=self.bytes_read,
+            notes=tuple(self.notes),
+            notes_left_out=self.notes_left_out,
+        )

@@ -1,0 +1,6 @@
+"""floret's ``sessiontree`` (seed 000): a folder a thread with thread.json, entries.jsonl and active_turn.json."""
+
+from sessiontree.transfer.formats.floret.read import detect, sessions, size
+from sessiontree.transfer.formats.floret.write import write
+
+__all__ = ["detect", "sessions", "size", "write"]

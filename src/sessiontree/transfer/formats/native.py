@@ -1,0 +1,189 @@
+"""Reading our own files, or a folder of them.
+
+Writing our own files: one JSONL file a tree, with all forks in it.
+
+Our own files, as ``journal.export(format="json")`` and ``"jsonl"`` write them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from sessiontree.errors import DamagedDataError
+from sessiontree.journal import Journal
+from sessiontree.model import Checkpoint, Thread, ThreadFields
+from sessiontree.model._base import json_decoder
+from sessiontree.model.blobs import Blob, blob_of, data_of
+from sessiontree.model.codec import FORMAT_NAME, FORMAT_VERSION, BlobLine, ExportedEntry, TreeFile, decode_payload
+from sessiontree.model.manifest import reachable
+from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
+from sessiontree.transfer.formats._files import ExportTarget, head_of, lines_of, size_of, stem_of, whole_of
+from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
+
+__all__ = ["detect", "sessions", "size", "write"]
+
+
+_HEAD = 4096
+_BLOB = b'{"blob":'
+_FIELDS = tuple(ThreadFields.__annotations__)
+_ENDINGS = (".json", ".jsonl")
+
+
+class _Document(TreeFile, kw_only=True):
+    entries: list[msgspec.Raw] = []
+
+
+def detect(source: Path) -> bool:
+    return any(_is_ours(path) for path in _files(source))
+
+
+def size(source: Path) -> int:
+    return size_of(*_files(source))
+
+
+def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
+    for path in _files(source):
+        if _is_ours(path):
+            yield from _Tree(path, tally).sessions()
+        else:
+            tally.note("damage", str(path), "is no file of sessiontree; it was left out")
+
+
+def _files(source: Path) -> list[Path]:
+    if source.is_dir():
+        return sorted(path for path in source.iterdir() if path.suffix in _ENDINGS and path.is_file())
+    return [source] if source.is_file() else []
+
+
+def _is_ours(path: Path) -> bool:
+    head = head_of(path, _HEAD).replace(b" ", b"").replace(b"\n", b"")
+    return head.startswith(b'{"format":"' + FORMAT_NAME.encode() + b'"')
+
+
+class _Tree:
+    """The threads of one file; the file is read once for each of them, so that nothing is held in memory."""
+
+    def __init__(self, path: Path, tally: Tally) -> None:
+        self._path = path
+        self._tally = tally
+        self._document: _Document | None = None
+
+    def sessions(self) -> Iterator[ImportedSession]:
+        head = self._head()
+        if head is None:
+            return
+        if head.version > FORMAT_VERSION:
+            problem = f"version {head.version} is newer than {FORMAT_VERSION}; upgrade sessiontree to read it"
+            self._tally.note("damage", str(self._path), problem)
+            return
+        names = {thread.id for thread in head.threads}
+        for number, thread in enumerate(head.threads):
+            yield self._session(thread, names, is_first=number == 0)
+
+    def _head(self) -> TreeFile | None:
+        try:
+            if self._path.suffix == ".json":
+                body = whole_of(self._path, self._tally) or b""
+                self._tally.advance(len(body))
+                self._document = json_decoder(_Document).decode(body)
+                return self._document
+            first = next(lines_of(self._path, Tally()))
+            return json_decoder(TreeFile).decode(first.body)
+        except (StopIteration, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
+            self._tally.note("damage", str(self._path), f"the file cannot be read: {error}")
+            return None
+
+    def _session(self, thread: Thread, names: set[str], *, is_first: bool) -> ImportedSession:
+        fields: Any = {name: getattr(thread, name) for name in _FIELDS}
+        has_source = thread.forked_from_thread in names and bool(thread.forked_from_entry)
+        return ImportedSession(
+            id=thread.id,
+            place=str(self._path),
+            created_ns=thread.created_ns,
+            updated_ns=thread.updated_ns,
+            fields=fields,
+            items=self._items(thread.id, names, is_first=is_first),
+            leaf=lambda: thread.leaf,
+            fork=(thread.forked_from_thread, thread.forked_from_entry) if has_source else None,
+        )
+
+    def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[ImportedRecord]:
+        """The thread's own entries; what was inherited from a thread that is not in the file goes to the first."""
+        blobs: tuple[Blob, ...] = ()
+        for body, offset in self._lines(is_first=is_first):
+            try:
+                if body.startswith(_BLOB):
+                    blobs += (_blob(body),)
+                    continue
+                line = json_decoder(ExportedEntry).decode(body)
+                payload = decode_payload(bytes(line.payload))
+            except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
+                if is_first:
+                    self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(body))
+                continue
+            if line.thread_id == thread_id or (is_first and line.thread_id not in names):
+                yield ImportedRecord(payload, line.id, line.created_ns, line.parent, line.turn_id, blobs)
+            blobs = ()
+
+    def _lines(self, *, is_first: bool) -> Iterator[tuple[bytes, int]]:
+        if self._document is not None:
+            yield from ((bytes(entry), 0) for entry in self._document.entries)
+            return
+        for line in lines_of(self._path, self._tally if is_first else Tally()):
+            if line.offset and line.body:
+                yield line.body, line.offset
+
+
+def _blob(body: bytes) -> Blob:
+    line = json_decoder(BlobLine).decode(body)
+    blob = blob_of(line.data)
+    if blob.hash != line.blob:
+        raise DamagedDataError(f"blob {line.blob}", 0, "the content does not hash to its name")
+    return blob
+
+
+def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
+    done: set[str] = set()
+    for thread in threads:
+        target.threads.append(thread.id)
+        if thread.tree in done:
+            continue
+        done.add(thread.tree)
+        lines = journal.export(thread.id, format="jsonl", scope="tree").encode().splitlines(keepends=True)
+        target.entries += len(lines) - 1
+        stem, number = stem_of(thread.tree), 2
+        while target.is_taken(f"{stem}.jsonl"):
+            stem, number = f"{stem_of(thread.tree)}~{number}", number + 1
+        target.write(f"{stem}.jsonl", _with_blobs(journal, lines))
+
+
+def _with_blobs(journal: Journal, lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Before each checkpoint the files that it needs and that are not in the file yet."""
+    written: set[str] = set()
+    for line in lines:
+        for name in _needs(journal, line):
+            if name not in written:
+                written.add(name)
+                yield msgspec.json.encode(BlobLine(blob=name, data=_data(journal, name))) + b"\n"
+        yield line
+
+
+def _needs(journal: Journal, line: bytes) -> Iterable[str]:
+    if b'"manifest"' not in line:
+        return ()
+    try:
+        payload = decode_payload(bytes(json_decoder(ExportedEntry).decode(line).payload))
+    except msgspec.MsgspecError:
+        return ()
+    manifest = payload.manifest if isinstance(payload, Checkpoint) else ""
+    missing: frozenset[str] = journal.store.read(FindMissingBlobs(hashes=(manifest,))) if manifest else frozenset()
+    return sorted(reachable([manifest], lambda name: _data(journal, name))) if manifest and not missing else ()
+
+
+def _data(journal: Journal, name: str) -> bytes:
+    (blob,) = journal.store.read(ReadBlobs(hashes=(name,)))
+    return data_of(blob)
