@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-deep check format bench lock clean
+.PHONY: demo test test-deep check generate format bench lock clean
 
 demo: $(READY)
 	$(BIN)/python -m sessiontree demo
@@ -21,6 +21,11 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/python tools/async_to_sync.py --check
+
+# Writes x.py from every x_async.py that is a source.
+generate: $(READY)
+	$(BIN)/python tools/async_to_sync.py
 
 format: $(READY)
 	$(BIN)/ruff format .

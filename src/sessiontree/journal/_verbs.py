@@ -1,4 +1,5 @@
-"""What every verb of a journal has: the store, the runtime, and a way to run."""
+# Generated from _verbs_async.py by tools/async_to_sync.py; do not edit.
+"""The base class of a journal's verbs: the store, the runtime, and a way to run an operation."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ T = TypeVar("T")
 
 
 class Verbs:
-    """What every verb of a journal has: the store, the sources of time and ids, and a way to run."""
+    """Base class of the groups of verbs that make up a journal."""
 
     def __init__(
         self,

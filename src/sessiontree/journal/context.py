@@ -1,3 +1,4 @@
+# Generated from context_async.py by tools/async_to_sync.py; do not edit.
 """Verbs about what a model sees."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Verbs about what a model sees; for asyncio."""
+"""Verbs about what a model sees."""
 
 from __future__ import annotations
 

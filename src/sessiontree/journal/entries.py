@@ -1,7 +1,5 @@
-"""Verbs about entries: append, read, follow.
-
-Verbs about threads.
-"""
+# Generated from entries_async.py by tools/async_to_sync.py; do not edit.
+"""Verbs about threads and their entries: create, list, fork, append, read, follow."""
 
 from __future__ import annotations
 
@@ -19,6 +17,69 @@ from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, Thre
 from sessiontree.stores.commands import Deleted
 
 __all__ = ["EntryVerbs", "ThreadVerbs"]
+
+
+class ThreadVerbs(Verbs):
+    def create_thread(
+        self,
+        id: str | None = None,
+        *,
+        created_ns: int | None = None,
+        updated_ns: int | None = None,
+        contents: Iterable[Content] = (),
+        **fields: Unpack[ThreadFields],
+    ) -> Thread:
+        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
+        return self._run(
+            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
+        )
+
+    def thread(self, thread_id: str) -> Thread:
+        """A thread's metadata and counters."""
+        return self._run(threads.thread(thread_id))
+
+    def update_thread(
+        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
+    ) -> Thread:
+        """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
+        return self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
+
+    def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
+        """Delete a thread for good; entries that a fork still shows stay.
+
+        With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
+        """
+        return self._run(threads.delete_thread(thread_id, expect_version))
+
+    def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
+        """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
+        return self._run(threads.list_threads(query, filters))
+
+    def fork(
+        self,
+        thread_id: str,
+        *,
+        at: str | None = None,
+        before: str | None = None,
+        new_id: str | None = None,
+        created_ns: int | None = None,
+        **fields: Unpack[ThreadFields],
+    ) -> Thread:
+        """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
+        operation = threads.fork(
+            self._sources, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+        )
+        return self._run(operation)
+
+    def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+        """Give a thread without a title one: by the titler, or the user's first words."""
+        return self._run(threads.suggest_title(self._sources, thread_id, titler, limit))
+
+    def delete_older_than(
+        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+    ) -> list[Thread]:
+        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        return self._run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
 
 class EntryVerbs(Verbs):
@@ -105,66 +166,3 @@ class EntryVerbs(Verbs):
     def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
         return self._run(reads.events(thread_id, after, limit))
-
-
-class ThreadVerbs(Verbs):
-    def create_thread(
-        self,
-        id: str | None = None,
-        *,
-        created_ns: int | None = None,
-        updated_ns: int | None = None,
-        contents: Iterable[Content] = (),
-        **fields: Unpack[ThreadFields],
-    ) -> Thread:
-        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
-        return self._run(
-            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
-        )
-
-    def thread(self, thread_id: str) -> Thread:
-        """A thread's metadata and counters."""
-        return self._run(threads.thread(thread_id))
-
-    def update_thread(
-        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
-    ) -> Thread:
-        """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
-        return self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
-
-    def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
-        """Delete a thread for good; entries that a fork still shows stay.
-
-        With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
-        """
-        return self._run(threads.delete_thread(thread_id, expect_version))
-
-    def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
-        """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
-        return self._run(threads.list_threads(query, filters))
-
-    def fork(
-        self,
-        thread_id: str,
-        *,
-        at: str | None = None,
-        before: str | None = None,
-        new_id: str | None = None,
-        created_ns: int | None = None,
-        **fields: Unpack[ThreadFields],
-    ) -> Thread:
-        """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
-        operation = threads.fork(
-            self._sources, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
-        )
-        return self._run(operation)
-
-    def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
-        """Give a thread without a title one: by the titler, or the user's first words."""
-        return self._run(threads.suggest_title(self._sources, thread_id, titler, limit))
-
-    def delete_older_than(
-        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
-    ) -> list[Thread]:
-        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
-        return self._run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))

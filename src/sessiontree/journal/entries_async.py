@@ -1,7 +1,4 @@
-"""Verbs about threads; for asyncio.
-
-Verbs about entries: append, read, follow; for asyncio.
-"""
+"""Verbs about threads and their entries: create, list, fork, append, read, follow."""
 
 from __future__ import annotations
 

@@ -1,0 +1,184 @@
+"""Write the blocking form of every async source module: ``x_async.py`` becomes ``x.py``.
+
+Run ``python tools/async_to_sync.py`` to write the files, or with ``--check`` to compare them and name the stale ones.
+
+An ``x_async.py`` is a source unless a hand-written ``x.py`` stands next to it; to make one a source, delete its
+``x.py`` and run the script. What it does to a source:
+
+- ``async`` and ``await`` go; ``Awaitable[T]`` becomes ``T``, except in a union;
+- ``AsyncName`` becomes ``Name``, ``name_async`` becomes ``name``, and the names in ``NAMES`` become their values; this
+  holds for names in strings and comments too;
+- ``if True:  # ASYNC`` is replaced by its ``else`` block, or dropped if it has none;
+- imports are sorted, unused ones removed, and the result is formatted by ruff.
+
+A name that still contains "async" afterwards is an error: the code around it belongs into an ``# ASYNC`` block.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+from tokenize import TokenInfo
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = ROOT / "src/sessiontree"
+HEADER = "# Generated from {} by tools/async_to_sync.py; do not edit.\n"
+
+NAMES = {
+    "__aenter__": "__enter__",
+    "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
+    "__anext__": "__next__",
+    "aclose": "close",
+    "aclosing": "closing",
+    "acommit": "commit",
+    "amark": "mark",
+    "anext": "next",
+    "aread": "read",
+    "asynccontextmanager": "contextmanager",
+    "await_change": "wait",
+}
+PREFIX = re.compile(r"^(_*)Async(?=[A-Z])")
+SUFFIX = "_async"
+WORD = re.compile(r"\w+")
+SYNTAX_IN_TEXT = re.compile(r"\basync (?=(?:def|with|for)\b)|\bawait (?=\w)")
+
+Edit = tuple[int, int, str]
+
+
+class ConversionError(Exception):
+    """A source that cannot be converted: the message says where and why."""
+
+
+def sync_name(name: str) -> str:
+    return NAMES.get(name) or PREFIX.sub(r"\1", name).removesuffix(SUFFIX)
+
+
+def sync_text(text: str) -> str:
+    """A string or comment with every name and every piece of async syntax in it replaced."""
+    return WORD.sub(lambda word: sync_name(word[0]), SYNTAX_IN_TEXT.sub("", text))
+
+
+def convert(source: str) -> str:
+    """The blocking form of a module, not yet formatted."""
+    code = without_async_blocks(source)
+    starts = [0, *(match.end() for match in re.finditer("\n", code))]
+    tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
+    for start, end, replacement in sorted(edits(tokens, starts), reverse=True):
+        code = code[:start] + replacement + code[end:]
+    return code
+
+
+def without_async_blocks(source: str) -> str:
+    """Keep the ``else`` block of every ``if True:  # ASYNC``, one level further left."""
+    kept: list[str] = []
+    lines = source.splitlines(keepends=True)
+    while lines:
+        line = lines.pop(0)
+        if re.fullmatch(r"\s*if True:  # ASYNC\n", line) is None:
+            kept.append(line)
+            continue
+        outer = line[: -len(line.lstrip())]
+        take_block(lines, outer)
+        if lines and lines[0] == f"{outer}else:\n":
+            del lines[0]
+            lines[:0] = [inner.removeprefix("    ") for inner in take_block(lines, outer)]
+    return "".join(kept)
+
+
+def take_block(lines: list[str], outer: str) -> list[str]:
+    """Remove and return the leading lines that are indented deeper than ``outer``."""
+    size = 0
+    while size < len(lines) and (not lines[size].strip() or lines[size].startswith(f"{outer} ")):
+        size += 1
+    block, lines[:] = lines[:size], lines[size:]
+    return block
+
+
+def edits(tokens: list[TokenInfo], starts: list[int]) -> Iterator[Edit]:
+    for index, token in enumerate(tokens):
+        start = starts[token.start[0] - 1] + token.start[1]
+        end = starts[token.end[0] - 1] + token.end[1]
+        if token.string in {"async", "await"} and token.type in {tokenize.NAME, tokenize.OP}:
+            following = tokens[index + 1].start
+            yield start, starts[following[0] - 1] + following[1], ""
+        elif token.string == "Awaitable" and tokens[index + 1].string == "[" and tokens[index - 1].string != "|":
+            bracket = tokens[closing_bracket(tokens, index + 1)].start
+            close = starts[bracket[0] - 1] + bracket[1]
+            yield start, end + 1, ""
+            yield close, close + 1, ""
+        elif token.type == tokenize.NAME:
+            yield start, end, sync_name(token.string)
+        elif token.type in {tokenize.STRING, tokenize.COMMENT}:
+            yield start, end, sync_text(token.string)
+
+
+def closing_bracket(tokens: list[TokenInfo], opening: int) -> int:
+    depth = 0
+    for index in range(opening, len(tokens)):
+        depth += (tokens[index].string == "[") - (tokens[index].string == "]")
+        if depth == 0:
+            return index
+    raise ConversionError(f"line {tokens[opening].start[0]}: a bracket is not closed")
+
+
+def ruff(code: str, path: Path, *arguments: str) -> str:
+    command = [str(Path(sys.executable).with_name("ruff")), *arguments, "--quiet", "--stdin-filename", str(path), "-"]
+    return subprocess.run(command, input=code, capture_output=True, text=True, check=True, cwd=ROOT).stdout  # noqa: S603
+
+
+def generate(source: Path) -> str:
+    """The text of the blocking module."""
+    target = target_of(source)
+    code = HEADER.format(source.name) + convert(source.read_text())
+    code = ruff(code, target, "check", "--select", "I,F401", "--fix", "--exit-zero")
+    code = ruff(code, target, "format")
+    for token in tokenize.generate_tokens(io.StringIO(code).readline):
+        if token.type == tokenize.NAME and "async" in token.string.lower():
+            raise ConversionError(
+                f"{source.relative_to(ROOT)}: {token.string!r} has no blocking form (line {token.start[0]} of the result:"
+                f" {token.line.strip()}); put the code into an `if True:  # ASYNC` block"
+            )
+    return code
+
+
+def target_of(source: Path) -> Path:
+    return source.with_name(source.name.replace(f"{SUFFIX}.py", ".py"))
+
+
+def is_generated(path: Path) -> bool:
+    return path.exists() and path.read_text().startswith(HEADER.partition("{")[0])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Write the blocking form of every async source module.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is not up to date")
+    is_check = parser.parse_args().check
+    candidates = sorted(PACKAGE.rglob(f"*{SUFFIX}.py"))
+    sources = [path for path in candidates if is_generated(target_of(path)) or not target_of(path).exists()]
+    orphans = {path for path in PACKAGE.rglob("*.py") if is_generated(path)} - set(map(target_of, sources))
+    stale = [f"{path.relative_to(ROOT)}: its source is gone; delete it" for path in sorted(orphans)]
+    for source in sources:
+        target, code = target_of(source), generate(source)
+        if target.exists() and target.read_text() == code:
+            continue
+        if is_check:
+            stale.append(f"{target.relative_to(ROOT)}: differs from what {source.name} gives; run `make generate`")
+        else:
+            target.write_text(code)
+            sys.stdout.write(f"wrote {target.relative_to(ROOT)}\n")
+    sys.stderr.writelines(f"{line}\n" for line in stale)
+    return 1 if stale else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except ConversionError as error:
+        sys.exit(f"async_to_sync: {error}")
