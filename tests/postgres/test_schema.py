@@ -63,6 +63,18 @@ def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
     assert versions(database) == [*KNOWN, NEXT]
 
 
+def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(database):
+    PostgresStore(database, migrations=MIGRATIONS[:3]).close()
+    with psycopg.connect(database) as connection:
+        connection.execute(
+            "INSERT INTO sessiontree.departed (tree, key, namespace, id) VALUES (gen_random_uuid(), 7, '', 'gone')"
+        )
+    st.open(database).close()
+    with psycopg.connect(database) as connection:
+        rows = connection.execute("SELECT key, id, is_indexed FROM sessiontree.deleted_thread").fetchall()
+    assert rows == [(7, b"gone", False)]
+
+
 def test_a_schema_that_is_too_new_is_refused_untouched(database):
     PostgresStore(database, migrations=(*MIGRATIONS, ADDITION, REBUILD)).close()
     with pytest.raises(st.NewerFormatError, match="upgrade sessiontree"):

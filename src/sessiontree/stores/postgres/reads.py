@@ -75,7 +75,7 @@ WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
     AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
 _NAMES = """
 SELECT key, id FROM sessiontree.thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)
-UNION ALL SELECT key, id FROM sessiontree.departed WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
+UNION ALL SELECT key, id FROM sessiontree.deleted_thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
 _STATS = """
 SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s),
     (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s AND is_archived),

@@ -16,9 +16,9 @@ from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Ste
 __all__ = ["MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
 
 
-_FIRST_TABLES = ("home", "thread", "head", "entry", "move", "departed", "document", "horizon")
+_FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
-TABLES = (*_FIRST_TABLES, *_BLOB_TABLES)
+TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES)
 
 # "SESSIONT" as a number: one lock for everybody who migrates.
 _LOCK = 0x53455353494F4E54
@@ -173,7 +173,7 @@ _FIRST = (
         for table in ("thread", "head", "entry", "move", "document")
     ),
     # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
-    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _FIRST_TABLES),
+    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in (*_FIRST_TABLES, "departed")),
 )
 
 # Roles that were bound to a namespace before a table came are bound to it there too.
@@ -250,10 +250,17 @@ _DEPARTED = (
     "CREATE INDEX departed_unindexed ON sessiontree.departed (namespace) WHERE NOT is_indexed",
 )
 
+_DELETED_THREADS = (
+    "ALTER TABLE sessiontree.departed RENAME TO deleted_thread",
+    "ALTER INDEX sessiontree.departed_pkey RENAME TO deleted_thread_pkey",
+    "ALTER INDEX sessiontree.departed_unindexed RENAME TO deleted_thread_unindexed",
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
     Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
+    Migration(version=4, readable_by=4, statements=_DELETED_THREADS),
 )
 
 # Read from the catalogue itself: what a session remembers of it (to_regclass) may be older than the lock it waited for.

@@ -67,8 +67,10 @@ ON CONFLICT DO NOTHING"""
 # its document.
 _AGAINST_DELETE = "SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR KEY SHARE"
 _LEFT_BEHIND = """
-SELECT tree, key FROM sessiontree.departed WHERE namespace = %(namespace)s AND NOT is_indexed LIMIT 100"""
-_DONE_WITH_DEPARTED = "UPDATE sessiontree.departed SET is_indexed = true WHERE tree = %(tree)s AND key = %(owner)s"
+SELECT tree, key FROM sessiontree.deleted_thread WHERE namespace = %(namespace)s AND NOT is_indexed LIMIT 100"""
+_DELETED_THREAD_INDEXED = (
+    "UPDATE sessiontree.deleted_thread SET is_indexed = true WHERE tree = %(tree)s AND key = %(owner)s"
+)
 _AT_ONCE = {"limit": _BATCH, "bytes": _BATCH_BYTES}
 _DONE = """
 UPDATE sessiontree.head SET indexed_seq = greatest(indexed_seq, %(seq)s) WHERE tree = %(tree)s AND id = %(thread)s"""
@@ -133,7 +135,7 @@ def catch_up(namespace: str, document_of: Callable[[Payload], IndexedText | None
         for tree, owner in left:
             added, _ = yield from _index_entries(namespace, document_of, _Own(tree, owner, 0))
             count += added
-            yield Statement(_DONE_WITH_DEPARTED, {"tree": tree, "owner": owner})
+            yield Statement(_DELETED_THREAD_INDEXED, {"tree": tree, "owner": owner})
     if now > horizon:
         yield Statement(_MOVE_HORIZON, {"namespace": namespace, "minute": now})
     return count

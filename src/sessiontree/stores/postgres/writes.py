@@ -100,8 +100,8 @@ _DROP_ROWS = (
     "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s",
     "DELETE FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(id)s",
     "DELETE FROM sessiontree.head WHERE tree = %(tree)s AND id = %(id)s",
-    "INSERT INTO sessiontree.departed (tree, key, namespace, id) VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s)",
-    """DELETE FROM sessiontree.departed d WHERE d.tree = %(tree)s
+    "INSERT INTO sessiontree.deleted_thread (tree, key, namespace, id) VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s)",
+    """DELETE FROM sessiontree.deleted_thread d WHERE d.tree = %(tree)s
     AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = d.key)""",
     "UPDATE sessiontree.home SET tree = NULL WHERE id = %(id)s AND namespace = %(namespace)s",
 )
