@@ -154,7 +154,7 @@ def test_a_folder_without_write_permission_says_so(store, tmp_path):
         import os, sys
         import sessiontree as st
         if os.getuid() == 0:
-            for name in ("sessiontree.public", "sessiontree.stores.sqlite", "sessiontree.stores.jsonl"):
+            for name in ("sessiontree.journal.opening", "sessiontree.stores.sqlite", "sessiontree.stores.jsonl"):
                 __import__(name)
             os.chdir("/")
             os.setuid({NOBODY})

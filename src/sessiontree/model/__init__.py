@@ -1,6 +1,20 @@
-"""The words of sessiontree as immutable records."""
+"""The records that everything is made of, and their bytes."""
 
-from sessiontree.model._base import Record, moment
+from sessiontree.model._base import NANOSECONDS, Progress, Record, convert, counted, json_decoder, moment
+from sessiontree.model.blobs import Blob, blob_of, data_of
+from sessiontree.model.builders import payload_of
+from sessiontree.model.codec import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    BlobLine,
+    ExportedEntry,
+    Scope,
+    TreeFile,
+    content_hash,
+    decode_payload,
+    encode_payload,
+    validate_and_encode,
+)
 from sessiontree.model.entry import (
     TERMINAL_STATUSES,
     ActiveToolsChange,
@@ -30,6 +44,15 @@ from sessiontree.model.entry import (
     UsageReport,
     UserMessage,
     entry_type,
+)
+from sessiontree.model.manifest import (
+    Manifest,
+    ManifestItem,
+    Tree,
+    decode_manifest,
+    encode_manifest,
+    patched,
+    reachable,
 )
 from sessiontree.model.message import (
     ArtifactRef,
@@ -61,11 +84,16 @@ from sessiontree.model.thread import (
 )
 
 __all__ = [
+    "FORMAT_NAME",
+    "FORMAT_VERSION",
+    "NANOSECONDS",
     "NO_KEY",
     "TERMINAL_STATUSES",
     "ActiveToolsChange",
     "ArtifactRef",
     "AssistantMessage",
+    "Blob",
+    "BlobLine",
     "BranchSummary",
     "Checkpoint",
     "CheckpointMoment",
@@ -75,10 +103,13 @@ __all__ = [
     "Custom",
     "Entry",
     "Event",
+    "ExportedEntry",
     "FilePart",
     "ImagePart",
     "Label",
     "Lease",
+    "Manifest",
+    "ManifestItem",
     "Memory",
     "Message",
     "MessagePayload",
@@ -89,11 +120,13 @@ __all__ = [
     "Page",
     "Part",
     "Payload",
+    "Progress",
     "ReasoningPart",
     "Record",
     "ResultView",
     "Role",
     "RunFailure",
+    "Scope",
     "SessionKey",
     "SystemMessage",
     "TextPart",
@@ -107,12 +140,28 @@ __all__ = [
     "ToolCallPart",
     "ToolResultMessage",
     "ToolResultPart",
+    "Tree",
+    "TreeFile",
     "TurnMarker",
     "TurnStatus",
     "UnknownPayload",
     "Usage",
     "UsageReport",
     "UserMessage",
+    "blob_of",
+    "content_hash",
+    "convert",
+    "counted",
+    "data_of",
+    "decode_manifest",
+    "decode_payload",
+    "encode_manifest",
+    "encode_payload",
     "entry_type",
+    "json_decoder",
     "moment",
+    "patched",
+    "payload_of",
+    "reachable",
+    "validate_and_encode",
 ]

@@ -19,8 +19,11 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-__all__ = ["Progress", "Record", "convert", "counted", "json_decoder", "moment", "msgpack_decoder"]
+__all__ = ["NANOSECONDS", "Progress", "Record", "convert", "counted", "json_decoder", "moment", "msgpack_decoder"]
 
+
+NANOSECONDS = 1_000_000_000
+"""Nanoseconds in a second."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

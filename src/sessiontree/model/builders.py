@@ -14,25 +14,27 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
 
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import (
+from sessiontree.model.entry import (
     AssistantMessage,
     Custom,
-    Message,
     MessagePayload,
-    Part,
-    ReasoningPart,
-    ResultView,
+    Payload,
     SystemMessage,
-    TextPart,
     ToolCallMessage,
-    ToolCallPart,
     ToolResultMessage,
-    ToolResultPart,
     Usage,
     UserMessage,
 )
-from sessiontree.model.entry import Payload
-from sessiontree.model.message import ResultContent
+from sessiontree.model.message import (
+    Message,
+    Part,
+    ReasoningPart,
+    ResultContent,
+    ResultView,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 
 __all__ = ["assistant", "call", "payload_of", "system", "tool_result", "user"]
 

@@ -25,10 +25,10 @@ import msgspec
 from msgspec import UnsetType
 
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import Entry, Payload, Thread, UnknownPayload
 from sessiontree.model._base import Progress, Record, counted, json_decoder
-from sessiontree.model.entry import KnownPayload
+from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload
 from sessiontree.model.plain import is_plain
+from sessiontree.model.thread import Thread
 
 __all__ = [
     "FORMAT",

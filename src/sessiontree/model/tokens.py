@@ -13,7 +13,7 @@ from functools import cache
 from typing import Literal
 
 from sessiontree.errors import MissingExtraError
-from sessiontree.model import (
+from sessiontree.model.message import (
     FilePart,
     ImagePart,
     Message,
