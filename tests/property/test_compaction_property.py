@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from random import Random
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sessiontree
-from property.profile import profile
 from property.test_context_property import check_pairs
 from property.validators import check
+from property_settings import examples
 from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
 from sessiontree.compaction import items_of
 from sessiontree.compaction.plan import cut_points, last_cut
@@ -23,9 +22,6 @@ from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Entry, ImagePart, Payload, TextPart, Usage, UsageReport
 from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock, seeded_random
-
-DEEP = os.environ.get("SESSIONTREE_PROFILE") == "deep"
-EXAMPLES = int(os.environ.get("SESSIONTREE_EXAMPLES", "2000" if DEEP else "100"))
 
 TEXTS = [
     "ok",
@@ -93,7 +89,7 @@ def policy(random: Random) -> CompactionPolicy:
     )
 
 
-@settings(profile, max_examples=EXAMPLES)
+@examples(100, deep=2_000)
 @given(st.integers(0, 2**64))
 def test_compacted_conversations_stay_valid_fit_and_lose_nothing(seed: int) -> None:
     with sessiontree.open("memory:", clock=ManualClock(), random=seeded_random(1)) as journal:

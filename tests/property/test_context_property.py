@@ -5,15 +5,15 @@ from __future__ import annotations
 import msgspec
 from hypothesis import given
 
-from property.profile import profile
 from property.strategies import trees
 from property.validators import check
+from property_settings import examples
 from sessiontree.context import CHECKPOINT_KIND, Context, build_context, pair
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Compaction, Entry, Message, ToolCallMessage, ToolResultMessage, UserMessage
 
 
-@profile
+@examples(200, deep=5_000)
 @given(trees())
 def test_every_leaf_gives_a_valid_request_in_every_dialect(paths: list[list[Entry]]) -> None:
     for path in paths:
@@ -22,7 +22,7 @@ def test_every_leaf_gives_a_valid_request_in_every_dialect(paths: list[list[Entr
             check(name, dialect.to_request(context))
 
 
-@profile
+@examples(200, deep=5_000)
 @given(trees())
 def test_every_call_is_answered_once_and_every_result_has_its_call(paths: list[list[Entry]]) -> None:
     for path in paths:
@@ -34,7 +34,7 @@ def test_every_call_is_answered_once_and_every_result_has_its_call(paths: list[l
         )
 
 
-@profile
+@examples(200, deep=5_000)
 @given(trees())
 def test_between_compactions_a_context_only_grows_at_its_end(paths: list[list[Entry]]) -> None:
     for path in paths:
@@ -45,14 +45,14 @@ def test_between_compactions_a_context_only_grows_at_its_end(paths: list[list[En
                 assert after[: len(before)] == before
 
 
-@profile
+@examples(200, deep=5_000)
 @given(trees())
 def test_the_same_path_gives_the_same_bytes(paths: list[list[Entry]]) -> None:
     for path in paths:
         assert msgspec.json.encode(build_context(path)) == msgspec.json.encode(build_context(list(path)))
 
 
-@profile
+@examples(200, deep=5_000)
 @given(trees())
 def test_a_request_that_is_read_back_is_written_the_same(paths: list[list[Entry]]) -> None:
     for path in paths:

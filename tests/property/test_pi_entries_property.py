@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as some
 
-from property.profile import profile
+from property_settings import examples
 from sessiontree.model.codec import validate_and_encode
 from sessiontree.transfer.formats.pi.records import fields_of, payload_of
 
@@ -53,7 +53,7 @@ entries = objects(
 )  # fmt: skip
 
 
-@profile
+@examples(200, deep=5_000)
 @given(entries)
 def test_pi_gets_every_entry_back_as_it_was(wire: dict[str, Any]) -> None:
     payload = payload_of(dict(wire))

@@ -1,7 +1,7 @@
 """A simple store walks back step by step, whatever was done, and forth again."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as hs
 
 import sessiontree as st
@@ -84,7 +84,6 @@ steps = hs.lists(
 )
 
 
-@settings(deadline=None)
 @given(steps)
 def test_undo_and_redo_walk_through_every_state_that_there_was(todo):
     """Against the plainest model there is: a list of states, and a finger in it."""

@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import random
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
+from property_settings import examples
 from trees import contents, perform, scripts
 
-some_trees = settings(
-    max_examples=600 if os.environ.get("SESSIONTREE_PROFILE") == "deep" else 30,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+some_trees = examples(30, deep=600)
 """A tree costs a hundred times what other examples cost: real files, and a store that syncs."""
 
 

@@ -9,10 +9,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
+from property_settings import examples
 from sessiontree.search.query import parse_query
 from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import fold, tokens_of
@@ -289,7 +290,7 @@ queries = some.lists(
 ).map(" ".join)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60, deep=600)
 @given(some.lists(lines, min_size=1, max_size=8), some.lists(queries, min_size=1, max_size=5))
 def test_the_index_finds_what_a_plain_scan_finds(contents, asked):
     with TemporaryDirectory() as folder, st.open("memory:") as plain, st.open(f"{folder}/j.db") as indexed:
@@ -305,7 +306,7 @@ def test_the_index_finds_what_a_plain_scan_finds(contents, asked):
             assert sorted(texts(indexed.search(text, limit=100))) == sorted(texts(expected)), text
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300, deep=3_000)
 @given(some.text(max_size=60), some.text(min_size=1, max_size=8))
 def test_any_text_is_folded_parsed_and_shown_without_a_fault(text, wanted):
     assert tokens_of(fold(text)) == tokens_of(text) or not text.isascii()

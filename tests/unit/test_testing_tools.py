@@ -7,9 +7,10 @@ import pytest
 from hypothesis import Phase, settings
 
 import sessiontree as st
+from property_settings import IS_DEEP, examples
 from sessiontree.stores._io import Files
 from sessiontree.testing import FaultyFiles, StoreContract, SyncOverAsync
-from sessiontree.testing.machine import JournalMachine, machine_test
+from sessiontree.testing.machine import JournalMachine, machine_settings, machine_test
 
 MADE_OF_OTHERS = {"put"}
 
@@ -44,6 +45,11 @@ def test_a_store_that_forgets_is_caught_by_the_machine():
     case.settings = settings(case.settings, phases=[Phase.generate])
     with pytest.raises((AssertionError, ExceptionGroup)):
         case("runTest").runTest()
+
+
+def test_property_tests_repeat_themselves_unless_the_deep_profile_is_chosen():
+    assert examples(7, deep=7).derandomize is settings().derandomize is not IS_DEEP
+    assert machine_settings().derandomize is not IS_DEEP
 
 
 def test_every_verb_of_the_adapter_goes_through_the_async_journal():
