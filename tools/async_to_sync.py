@@ -8,7 +8,8 @@ An ``x_async.py`` is a source unless a hand-written ``x.py`` stands next to it; 
 - ``async`` and ``await`` go; ``Awaitable[T]`` becomes ``T``, except in a union;
 - ``AsyncName`` becomes ``Name``, ``name_async`` becomes ``name``, and the names in ``NAMES`` become their values; this
   holds for names in strings and comments too;
-- ``if True:  # ASYNC`` is replaced by its ``else`` block, or dropped if it has none;
+- ``if True:  # ASYNC`` is replaced by its ``else`` block as it is, or dropped if it has none (a source with such an ``else``
+  starts with ``# mypy: no-warn-unreachable``, which is dropped too);
 - imports are sorted, unused ones removed, and the result is formatted by ruff.
 
 A name that still contains "async" afterwards is an error: the code around it belongs into an ``# ASYNC`` block.
@@ -28,6 +29,7 @@ from tokenize import TokenInfo
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src/sessiontree"
+MYPY_COMMENT = "# mypy: no-warn-unreachable\n"
 HEADER = "# Generated from {} by tools/async_to_sync.py; do not edit.\n"
 
 NAMES = {
@@ -67,29 +69,32 @@ def sync_text(text: str) -> str:
 
 def convert(source: str) -> str:
     """The blocking form of a module, not yet formatted."""
-    code = without_async_blocks(source)
+    code, finished = without_async_blocks(source.removeprefix(MYPY_COMMENT))
     starts = [0, *(match.end() for match in re.finditer("\n", code))]
     tokens = list(tokenize.generate_tokens(io.StringIO(code).readline))
-    for start, end, replacement in sorted(edits(tokens, starts), reverse=True):
+    for start, end, replacement in sorted(edits(tokens, starts, finished), reverse=True):
         code = code[:start] + replacement + code[end:]
     return code
 
 
-def without_async_blocks(source: str) -> str:
-    """Keep the ``else`` block of every ``if True:  # ASYNC``, one level further left."""
+def without_async_blocks(source: str) -> tuple[str, set[int]]:
+    """Keep the ``else`` block of every ``if True:  # ASYNC``, one level further left; also the numbers of its lines."""
     kept: list[str] = []
+    finished: set[int] = set()
     lines = source.splitlines(keepends=True)
     while lines:
         line = lines.pop(0)
-        if re.fullmatch(r"\s*if True:  # ASYNC\n", line) is None:
+        if line.strip() != "if True:  # ASYNC":
             kept.append(line)
             continue
         outer = line[: -len(line.lstrip())]
         take_block(lines, outer)
         if lines and lines[0] == f"{outer}else:\n":
             del lines[0]
-            lines[:0] = [inner.removeprefix("    ") for inner in take_block(lines, outer)]
-    return "".join(kept)
+            block = [inner.removeprefix("    ") for inner in take_block(lines, outer)]
+            finished |= {len(kept) + number for number in range(1, len(block) + 1)}
+            kept += block
+    return "".join(kept), finished
 
 
 def take_block(lines: list[str], outer: str) -> list[str]:
@@ -101,8 +106,10 @@ def take_block(lines: list[str], outer: str) -> list[str]:
     return block
 
 
-def edits(tokens: list[TokenInfo], starts: list[int]) -> Iterator[Edit]:
+def edits(tokens: list[TokenInfo], starts: list[int], finished: set[int]) -> Iterator[Edit]:
     for index, token in enumerate(tokens):
+        if token.start[0] in finished:
+            continue
         start = starts[token.start[0] - 1] + token.start[1]
         end = starts[token.end[0] - 1] + token.end[1]
         if token.string in {"async", "await"} and token.type in {tokenize.NAME, tokenize.OP}:

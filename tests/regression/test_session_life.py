@@ -498,9 +498,9 @@ class Overtaken(st.Journal):
         self.left = number
         self.deed = deed
 
-    def _run(self, operation):
+    def run(self, operation):
         try:
-            return super()._run(operation)
+            return super().run(operation)
         finally:
             self.left -= 1
             if self.left == 0:

@@ -50,7 +50,7 @@ def test_syntax_and_names_are_replaced():
     ''')
 
 
-def test_of_what_differs_the_else_block_is_kept():
+def test_of_what_differs_the_else_block_is_kept_as_it_is():
     source = """
     def wait(seconds):
         if True:  # ASYNC
@@ -59,7 +59,7 @@ def test_of_what_differs_the_else_block_is_kept():
 
         else:
             if seconds > 0:
-                return time.sleep(seconds)
+                return time.sleep(seconds)  # unlike AsyncJournal
         if True:  # ASYNC
             only_here()
         return None
@@ -67,7 +67,7 @@ def test_of_what_differs_the_else_block_is_kept():
     assert async_to_sync.convert(dedent(source)) == dedent("""
     def wait(seconds):
         if seconds > 0:
-            return time.sleep(seconds)
+            return time.sleep(seconds)  # unlike AsyncJournal
         return None
     """)
 

@@ -35,7 +35,7 @@ def test_an_end_that_cannot_be_written_is_noted_on_the_error_that_caused_it():
 def test_a_turn_that_has_not_begun_has_no_lease():
     with st.open("memory:") as journal:
         journal.create_thread("t")
-        with pytest.raises(AssertionError, match="with block"):
+        with pytest.raises(AssertionError, match="context manager"):
             journal.turn("t").lease  # noqa: B018
 
 

@@ -79,7 +79,7 @@ def test_annotations_load_nothing_before_they_are_asked_for() -> None:
         "pathspec",
         "sqlite3",
         "sessiontree.journal.file_verbs",
-        "sessiontree.workspace",
+        "sessiontree.workspace.open_workspace",
     }
     code = f"import sys, sessiontree as st; st.open; print(*{late!r} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from sessiontree.journal.drivers import drive
+from sessiontree.journal.driver import drive
 from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
@@ -16,24 +16,12 @@ from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model.later import Later
 from sessiontree.stores.protocol import Store
 from sessiontree.stores.queries import Finding, StoreStats
+from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
     from sessiontree.journal import file_verbs
-    from sessiontree.workspace import ignore
 else:
-    # Only programs that keep files load these.
-    file_verbs = Later("sessiontree.journal.file_verbs")
-    ignore = Later("sessiontree.workspace.ignore")
-
-if TYPE_CHECKING:
-    from sessiontree.model import codec
-else:
-    codec = Later("sessiontree.model.codec")
-
-if TYPE_CHECKING:
-    from sessiontree.workspace import ignore
-else:
-    ignore = Later("sessiontree.workspace.ignore")
+    file_verbs = Later("sessiontree.journal.file_verbs")  # only programs that keep files load it
 
 __all__ = ["Verbs"]
 
@@ -49,16 +37,16 @@ class Verbs:
         *,
         clock: Clock = system_clock,
         random: RandomSource = os.urandom,
-        workspace_settings: ignore.Settings | None = None,
+        workspace_settings: Settings | None = None,
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
-        self._sources = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
+        self.runtime = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
 
     @property
     def clock(self) -> Clock:
         """Where this journal's time comes from."""
-        return self._sources.clock
+        return self.runtime.clock
 
     def __enter__(self) -> Self:
         return self
@@ -71,22 +59,26 @@ class Verbs:
     @cached_property
     def workspace(self) -> file_verbs.Workspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return file_verbs.Workspace(self._run, self._sources, self.store.place, self._workspace_settings)
+        return file_verbs.Workspace(self.run, self.runtime, self.store.place, self._workspace_settings)
 
     def stats(self) -> StoreStats:
         """How much is in the store."""
-        return self._run(reads.stats())
+        return self.run(reads.stats())
 
     def check(self, *, progress: Progress | None = None) -> list[Finding]:
         """Everything in the store that breaks an invariant; an empty list is good news.
 
         ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
         """
-        return self._run(reads.check(progress))
+        return self.run(reads.check(progress))
 
     def close(self) -> None:
         """Finish what is under way and release the store."""
         self.store.close()
 
-    def _run(self, operation: Operation[T]) -> T:
+    def run(self, operation: Operation[T]) -> T:
+        """Run an operation on this journal's store and return its answer.
+
+        Every verb is an operation. Procedures of several steps are operations too, made of others by ``yield from``.
+        """
         return drive(operation, self.store)

@@ -7,7 +7,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from sessiontree.journal.drivers import drive_async
+from sessiontree.journal.driver_async import drive
 from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
@@ -15,24 +15,12 @@ from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model.later import Later
 from sessiontree.stores.protocol import AsyncStore
 from sessiontree.stores.queries import Finding, StoreStats
+from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
     from sessiontree.journal import file_verbs
-    from sessiontree.workspace import ignore
 else:
-    # Only programs that keep files load these.
-    file_verbs = Later("sessiontree.journal.file_verbs")
-    ignore = Later("sessiontree.workspace.ignore")
-
-if TYPE_CHECKING:
-    from sessiontree.model import codec
-else:
-    codec = Later("sessiontree.model.codec")
-
-if TYPE_CHECKING:
-    from sessiontree.workspace import ignore
-else:
-    ignore = Later("sessiontree.workspace.ignore")
+    file_verbs = Later("sessiontree.journal.file_verbs")  # only programs that keep files load it
 
 __all__ = ["AsyncVerbs"]
 
@@ -48,16 +36,16 @@ class AsyncVerbs:
         *,
         clock: Clock = system_clock,
         random: RandomSource = os.urandom,
-        workspace_settings: ignore.Settings | None = None,
+        workspace_settings: Settings | None = None,
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
-        self._sources = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
+        self.runtime = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
 
     @property
     def clock(self) -> Clock:
         """Where this journal's time comes from."""
-        return self._sources.clock
+        return self.runtime.clock
 
     async def __aenter__(self) -> Self:
         return self
@@ -70,22 +58,26 @@ class AsyncVerbs:
     @cached_property
     def workspace(self) -> file_verbs.AsyncWorkspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return file_verbs.AsyncWorkspace(self._run, self._sources, self.store.place, self._workspace_settings)
+        return file_verbs.AsyncWorkspace(self.run, self.runtime, self.store.place, self._workspace_settings)
 
     async def stats(self) -> StoreStats:
         """How much is in the store."""
-        return await self._run(reads.stats())
+        return await self.run(reads.stats())
 
     async def check(self, *, progress: Progress | None = None) -> list[Finding]:
         """Everything in the store that breaks an invariant; an empty list is good news.
 
         ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
         """
-        return await self._run(reads.check(progress))
+        return await self.run(reads.check(progress))
 
     async def close(self) -> None:
         """Finish what is under way and release the store."""
         await self.store.aclose()
 
-    async def _run(self, operation: Operation[T]) -> T:
-        return await drive_async(operation, self.store)
+    async def run(self, operation: Operation[T]) -> T:
+        """Run an operation on this journal's store and return its answer.
+
+        Every verb is an operation. Procedures of several steps are operations too, made of others by ``yield from``.
+        """
+        return await drive(operation, self.store)

@@ -45,7 +45,7 @@ class CompactionVerbs(Verbs):
         count: TokenCounter = estimate_text,
     ) -> Context:
         """What the model sees."""
-        return self._run(reads.context(thread_id, leaf, purpose, count))
+        return self.run(reads.context(thread_id, leaf, purpose, count))
 
     def compact(
         self,
@@ -80,7 +80,7 @@ class CompactionVerbs(Verbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return self._run(compaction.compact(self._sources, thread_id, how))
+        return self.run(compaction.compact(self.runtime, thread_id, how))
 
     def compact_if_needed(
         self,
@@ -109,15 +109,15 @@ class CompactionVerbs(Verbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return self._run(compaction.compact_if_needed(self._sources, thread_id, how))
+        return self.run(compaction.compact_if_needed(self.runtime, thread_id, how))
 
     def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Give the context back that was there before the last compaction."""
-        return self._run(compaction.uncompact(self._sources, thread_id, lease))
+        return self.run(compaction.uncompact(self.runtime, thread_id, lease))
 
     def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
         """Take away the claim of a compactor that crashed; ``None`` if nobody's has expired."""
-        return self._run(compaction.clear_expired_claim(self._sources, thread_id))
+        return self.run(compaction.clear_expired_claim(self.runtime, thread_id))
 
     def leave_branch(
         self,
@@ -132,7 +132,7 @@ class CompactionVerbs(Verbs):
     ) -> BranchResult:
         """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
         how = CompactionOptions(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
-        return self._run(compaction.leave_branch(self._sources, thread_id, to_entry, how))
+        return self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, how))
 
     def call_model(
         self,
@@ -151,5 +151,5 @@ class CompactionVerbs(Verbs):
         A compaction that somebody else is at is waited for and used; after ``wait_seconds`` it is CompactionClaimedError.
         """
         how = CompactionOptions(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
-        answer: T = self._run(calling.call_model(self._sources, thread_id, model, how, is_overflow))
+        answer: T = self.run(calling.call_model(self.runtime, thread_id, model, how, is_overflow))
         return answer

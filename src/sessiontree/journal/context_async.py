@@ -44,7 +44,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         count: TokenCounter = estimate_text,
     ) -> Context:
         """What the model sees."""
-        return await self._run(reads.context(thread_id, leaf, purpose, count))
+        return await self.run(reads.context(thread_id, leaf, purpose, count))
 
     async def compact(
         self,
@@ -79,7 +79,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return await self._run(compaction.compact(self._sources, thread_id, how))
+        return await self.run(compaction.compact(self.runtime, thread_id, how))
 
     async def compact_if_needed(
         self,
@@ -108,15 +108,15 @@ class AsyncCompactionVerbs(AsyncVerbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return await self._run(compaction.compact_if_needed(self._sources, thread_id, how))
+        return await self.run(compaction.compact_if_needed(self.runtime, thread_id, how))
 
     async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Give the context back that was there before the last compaction."""
-        return await self._run(compaction.uncompact(self._sources, thread_id, lease))
+        return await self.run(compaction.uncompact(self.runtime, thread_id, lease))
 
     async def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
         """Take away the claim of a compactor that crashed; ``None`` if nobody's has expired."""
-        return await self._run(compaction.clear_expired_claim(self._sources, thread_id))
+        return await self.run(compaction.clear_expired_claim(self.runtime, thread_id))
 
     async def leave_branch(
         self,
@@ -131,7 +131,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
     ) -> BranchResult:
         """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
         how = CompactionOptions(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
-        return await self._run(compaction.leave_branch(self._sources, thread_id, to_entry, how))
+        return await self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, how))
 
     async def call_model(
         self,
@@ -150,5 +150,5 @@ class AsyncCompactionVerbs(AsyncVerbs):
         A compaction that somebody else is at is waited for and used; after ``wait_seconds`` it is CompactionClaimedError.
         """
         how = CompactionOptions(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
-        answer: T = await self._run(calling.call_model(self._sources, thread_id, model, how, is_overflow))
+        answer: T = await self.run(calling.call_model(self.runtime, thread_id, model, how, is_overflow))
         return answer

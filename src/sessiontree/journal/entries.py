@@ -30,30 +30,30 @@ class ThreadVerbs(Verbs):
         **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
-        return self._run(
-            threads.create_thread(self._sources, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
+        return self.run(
+            threads.create_thread(self.runtime, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
         )
 
     def thread(self, thread_id: str) -> Thread:
         """A thread's metadata and counters."""
-        return self._run(threads.thread(thread_id))
+        return self.run(threads.thread(thread_id))
 
     def update_thread(
         self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
         """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
-        return self._run(threads.update_thread(self._sources, thread_id, expect_version, fields))
+        return self.run(threads.update_thread(self.runtime, thread_id, expect_version, fields))
 
     def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
         """Delete a thread for good; entries that a fork still shows stay.
 
         With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
         """
-        return self._run(threads.delete_thread(thread_id, expect_version))
+        return self.run(threads.delete_thread(thread_id, expect_version))
 
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
-        return self._run(threads.list_threads(query, filters))
+        return self.run(threads.list_threads(query, filters))
 
     def fork(
         self,
@@ -67,19 +67,19 @@ class ThreadVerbs(Verbs):
     ) -> Thread:
         """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
         operation = threads.fork(
-            self._sources, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+            self.runtime, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
         )
-        return self._run(operation)
+        return self.run(operation)
 
     def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
         """Give a thread without a title one: by the titler, or the user's first words."""
-        return self._run(threads.suggest_title(self._sources, thread_id, titler, limit))
+        return self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
 
     def delete_older_than(
         self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
     ) -> list[Thread]:
         """Delete the threads that were last changed before a time, and say which; a dry run only says."""
-        return self._run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
+        return self.run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
 
 class EntryVerbs(Verbs):
@@ -102,7 +102,7 @@ class EntryVerbs(Verbs):
         """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
         command = entries.append_command(
-            self._sources,
+            self.runtime,
             thread_id,
             new,
             parent=parent,
@@ -124,33 +124,33 @@ class EntryVerbs(Verbs):
     ) -> list[Entry]:
         """Add several entries in a row, all or none."""
         operation = entries.append_many(
-            self._sources, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+            self.runtime, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
         )
-        return self._run(operation)
+        return self.run(operation)
 
     def entry(self, thread_id: str, entry_id: str) -> Entry:
         """One entry that the thread can see."""
-        return self._run(entries.entry(thread_id, entry_id))
+        return self.run(entries.entry(thread_id, entry_id))
 
     def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """All entries that the thread can see, every branch, in the order of their commits."""
-        return self._run(entries.entries(thread_id, after, limit))
+        return self.run(entries.entries(thread_id, after, limit))
 
     def path(self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None) -> list[Entry]:
         """Root to leaf; ``limit`` keeps only the newest ones."""
-        return self._run(entries.path(thread_id, leaf, limit))
+        return self.run(entries.path(thread_id, leaf, limit))
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         """The entries that hang from an entry; ``None`` asks for the roots."""
-        return self._run(entries.children(thread_id, entry_id))
+        return self.run(entries.children(thread_id, entry_id))
 
     def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
         """Give an entry a name; an empty name takes it away."""
-        return self._run(entries.label(self._sources, thread_id, entry_id, name))
+        return self.run(entries.label(self.runtime, thread_id, entry_id, name))
 
     def labels(self, thread_id: str) -> dict[str, str]:
         """Label to entry id."""
-        return self._run(entries.labels(thread_id))
+        return self.run(entries.labels(thread_id))
 
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
@@ -165,4 +165,4 @@ class EntryVerbs(Verbs):
 
     def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
-        return self._run(reads.events(thread_id, after, limit))
+        return self.run(reads.events(thread_id, after, limit))

@@ -14,11 +14,11 @@ A step is a function of the journal. Under the async driver whatever it returns 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
-from sessiontree.journal.drivers import not_awaitable
 from sessiontree.model.later import Later
 
 if TYPE_CHECKING:
@@ -47,6 +47,17 @@ def run_flow(flow: Flow[T], journal: Journal) -> T:
                 step = flow.send(reply)
     except StopIteration as finished:
         return cast("T", finished.value)
+
+
+def not_awaitable(reply: T) -> T:
+    """The reply of a caller's function, unless nobody here could await it: then it would never run, and say nothing."""
+    if not isinstance(reply, Awaitable):
+        return reply
+    if isinstance(reply, Coroutine):
+        reply.close()
+    raise InvalidInputError(
+        f"a function gave something to await ({reply!r}) where nothing is awaited; use AsyncJournal or AsyncSessionManager"
+    )
 
 
 async def run_flow_async(flow: Flow[T], journal: journal_async.AsyncJournal) -> T:

@@ -1,42 +1,23 @@
-"""Journal: one store, all verbs, one method a verb."""
+# Generated from journal_async.py by tools/async_to_sync.py; do not edit.
+"""The journal: all verbs about the conversations of one store."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
-
-from sessiontree.journal.operations import leaf, reads
-from sessiontree.journal.operations.reads import ExportFormat
-from sessiontree.model import Lease, Move, Thread
-from sessiontree.model._base import Progress
-from sessiontree.model.later import Later
-from sessiontree.search import SearchOrder, SearchPage
-
-if TYPE_CHECKING:
-    from sessiontree.journal import file_verbs
-    from sessiontree.workspace import ignore
-else:
-    # Only programs that keep files load these.
-    file_verbs = Later("sessiontree.journal.file_verbs")
-    ignore = Later("sessiontree.workspace.ignore")
-
-if TYPE_CHECKING:
-    from sessiontree.model import codec
-else:
-    codec = Later("sessiontree.model.codec")
-
-if TYPE_CHECKING:
-    from sessiontree.workspace import ignore
-else:
-    ignore = Later("sessiontree.workspace.ignore")
-
 
 from sessiontree.journal._verbs import Verbs
 from sessiontree.journal.context import CompactionVerbs
 from sessiontree.journal.entries import EntryVerbs, ThreadVerbs
+from sessiontree.journal.operations import leaf, reads
+from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn import TurnVerbs
+from sessiontree.model import Lease, Move, Thread
+from sessiontree.model._base import Progress
+from sessiontree.model.codec import Scope
+from sessiontree.search import SearchOrder, SearchPage
+from sessiontree.workspace import Conflicts
 
 __all__ = ["FindingVerbs", "Journal", "LeafVerbs"]
 
@@ -56,23 +37,23 @@ class FindingVerbs(Verbs):
         Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
         was committed before it began; ``progress`` hears how far the index has caught up.
         """
-        operation = reads.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
-        return self._run(operation)
+        operation = reads.search(self.runtime, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return self.run(operation)
 
     def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
         """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
-        return self._run(reads.thread_ids(part, limit))
+        return self.run(reads.thread_ids(part, limit))
 
     def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
         """Ids of entries that the thread sees and that begin or end with ``part``."""
-        return self._run(reads.entry_ids(thread_id, part, limit))
+        return self.run(reads.entry_ids(thread_id, part, limit))
 
     def export(
         self,
         thread_id: str,
         *,
         format: ExportFormat = "markdown",
-        scope: codec.Scope | None = None,
+        scope: Scope | None = None,
         progress: Progress | None = None,
     ) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
@@ -80,7 +61,7 @@ class FindingVerbs(Verbs):
         ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``progress`` hears
         how many entries were written, and how many there are.
         """
-        return self._run(reads.export(thread_id, format, scope, progress))
+        return self.run(reads.export(thread_id, format, scope, progress))
 
 
 class LeafVerbs(Verbs):
@@ -94,10 +75,8 @@ class LeafVerbs(Verbs):
         at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
-        return self._run(
-            leaf.move_leaf(
-                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
-            )
+        return self.run(
+            leaf.move_leaf(self.runtime, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
         )
 
     def rewind(
@@ -106,32 +85,36 @@ class LeafVerbs(Verbs):
         entry_id: str,
         *,
         files: str | os.PathLike[str] | None = None,
-        conflicts: ignore.Conflicts = "stop",
+        conflicts: Conflicts = "stop",
     ) -> Thread:
         """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
 
         With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
         """
         if files is None:
-            return self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
-        return self._run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
+            return self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
+        return self.run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
 
     def reset(self, thread_id: str) -> Thread:
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
-        return self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
+        return self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
 
-    def undo(self, thread_id: str, *, conflicts: ignore.Conflicts = "stop") -> Thread:
+    def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
         """Take the last leaf move back; files that moved with it come back too."""
-        return self._run(self.workspace.undoing(thread_id, conflicts))
+        return self.run(self.workspace.undoing(thread_id, conflicts))
 
-    def redo(self, thread_id: str, *, conflicts: ignore.Conflicts = "stop") -> Thread:
+    def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
         """Take the last undo back; files that moved with it go along again."""
-        return self._run(self.workspace.redoing(thread_id, conflicts))
+        return self.run(self.workspace.redoing(thread_id, conflicts))
 
     def reflog(self, thread_id: str) -> list[Move]:
         """Every leaf move, oldest first."""
-        return self._run(leaf.reflog(thread_id))
+        return self.run(leaf.reflog(thread_id))
 
 
 class Journal(ThreadVerbs, EntryVerbs, LeafVerbs, TurnVerbs, CompactionVerbs, FindingVerbs):
-    """All conversations of one store. Safe to use from many threads; ``AsyncJournal`` has the same verbs."""
+    """All conversations of one store.
+
+    The blocking form may be used from many threads, the form for asyncio from one event loop. Cancelling a write does
+    not undo it: it may still be committed, so append with an ``id`` of your own if you may have to repeat it.
+    """

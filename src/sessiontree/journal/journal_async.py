@@ -1,42 +1,22 @@
-"""AsyncJournal: one store, all verbs, one method a verb."""
+"""The journal: all verbs about the conversations of one store."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
-
-from sessiontree.journal.operations import leaf, reads
-from sessiontree.journal.operations.reads import ExportFormat
-from sessiontree.model import Lease, Move, Thread
-from sessiontree.model._base import Progress
-from sessiontree.model.later import Later
-from sessiontree.search import SearchOrder, SearchPage
-
-if TYPE_CHECKING:
-    from sessiontree.journal import file_verbs
-    from sessiontree.workspace import ignore
-else:
-    # Only programs that keep files load these.
-    file_verbs = Later("sessiontree.journal.file_verbs")
-    ignore = Later("sessiontree.workspace.ignore")
-
-if TYPE_CHECKING:
-    from sessiontree.model import codec
-else:
-    codec = Later("sessiontree.model.codec")
-
-if TYPE_CHECKING:
-    from sessiontree.workspace import ignore
-else:
-    ignore = Later("sessiontree.workspace.ignore")
-
 
 from sessiontree.journal._verbs_async import AsyncVerbs
 from sessiontree.journal.context_async import AsyncCompactionVerbs
 from sessiontree.journal.entries_async import AsyncEntryVerbs, AsyncThreadVerbs
+from sessiontree.journal.operations import leaf, reads
+from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn_async import AsyncTurnVerbs
+from sessiontree.model import Lease, Move, Thread
+from sessiontree.model._base import Progress
+from sessiontree.model.codec import Scope
+from sessiontree.search import SearchOrder, SearchPage
+from sessiontree.workspace import Conflicts
 
 __all__ = ["AsyncFindingVerbs", "AsyncJournal", "AsyncLeafVerbs"]
 
@@ -56,23 +36,23 @@ class AsyncFindingVerbs(AsyncVerbs):
         Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
         was committed before it began; ``progress`` hears how far the index has caught up.
         """
-        operation = reads.search(self._sources, text, order=order, limit=limit, cursor=cursor, progress=progress)
-        return await self._run(operation)
+        operation = reads.search(self.runtime, text, order=order, limit=limit, cursor=cursor, progress=progress)
+        return await self.run(operation)
 
     async def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
         """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
-        return await self._run(reads.thread_ids(part, limit))
+        return await self.run(reads.thread_ids(part, limit))
 
     async def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
         """Ids of entries that the thread sees and that begin or end with ``part``."""
-        return await self._run(reads.entry_ids(thread_id, part, limit))
+        return await self.run(reads.entry_ids(thread_id, part, limit))
 
     async def export(
         self,
         thread_id: str,
         *,
         format: ExportFormat = "markdown",
-        scope: codec.Scope | None = None,
+        scope: Scope | None = None,
         progress: Progress | None = None,
     ) -> str:
         """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
@@ -80,7 +60,7 @@ class AsyncFindingVerbs(AsyncVerbs):
         ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``progress`` hears
         how many entries were written, and how many there are.
         """
-        return await self._run(reads.export(thread_id, format, scope, progress))
+        return await self.run(reads.export(thread_id, format, scope, progress))
 
 
 class AsyncLeafVerbs(AsyncVerbs):
@@ -94,10 +74,8 @@ class AsyncLeafVerbs(AsyncVerbs):
         at_ns: int | None = None,
     ) -> Thread:
         """Go on from any entry that the thread can see; ``None`` is before the first one."""
-        return await self._run(
-            leaf.move_leaf(
-                self._sources, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
-            )
+        return await self.run(
+            leaf.move_leaf(self.runtime, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
         )
 
     async def rewind(
@@ -106,34 +84,38 @@ class AsyncLeafVerbs(AsyncVerbs):
         entry_id: str,
         *,
         files: str | os.PathLike[str] | None = None,
-        conflicts: ignore.Conflicts = "stop",
+        conflicts: Conflicts = "stop",
     ) -> Thread:
         """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
 
         With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
         """
         if files is None:
-            return await self._run(leaf.move_leaf(self._sources, thread_id, entry_id, "rewind"))
-        return await self._run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
+            return await self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
+        return await self.run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
 
     async def reset(self, thread_id: str) -> Thread:
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
-        return await self._run(leaf.move_leaf(self._sources, thread_id, None, "reset"))
+        return await self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
 
-    async def undo(self, thread_id: str, *, conflicts: ignore.Conflicts = "stop") -> Thread:
+    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
         """Take the last leaf move back; files that moved with it come back too."""
-        return await self._run(self.workspace.undoing(thread_id, conflicts))
+        return await self.run(self.workspace.undoing(thread_id, conflicts))
 
-    async def redo(self, thread_id: str, *, conflicts: ignore.Conflicts = "stop") -> Thread:
+    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
         """Take the last undo back; files that moved with it go along again."""
-        return await self._run(self.workspace.redoing(thread_id, conflicts))
+        return await self.run(self.workspace.redoing(thread_id, conflicts))
 
     async def reflog(self, thread_id: str) -> list[Move]:
         """Every leaf move, oldest first."""
-        return await self._run(leaf.reflog(thread_id))
+        return await self.run(leaf.reflog(thread_id))
 
 
 class AsyncJournal(
     AsyncThreadVerbs, AsyncEntryVerbs, AsyncLeafVerbs, AsyncTurnVerbs, AsyncCompactionVerbs, AsyncFindingVerbs
 ):
-    """All conversations of one store, for one event loop. Cancelling a write does not take it back: its id tells."""
+    """All conversations of one store.
+
+    The blocking form may be used from many threads, the form for asyncio from one event loop. Cancelling a write does
+    not undo it: it may still be committed, so append with an ``id`` of your own if you may have to repeat it.
+    """

@@ -1,52 +1,42 @@
-"""A turn: a lease that is kept alive, and the markers that tell how it went.
-
-Verbs about turns and the right to run one.
-"""
+# Generated from turn_async.py by tools/async_to_sync.py; do not edit.
+"""Turns: a lease that is kept alive while the turn runs, and the entries that mark its start and end."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sessiontree.errors import SessionTreeError, StoreError
+from sessiontree.journal._background import Background
 from sessiontree.journal._verbs import Verbs
-from sessiontree.journal.drivers import drive
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
-from sessiontree.journal.operations.requests import Runtime
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
-from sessiontree.model.later import Later
-from sessiontree.stores.protocol import Store
-
-if TYPE_CHECKING:
-    from sessiontree.journal.operations import workspace
-else:
-    # Only turns with files load it.
-    workspace = Later("sessiontree.journal.operations.workspace")
 
 __all__ = ["Turn", "TurnVerbs"]
 
 
 class Turn:
-    """``with journal.turn(thread_id) as turn:``; leaving the block ends the turn as what happened says."""
+    """A turn that is running, from ``with journal.turn(thread_id) as turn:``.
+
+    A block that ends without an error completes the turn; one that raises an exception marks it as failed, one that
+    is interrupted as aborted. The lease is renewed in the background until then.
+    """
 
     def __init__(
         self,
-        store: Store,
-        sources: Runtime,
+        journal: Verbs,
         thread_id: str,
         *,
         owner: str | None,
         turn_id: str | None,
         ttl_seconds: float,
-        files: workspace.TurnFiles | None = None,
+        files: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._store = store
-        self._sources = sources
+        self._journal = journal
         self._thread_id = thread_id
         self._owner = owner
         self._turn_id = turn_id
@@ -54,43 +44,44 @@ class Turn:
         self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
-        self._stop = threading.Event()
-        self._heart: threading.Thread | None = None
+        self._heartbeat = Background(f"lease {thread_id}")
 
     @property
     def lease(self) -> Lease:
-        assert self._lease is not None, "the turn has not begun; use it in a with block"
+        """The lease under which the turn runs."""
+        assert self._lease is not None, "the turn has not begun; use it as a context manager"
         return self._lease
 
     @property
     def id(self) -> str:
+        """The id of the turn."""
         return self.lease.turn_id
 
     def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
-        """Append under the lease; FencedError once somebody else took the turn over."""
-        return self.append_many([NewEntry(content=content, id=id)])[0]
+        """Append an entry under the lease. Raises FencedError once another worker has taken the turn over."""
+        stored = self.append_many([NewEntry(content=content, id=id)])
+        return stored[0]
 
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         """Append several entries under the lease, all or none."""
-        return drive(append_many(self._sources, self._thread_id, contents, lease=self.lease), self._store)
+        operation = append_many(self._journal.runtime, self._thread_id, contents, lease=self.lease)
+        return self._journal.run(operation)
 
     def save_point(self, reason: str = "") -> Entry:
         """Mark a place that a retry of this turn can go back to."""
-        return drive(turns.mark_turn(self._sources, self.lease, "save_point", reason), self._store)
+        return self._journal.run(turns.mark_turn(self._journal.runtime, self.lease, "save_point", reason))
 
     def wait(self, reason: str = "") -> None:
-        """End the turn as waiting, for example for an answer of the user."""
+        """End the turn as waiting when the block ends, for example for an answer of the user."""
         self._ending = TurnMarker(status="waiting", reason=reason)
 
     def abort(self, reason: str = "") -> None:
-        """End the turn as aborted when the block is left."""
+        """End the turn as aborted when the block ends."""
         self._ending = TurnMarker(status="aborted", reason=reason)
 
     def __enter__(self) -> Self:
-        begin = turns.begin_turn(self._sources, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
-        self._lease = drive(begin, self._store)
-        self._heart = threading.Thread(target=self._beat, name=f"lease {self._thread_id}", daemon=True)
-        self._heart.start()
+        self._lease = self._begin()
+        self._heartbeat.every(self._ttl_seconds / 3, self._renew)
         try:
             self._take_files("before_turn")
         except BaseException as error:
@@ -102,32 +93,43 @@ class Turn:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop.set()
-        if self._heart is not None:
-            self._heart.join()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
-            try:
-                self._take_files("after_turn")
-            finally:
-                drive(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+            self._end(marker, text)
         except SessionTreeError as refusal:
             if error is None:
                 raise
             error.add_note(f"the end of turn {self.id!r} could not be written: {refusal}")
 
-    def _take_files(self, moment: CheckpointMoment) -> None:
-        if self._files is not None:
-            drive(workspace.turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
+    def _begin(self) -> Lease:
+        runtime = self._journal.runtime
+        operation = turns.begin_turn(runtime, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
+        return self._journal.run(operation)
 
-    def _beat(self) -> None:
-        while not self._stop.wait(self._ttl_seconds / 3):
-            try:
-                drive(turns.renew_lease(self._sources, self.lease, self._ttl_seconds), self._store)
-            except StoreError:
-                continue
-            except SessionTreeError:
-                return
+    def _end(self, marker: TurnMarker, text: str) -> None:
+        try:
+            self._heartbeat.close()
+            self._take_files("after_turn")
+        finally:
+            self._journal.run(turns.end_turn(self._journal.runtime, self.lease, marker, text))
+
+    def _take_files(self, moment: CheckpointMoment) -> None:
+        if self._files is None:
+            return
+        from sessiontree.journal.operations import workspace  # noqa: PLC0415  only turns with files load it
+
+        files = self._journal.workspace.for_turn(self._files)
+        self._journal.run(workspace.turn_snapshot(self._journal.runtime, files, self.lease, moment))
+
+    def _renew(self) -> bool:
+        """Renew the lease; return whether to go on."""
+        try:
+            self._journal.run(turns.renew_lease(self._journal.runtime, self.lease, self._ttl_seconds))
+        except StoreError:
+            return True
+        except SessionTreeError:
+            return False
+        return True
 
 
 class TurnVerbs(Verbs):
@@ -135,23 +137,23 @@ class TurnVerbs(Verbs):
         self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
         """The right to run a turn; ActiveTurnError while somebody else's has not expired."""
-        return self._run(turns.acquire_lease(self._sources, thread_id, owner, turn_id, ttl_seconds))
+        return self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
 
     def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
         """Keep a lease alive; FencedError if somebody took over."""
-        return self._run(turns.renew_lease(self._sources, lease, ttl_seconds))
+        return self.run(turns.renew_lease(self.runtime, lease, ttl_seconds))
 
     def release_lease(self, lease: Lease) -> None:
         """Give a lease back; one that is not in force any more is left alone."""
-        return self._run(turns.release_lease(lease))
+        return self.run(turns.release_lease(lease))
 
     def active_lease(self, thread_id: str) -> Lease | None:
         """The lease in force, if it has not expired."""
-        return self._run(turns.active_lease(self._sources, thread_id))
+        return self.run(turns.active_lease(self.runtime, thread_id))
 
     def clear_expired_lease(self, thread_id: str) -> Lease | None:
         """Take an expired lease away and return it."""
-        return self._run(turns.clear_expired_lease(self._sources, thread_id))
+        return self.run(turns.clear_expired_lease(self.runtime, thread_id))
 
     def turn(
         self,
@@ -167,19 +169,18 @@ class TurnVerbs(Verbs):
         With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
         """
         return Turn(
-            self.store,
-            self._sources,
+            self,
             thread_id,
             owner=owner,
             turn_id=turn_id,
             ttl_seconds=ttl_seconds,
-            files=None if files is None else self.workspace.for_turn(files),
+            files=files,
         )
 
     def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
         """After a crash: turns that never ended become interrupted, and the thread can go on."""
-        return self._run(turns.resume(self._sources, thread_id, owner))
+        return self.run(turns.resume(self.runtime, thread_id, owner))
 
     def retry(self, thread_id: str) -> Thread:
         """Move the leaf to where the failed turn can start again."""
-        return self._run(leaf.retry(self._sources, thread_id))
+        return self.run(leaf.retry(self.runtime, thread_id))

@@ -1,52 +1,45 @@
-"""Verbs about turns and the right to run one; for asyncio.
-
-A turn for asyncio: the same as ``Turn``, with a task for the heartbeat.
-"""
+# mypy: no-warn-unreachable
+"""Turns: a lease that is kept alive while the turn runs, and the entries that mark its start and end."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sessiontree.errors import SessionTreeError, StoreError
+from sessiontree.journal._background_async import AsyncBackground
 from sessiontree.journal._verbs_async import AsyncVerbs
-from sessiontree.journal.drivers import drive_async
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
-from sessiontree.journal.operations.requests import Runtime
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
-from sessiontree.model.later import Later
-from sessiontree.stores.protocol import AsyncStore
 
-if TYPE_CHECKING:
-    from sessiontree.journal.operations import workspace
-else:
-    # Only turns with files load it.
-    workspace = Later("sessiontree.journal.operations.workspace")
+if True:  # ASYNC
+    import asyncio
 
 __all__ = ["AsyncTurn", "AsyncTurnVerbs"]
 
 
 class AsyncTurn:
-    """``async with journal.turn(thread_id) as turn:``; leaving the block ends the turn as what happened says."""
+    """A turn that is running, from ``async with journal.turn(thread_id) as turn:``.
+
+    A block that ends without an error completes the turn; one that raises an exception marks it as failed, one that
+    is interrupted as aborted. The lease is renewed in the background until then.
+    """
 
     def __init__(
         self,
-        store: AsyncStore,
-        sources: Runtime,
+        journal: AsyncVerbs,
         thread_id: str,
         *,
         owner: str | None,
         turn_id: str | None,
         ttl_seconds: float,
-        files: workspace.TurnFiles | None = None,
+        files: str | os.PathLike[str] | None = None,
     ) -> None:
-        self._store = store
-        self._sources = sources
+        self._journal = journal
         self._thread_id = thread_id
         self._owner = owner
         self._turn_id = turn_id
@@ -54,48 +47,44 @@ class AsyncTurn:
         self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
-        self._heart: asyncio.Task[None] | None = None
-        self._ending_task: asyncio.Future[None] | None = None
+        self._heartbeat = AsyncBackground(f"lease {thread_id}")
 
     @property
     def lease(self) -> Lease:
-        assert self._lease is not None, "the turn has not begun; use it in an async with block"
+        """The lease under which the turn runs."""
+        assert self._lease is not None, "the turn has not begun; use it as a context manager"
         return self._lease
 
     @property
     def id(self) -> str:
+        """The id of the turn."""
         return self.lease.turn_id
 
     async def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
-        """Append under the lease; FencedError once somebody else took the turn over."""
+        """Append an entry under the lease. Raises FencedError once another worker has taken the turn over."""
         stored = await self.append_many([NewEntry(content=content, id=id)])
         return stored[0]
 
     async def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         """Append several entries under the lease, all or none."""
-        return await drive_async(append_many(self._sources, self._thread_id, contents, lease=self.lease), self._store)
+        operation = append_many(self._journal.runtime, self._thread_id, contents, lease=self.lease)
+        return await self._journal.run(operation)
 
     async def save_point(self, reason: str = "") -> Entry:
         """Mark a place that a retry of this turn can go back to."""
-        return await drive_async(turns.mark_turn(self._sources, self.lease, "save_point", reason), self._store)
+        return await self._journal.run(turns.mark_turn(self._journal.runtime, self.lease, "save_point", reason))
 
     def wait(self, reason: str = "") -> None:
-        """End the turn as waiting, for example for an answer of the user."""
+        """End the turn as waiting when the block ends, for example for an answer of the user."""
         self._ending = TurnMarker(status="waiting", reason=reason)
 
     def abort(self, reason: str = "") -> None:
-        """End the turn as aborted when the block is left."""
+        """End the turn as aborted when the block ends."""
         self._ending = TurnMarker(status="aborted", reason=reason)
 
     async def __aenter__(self) -> Self:
-        begin = turns.begin_turn(self._sources, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
-        begun = asyncio.ensure_future(drive_async(begin, self._store))
-        try:
-            self._lease = await asyncio.shield(begun)
-        except asyncio.CancelledError:
-            begun.add_done_callback(self._give_up)
-            raise
-        self._heart = asyncio.create_task(self._beat(), name=f"lease {self._thread_id}")
+        self._lease = await self._begin()
+        self._heartbeat.every(self._ttl_seconds / 3, self._renew)
         try:
             await self._take_files("before_turn")
         except BaseException as error:
@@ -107,43 +96,65 @@ class AsyncTurn:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._heart is not None:
-            self._heart.cancel()
         marker, text = (self._ending, "") if error is None else ending_for(error)
         try:
-            self._ending_task = asyncio.ensure_future(self._end(marker, text))
-            await asyncio.shield(self._ending_task)
+            if True:  # ASYNC
+                # A cancelled caller leaves at once; the task, which is kept in self, still ends the turn.
+                self._ending_task = asyncio.ensure_future(self._end(marker, text))
+                await asyncio.shield(self._ending_task)
+            else:
+                self._end(marker, text)
         except SessionTreeError as refusal:
             if error is None:
                 raise
             error.add_note(f"the end of turn {self.id!r} could not be written: {refusal}")
 
-    async def _take_files(self, moment: CheckpointMoment) -> None:
-        if self._files is not None:
-            await drive_async(workspace.turn_snapshot(self._sources, self._files, self.lease, moment), self._store)
+    async def _begin(self) -> Lease:
+        runtime = self._journal.runtime
+        operation = turns.begin_turn(runtime, self._thread_id, self._owner, self._turn_id, self._ttl_seconds)
+        if True:  # ASYNC
+            begun = asyncio.ensure_future(self._journal.run(operation))
+            try:
+                return await asyncio.shield(begun)
+            except asyncio.CancelledError:
+                begun.add_done_callback(self._abort_begun)
+                raise
+        else:
+            return self._journal.run(operation)
 
     async def _end(self, marker: TurnMarker, text: str) -> None:
         try:
+            await self._heartbeat.close()
             await self._take_files("after_turn")
         finally:
-            await drive_async(turns.end_turn(self._sources, self.lease, marker, text), self._store)
+            await self._journal.run(turns.end_turn(self._journal.runtime, self.lease, marker, text))
 
-    async def _beat(self) -> None:
-        while True:
-            await asyncio.sleep(self._ttl_seconds / 3)
-            try:
-                await drive_async(turns.renew_lease(self._sources, self.lease, self._ttl_seconds), self._store)
-            except StoreError:
-                continue
-            except SessionTreeError:
-                return
+    async def _take_files(self, moment: CheckpointMoment) -> None:
+        if self._files is None:
+            return
+        from sessiontree.journal.operations import workspace  # noqa: PLC0415  only turns with files load it
 
-    def _give_up(self, begun: asyncio.Future[Lease]) -> None:
-        """The caller was cancelled while the turn began: what was begun is ended behind its back."""
-        if not begun.cancelled() and begun.exception() is None:
-            marker = TurnMarker(status="aborted", reason="CancelledError", is_recoverable=True)
-            end = turns.end_turn(self._sources, begun.result(), marker)
-            self._ending_task = asyncio.ensure_future(drive_async(end, self._store))
+        files = self._journal.workspace.for_turn(self._files)
+        await self._journal.run(workspace.turn_snapshot(self._journal.runtime, files, self.lease, moment))
+
+    async def _renew(self) -> bool:
+        """Renew the lease; return whether to go on."""
+        try:
+            await self._journal.run(turns.renew_lease(self._journal.runtime, self.lease, self._ttl_seconds))
+        except StoreError:
+            return True
+        except SessionTreeError:
+            return False
+        return True
+
+    if True:  # ASYNC
+
+        def _abort_begun(self, begun: asyncio.Future[Lease]) -> None:
+            """End a turn that began after its caller was cancelled."""
+            if not begun.cancelled() and begun.exception() is None:
+                marker = TurnMarker(status="aborted", reason="CancelledError", is_recoverable=True)
+                end = turns.end_turn(self._journal.runtime, begun.result(), marker)
+                self._ending_task = asyncio.ensure_future(self._journal.run(end))
 
 
 class AsyncTurnVerbs(AsyncVerbs):
@@ -151,23 +162,23 @@ class AsyncTurnVerbs(AsyncVerbs):
         self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
         """The right to run a turn; ActiveTurnError while somebody else's has not expired."""
-        return await self._run(turns.acquire_lease(self._sources, thread_id, owner, turn_id, ttl_seconds))
+        return await self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
 
     async def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
         """Keep a lease alive; FencedError if somebody took over."""
-        return await self._run(turns.renew_lease(self._sources, lease, ttl_seconds))
+        return await self.run(turns.renew_lease(self.runtime, lease, ttl_seconds))
 
     async def release_lease(self, lease: Lease) -> None:
         """Give a lease back; one that is not in force any more is left alone."""
-        return await self._run(turns.release_lease(lease))
+        return await self.run(turns.release_lease(lease))
 
     async def active_lease(self, thread_id: str) -> Lease | None:
         """The lease in force, if it has not expired."""
-        return await self._run(turns.active_lease(self._sources, thread_id))
+        return await self.run(turns.active_lease(self.runtime, thread_id))
 
     async def clear_expired_lease(self, thread_id: str) -> Lease | None:
         """Take an expired lease away and return it."""
-        return await self._run(turns.clear_expired_lease(self._sources, thread_id))
+        return await self.run(turns.clear_expired_lease(self.runtime, thread_id))
 
     def turn(
         self,
@@ -183,19 +194,18 @@ class AsyncTurnVerbs(AsyncVerbs):
         With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
         """
         return AsyncTurn(
-            self.store,
-            self._sources,
+            self,
             thread_id,
             owner=owner,
             turn_id=turn_id,
             ttl_seconds=ttl_seconds,
-            files=None if files is None else self.workspace.for_turn(files),
+            files=files,
         )
 
     async def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
         """After a crash: turns that never ended become interrupted, and the thread can go on."""
-        return await self._run(turns.resume(self._sources, thread_id, owner))
+        return await self.run(turns.resume(self.runtime, thread_id, owner))
 
     async def retry(self, thread_id: str) -> Thread:
         """Move the leaf to where the failed turn can start again."""
-        return await self._run(leaf.retry(self._sources, thread_id))
+        return await self.run(leaf.retry(self.runtime, thread_id))

@@ -22,7 +22,6 @@ from sessiontree.journal import Journal
 from sessiontree.journal.file_verbs import AsyncWorkspace, Workspace
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.entries import Content
-from sessiontree.journal.operations.requests import Operation
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
 from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
@@ -43,6 +42,7 @@ class SyncOverAsync(Journal):
 
     def __init__(self, journal: AsyncJournal) -> None:
         self._journal = journal
+        self.runtime = journal.runtime
         self._store = _Noticing(journal.store)
         self.store = cast("Store", _StoreOverAsync(journal.store, self))
         journal.store = cast("AsyncStore", self._store)
@@ -53,12 +53,9 @@ class SyncOverAsync(Journal):
         """The verbs of an ``AsyncWorkspace``, each waited for."""
         return cast("Workspace", _WorkspaceOverAsync(self._journal.workspace, self))
 
-    def run(self, verb: Coroutine[Any, Any, T]) -> T:
+    def wait_for(self, verb: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine on the journal's loop."""
         return self._loop.run_until_complete(verb)
-
-    def _run(self, operation: Operation[T]) -> T:
-        return self.run(self._journal._run(operation))  # noqa: SLF001  the same journal
 
     def turn(
         self,
@@ -77,22 +74,22 @@ class SyncOverAsync(Journal):
     ) -> Iterator[Entry]:
         """Starts at the call, as the sync one does: the first step is taken until it has to wait."""
         steps = self._journal.watch(thread_id, after=after, timeout=timeout)
-        first = self.run(self._store.until_waiting(_next(steps)))
+        first = self.wait_for(self._store.until_waiting(_next(steps)))
         return self._steps(first, steps)
 
     def close(self) -> None:
         if self._loop.is_closed():
             return
-        self.run(self._journal.close())
-        self.run(_cancel_rest())
-        self.run(self._loop.shutdown_default_executor())
+        self.wait_for(self._journal.close())
+        self.wait_for(_cancel_rest())
+        self.wait_for(self._loop.shutdown_default_executor())
         self._loop.close()
 
     def _steps(self, first: asyncio.Task[Entry | None], steps: AsyncIterator[Entry]) -> Iterator[Entry]:
         entry = self._loop.run_until_complete(first)
         while entry is not None:
             yield entry
-            entry = self.run(_next(steps))
+            entry = self.wait_for(_next(steps))
 
 
 class _StoreOverAsync:
@@ -106,7 +103,7 @@ class _StoreOverAsync:
         return getattr(self._store, name)
 
     def close(self) -> None:
-        self._journal.run(self._store.aclose())
+        self._journal.wait_for(self._store.aclose())
 
 
 class _WorkspaceOverAsync:
@@ -118,7 +115,7 @@ class _WorkspaceOverAsync:
         found = getattr(self._workspace, name)
         if not inspect.iscoroutinefunction(found):
             return found
-        return lambda *arguments, **options: self._journal.run(found(*arguments, **options))
+        return lambda *arguments, **options: self._journal.wait_for(found(*arguments, **options))
 
 
 class _TurnOverAsync:
@@ -139,22 +136,22 @@ class _TurnOverAsync:
         return self._turn.id
 
     def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
-        return self._journal.run(self._turn.append(content, id=id))
+        return self._journal.wait_for(self._turn.append(content, id=id))
 
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
-        return self._journal.run(self._turn.append_many(contents))
+        return self._journal.wait_for(self._turn.append_many(contents))
 
     def save_point(self, reason: str = "") -> Entry:
-        return self._journal.run(self._turn.save_point(reason))
+        return self._journal.wait_for(self._turn.save_point(reason))
 
     def __enter__(self) -> Self:
-        self._journal.run(self._turn.__aenter__())
+        self._journal.wait_for(self._turn.__aenter__())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._journal.run(self._turn.__aexit__(kind, error, trace))
+        self._journal.wait_for(self._turn.__aexit__(kind, error, trace))
 
 
 class _Noticing:
@@ -194,7 +191,7 @@ async def _cancel_rest() -> None:
 
 def _blocking(name: str) -> Callable[..., Any]:
     def verb(self: SyncOverAsync, *arguments: Any, **options: Any) -> Any:
-        return self.run(getattr(self._journal, name)(*arguments, **options))
+        return self.wait_for(getattr(self._journal, name)(*arguments, **options))
 
     return verb
 

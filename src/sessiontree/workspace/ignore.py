@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from pathspec import GitIgnoreSpec
-
 from sessiontree.model._base import Record
 
 __all__ = [
@@ -119,6 +117,8 @@ class Rules:
 
 def _parsed(lines: Iterable[str]) -> Iterator[_Line]:
     """Lines that are no pattern are passed over, as git does."""
+    from pathspec import GitIgnoreSpec  # noqa: PLC0415  slow to import, and only a scan needs it
+
     for line in lines:
         try:
             (pattern,) = GitIgnoreSpec.from_lines([line]).patterns

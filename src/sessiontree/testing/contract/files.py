@@ -99,7 +99,7 @@ class FilesContract(Contract):
 
 
 def _drive(journal: Journal, operation: Operation[T]) -> T:
-    return journal._run(operation)  # noqa: SLF001  blobs have no verb of their own
+    return journal.run(operation)
 
 
 def _put(blobs: tuple[Blob, ...]) -> Operation[None]:

@@ -1,0 +1,65 @@
+# Generated from driver_async.py by tools/async_to_sync.py; do not edit.
+"""The driver: runs an operation on a store by answering its requests until it returns."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any, TypeVar
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.journal.operations.requests import Call, Operation, Pause, Request, Work
+from sessiontree.stores.protocol import Store
+from sessiontree.stores.queries import Query
+
+__all__ = ["drive"]
+
+
+T = TypeVar("T")
+
+
+def drive(operation: Operation[T], store: Store) -> T:
+    """Run an operation and return its answer. Errors of a request are raised inside the operation first."""
+    try:
+        request = next(operation)
+        while True:
+            try:
+                reply = _answer(request, store)
+            except BaseException as error:  # noqa: BLE001  the operation decides what an error or interrupt means
+                request = operation.throw(error)
+            else:
+                request = operation.send(reply)
+    except StopIteration as finished:
+        return finished.value  # type: ignore[no-any-return]
+
+
+def _answer(request: Request, store: Store) -> Any:
+    # Under asyncio this returns what is to be awaited: a coroutine of its own would cost every append one more.
+    match request:
+        case Query():
+            return store.read(request)
+        case Call(function=function, arguments=arguments):
+            return _call(function, arguments)
+        case Work(function=function, arguments=arguments):
+            return _work(function, arguments)
+        case Pause(seconds=seconds):
+            return time.sleep(seconds)
+        case _:
+            return store.commit(request)
+
+
+def _call(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    reply = function(*arguments)
+    if not isinstance(reply, Awaitable):
+        return reply
+    if isinstance(reply, Coroutine):
+        reply.close()
+    name = getattr(function, "__qualname__", repr(function))
+    raise InvalidInputError(
+        f"{name} returned an awaitable ({reply!r}), which a blocking journal cannot await; pass a plain function,"
+        " or use AsyncJournal or AsyncSessionManager"
+    )
+
+
+def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    return function(*arguments)
