@@ -80,11 +80,14 @@ if TYPE_CHECKING:
     from sessiontree.errors import TruncatedSummaryError as TruncatedSummaryError
     from sessiontree.errors import UnsafePathError as UnsafePathError
     from sessiontree.errors import WorkspaceError as WorkspaceError
+    from sessiontree.journal import Draft as Draft
     from sessiontree.journal import Journal as Journal
+    from sessiontree.journal import NewEntry as NewEntry
+    from sessiontree.journal import PositionedDraft as PositionedDraft
+    from sessiontree.journal import make_draft as make_draft
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
     from sessiontree.journal.opening import open as open  # noqa: A004  st.open reads as what it does
     from sessiontree.journal.opening import open_async as open_async
-    from sessiontree.journal.operations.entries import NewEntry as NewEntry
     from sessiontree.journal.operations.turns import Resumption as Resumption
     from sessiontree.model import ActiveToolsChange as ActiveToolsChange
     from sessiontree.model import ArtifactRef as ArtifactRef
@@ -155,10 +158,13 @@ if TYPE_CHECKING:
     from sessiontree.sessions.simple_store import SimpleStore as SimpleStore
     from sessiontree.stores.queries import Finding as Finding
     from sessiontree.stores.queries import StoreStats as StoreStats
-    from sessiontree.transfer.copy import CopyReport as CopyReport
-    from sessiontree.transfer.copy import copy_store as copy_store
-    from sessiontree.transfer.formats import export_sessions as export_sessions
-    from sessiontree.transfer.formats import import_sessions as import_sessions
+    from sessiontree.transfer import CopyReport as CopyReport
+    from sessiontree.transfer import ExportReport as ExportReport
+    from sessiontree.transfer import ImportNote as ImportNote
+    from sessiontree.transfer import ImportReport as ImportReport
+    from sessiontree.transfer import copy_store as copy_store
+    from sessiontree.transfer import export_sessions as export_sessions
+    from sessiontree.transfer import import_sessions as import_sessions
 
 __version__ = "0.1.0"
 
@@ -182,10 +188,9 @@ _NAMES = {
         StoreUrlError SummaryError ThreadArchivedError ThreadExistsError ThreadNotFoundError TruncatedSummaryError
         UnsafePathError WorkspaceError
     """,
-    "sessiontree.journal": "Journal",
+    "sessiontree.journal": "Draft Journal NewEntry PositionedDraft make_draft",
     "sessiontree.journal.journal_async": "AsyncJournal",
     "sessiontree.journal.opening": "open open_async",
-    "sessiontree.journal.operations.entries": "NewEntry",
     "sessiontree.journal.operations.turns": "Resumption",
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
@@ -203,8 +208,9 @@ _NAMES = {
     "sessiontree.sessions.checkpointed": "CheckpointedSessions",
     "sessiontree.sessions.simple_store": "SimpleStore",
     "sessiontree.stores.queries": "Finding StoreStats",
-    "sessiontree.transfer.copy": "CopyReport copy_store",
-    "sessiontree.transfer.formats": "export_sessions import_sessions",
+    "sessiontree.transfer": """
+        CopyReport ExportReport ImportNote ImportReport copy_store export_sessions import_sessions
+    """,
 }
 """Public names by module. A name is imported on first use: a program loads only what it needs."""
 

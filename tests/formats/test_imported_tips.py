@@ -156,7 +156,7 @@ def test_an_import_that_broke_off_is_finished_with_the_sources_tip(
     append(journal)
     report = import_sessions(journal, source.path)
     assert said(journal) == "a c d"
-    assert "on a branch of its own" in report.of_kind("hint")[0].problem
+    assert "on a separate branch" in report.of_kind("hint")[0].problem
 
 
 def test_a_source_that_was_rewritten_after_an_import_broke_off_is_followed(

@@ -9,7 +9,7 @@ from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
 
 TWINS = {"__enter__": "__aenter__", "__exit__": "__aexit__"}
-RETURNS_AT_ONCE = {"turn", "watch"}
+RETURNS_AT_ONCE = {"turn", "watch", "iter_threads"}
 
 
 def _methods(kind):

@@ -4,5 +4,7 @@
 """
 
 from sessiontree.journal.journal import Journal
+from sessiontree.journal.operations.entries import NewEntry, make_draft
+from sessiontree.stores.commands import Draft, PositionedDraft
 
-__all__ = ["Journal"]
+__all__ = ["Draft", "Journal", "NewEntry", "PositionedDraft", "make_draft"]

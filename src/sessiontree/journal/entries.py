@@ -55,6 +55,16 @@ class ThreadVerbs(Verbs):
         """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
         return self.run(threads.list_threads(query, filters))
 
+    def iter_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Iterator[Thread]:
+        """All threads that ``list_threads`` would list, page after page; ``limit`` is the size of a page."""
+        while True:
+            page = self.list_threads(query, **filters)
+            for thread in page:
+                yield thread
+            if page.cursor is None:
+                return
+            filters["cursor"] = page.cursor
+
     def fork(
         self,
         thread_id: str,

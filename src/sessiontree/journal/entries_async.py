@@ -54,6 +54,18 @@ class AsyncThreadVerbs(AsyncVerbs):
         """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
         return await self.run(threads.list_threads(query, filters))
 
+    async def iter_threads(
+        self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]
+    ) -> AsyncIterator[Thread]:
+        """All threads that ``list_threads`` would list, page after page; ``limit`` is the size of a page."""
+        while True:
+            page = await self.list_threads(query, **filters)
+            for thread in page:
+                yield thread
+            if page.cursor is None:
+                return
+            filters["cursor"] = page.cursor
+
     async def fork(
         self,
         thread_id: str,

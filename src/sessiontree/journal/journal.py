@@ -10,6 +10,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.journal._verbs import Verbs
 from sessiontree.journal.context import CompactionVerbs
 from sessiontree.journal.entries import EntryVerbs, ThreadVerbs
+from sessiontree.journal.imports import ImportVerbs
 from sessiontree.journal.operations import leaf, reads
 from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn import TurnVerbs
@@ -112,7 +113,15 @@ class LeafVerbs(Verbs):
         return self.run(leaf.reflog(thread_id))
 
 
-class Journal(ThreadVerbs, EntryVerbs, LeafVerbs, TurnVerbs, CompactionVerbs, FindingVerbs):
+class Journal(
+    ThreadVerbs,
+    EntryVerbs,
+    LeafVerbs,
+    TurnVerbs,
+    CompactionVerbs,
+    FindingVerbs,
+    ImportVerbs,
+):
     """All conversations of one store.
 
     The blocking form may be used from many threads, the form for asyncio from one event loop. Cancelling a write does

@@ -9,6 +9,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.journal._verbs_async import AsyncVerbs
 from sessiontree.journal.context_async import AsyncCompactionVerbs
 from sessiontree.journal.entries_async import AsyncEntryVerbs, AsyncThreadVerbs
+from sessiontree.journal.imports_async import AsyncImportVerbs
 from sessiontree.journal.operations import leaf, reads
 from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn_async import AsyncTurnVerbs
@@ -112,7 +113,13 @@ class AsyncLeafVerbs(AsyncVerbs):
 
 
 class AsyncJournal(
-    AsyncThreadVerbs, AsyncEntryVerbs, AsyncLeafVerbs, AsyncTurnVerbs, AsyncCompactionVerbs, AsyncFindingVerbs
+    AsyncThreadVerbs,
+    AsyncEntryVerbs,
+    AsyncLeafVerbs,
+    AsyncTurnVerbs,
+    AsyncCompactionVerbs,
+    AsyncFindingVerbs,
+    AsyncImportVerbs,
 ):
     """All conversations of one store.
 

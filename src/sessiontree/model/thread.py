@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Literal, TypedDict
 
+from msgspec.structs import replace
+
 from sessiontree.model._base import Record, moment
 
 __all__ = [
@@ -98,6 +100,10 @@ class Thread(Record, frozen=True, kw_only=True):
     @property
     def updated_at(self) -> datetime:
         return moment(self.updated_ns)
+
+    def without_counters(self) -> Thread:
+        """The metadata alone: without the leaf, the counts and ``updated_ns``, which the store keeps up to date."""
+        return replace(self, leaf=None, entries=0, messages=0, tokens=0, updated_ns=0)
 
 
 class ThreadFields(TypedDict, total=False):

@@ -14,7 +14,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 
@@ -25,7 +25,7 @@ from sessiontree.journal.operations.entries import Content
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
 from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
-from sessiontree.model import Entry, Lease, Message, Payload
+from sessiontree.model import Entry, Lease, Message, Payload, Thread, ThreadFilters, ThreadQuery
 from sessiontree.stores.protocol import AsyncStore, Store
 
 __all__ = ["SyncOverAsync"]
@@ -76,6 +76,11 @@ class SyncOverAsync(Journal):
         steps = self._journal.watch(thread_id, after=after, timeout=timeout)
         first = self.wait_for(self._store.until_waiting(_next(steps)))
         return self._steps(first, steps)
+
+    def iter_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Iterator[Thread]:
+        threads = self._journal.iter_threads(query, **filters)
+        while (thread := self.wait_for(_next(threads))) is not None:
+            yield thread
 
     def close(self) -> None:
         if self._loop.is_closed():
@@ -178,7 +183,7 @@ class _Noticing:
         return task
 
 
-async def _next(steps: AsyncIterator[Entry]) -> Entry | None:
+async def _next(steps: AsyncIterator[T]) -> T | None:
     return await anext(steps, None)
 
 

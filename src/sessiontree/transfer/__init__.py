@@ -1,1 +1,17 @@
-"""To and from other programs, other stores and HTML."""
+"""Move conversations between stores, to and from other programs, and to HTML."""
+
+from sessiontree.transfer.copy import CopyReport, copy_store
+from sessiontree.transfer.formats import ExportReport, ImportNote, ImportReport, export_sessions, import_sessions
+from sessiontree.transfer.html import PageContent, render_html
+
+__all__ = [
+    "CopyReport",
+    "ExportReport",
+    "ImportNote",
+    "ImportReport",
+    "PageContent",
+    "copy_store",
+    "export_sessions",
+    "import_sessions",
+    "render_html",
+]

@@ -1,20 +1,14 @@
-"""Copy a whole store into another one, of whatever kind.
+"""Copy a store into another one, of the same or another kind.
 
-What is carried: every thread with all its metadata and its version, every entry with its id, parent, time, turn and
-content, forks as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of every
-checkpoint. Leases are not: they belong to processes that run on the source. A copy can be interrupted and repeated;
-what is there already is not written again.
+A copy keeps every thread with its metadata and version, every entry with its id, parent, time, turn and content, forks
+as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of every checkpoint. Leases
+are left out: they belong to processes that work on the source. An interrupted copy can be repeated; what the target
+already has is not written again.
 
-Copy entries together with the blobs that their checkpoints need: first the blobs, then who refers to them.
-
-What a copy carries together: a thread with what was appended through it, living or deleted.
-
-In which order the threads of a copy are made, and those that were deleted in the source are deleted again.
-
-A fork needs its fork point, which may be an entry of a deleted thread; a thread that bears the name of a deleted one needs
-that name. So a deleted thread is made, stand-ins are forked from it that keep what others inherit, and it is deleted at
-once, which sets its name free. The stand-ins go when all is made. As names and fork points came one after the other in the
-source, there is always a family that can be made next.
+Deleted threads need care: forks still show their entries, and a living thread may have taken the id of a deleted one.
+A deleted thread is therefore created in the target, placeholder forks are made of it that keep the entries which others
+inherit, and it is deleted at once, which frees its id. The placeholders are deleted at the end. As ids and fork points
+followed one another in the source, there is always a thread that can be created next.
 """
 
 from __future__ import annotations
@@ -25,266 +19,54 @@ from contextlib import ExitStack
 from itertools import zip_longest
 from os import PathLike
 
-from msgspec.structs import replace
-
 from sessiontree.errors import CopyMismatchError, EntryNotFoundError, MissingBlobsError, ThreadNotFoundError
-from sessiontree.journal import Journal
+from sessiontree.journal import Draft, Journal, PositionedDraft, make_draft
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.journal.operations.entries import weight_of
-from sessiontree.model import Checkpoint, Entry, Move, Thread
-from sessiontree.model._base import Record
-from sessiontree.model.blobs import Blob, data_of
-from sessiontree.model.codec import content_hash, validate_and_encode
+from sessiontree.model import Checkpoint, Entry, Move, Record, Thread
+from sessiontree.model.blobs import data_of
+from sessiontree.model.codec import content_hash
 from sessiontree.model.manifest import decode_manifest
-from sessiontree.stores.commands import DeleteThread, Draft, ImportHistory, ImportThread, PositionedDraft, PutBlobs
-from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
-from sessiontree.stores.rules.threads import plain
 
-__all__ = [
-    "MADE_FOR_A_COPY",
-    "CopyReport",
-    "End",
-    "Make",
-    "ThreadHistory",
-    "copy_store",
-    "gone_of",
-    "import_steps",
-    "in_order",
-    "living_of",
-    "stand_ins",
-]
-
-
-_ATTEMPTS = 5
-_BATCH_BYTES = 16 << 20
-_BATCH_BLOBS = 500
-
-Sizes = Mapping[str, int]
-
-
-def import_steps(old: Journal, new: Journal, thread_id: str, steps: Sequence[PositionedDraft | Move]) -> int:
-    """Write a part of a thread's history; how many blobs that took.
-
-    A delete in the target may collect the blobs before the entries are there; then they are put again.
-    """
-    needs = [_needs(old, step) for step in steps]
-    sizes = {name: size for need in needs for name, size in need.items()}
-    command = ImportHistory(thread_id=thread_id, steps=tuple(map(_relying, steps, needs)))
-    for attempt in range(_ATTEMPTS):
-        copied = _copy_blobs(old, new, sizes)
-        try:
-            new.store.commit(command)
-        except MissingBlobsError:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            continue
-        break
-    return copied
-
-
-def _needs(old: Journal, step: PositionedDraft | Move) -> Sizes:
-    """The manifest of a checkpoint, its base and the files it lists; what the base lists came with its own entry."""
-    if not isinstance(step, PositionedDraft) or not isinstance(step.draft.payload, Checkpoint):
-        return {}
-    name = step.draft.payload.manifest
-    if not name:
-        return {}
-    (blob,) = _read(old, [name])
-    manifest = decode_manifest(data_of(blob), f"blob {name}")
-    files = {item.hash: item.size for item in manifest.changed.values() if item.kind == "file"}
-    return {name: blob.size, **({manifest.base: 0} if manifest.base else {}), **files}
-
-
-def _relying(step: PositionedDraft | Move, needs: Sizes) -> PositionedDraft | Move:
-    if isinstance(step, Move) or not needs:
-        return step
-    return replace(step, draft=replace(step.draft, blobs=tuple(needs)))
-
-
-def _copy_blobs(old: Journal, new: Journal, sizes: Sizes) -> int:
-    if not sizes:
-        return 0
-    missing = new.store.read(FindMissingBlobs(hashes=tuple(sizes)))
-    for batch in _batches(sorted(missing), sizes):
-        blobs = _read(old, batch)
-        for blob in blobs:
-            data_of(blob)  # damage must not travel
-        new.store.commit(PutBlobs(blobs=tuple(blobs)))
-    return len(missing)
-
-
-def _read(journal: Journal, names: Sequence[str]) -> list[Blob]:
-    return journal.store.read(ReadBlobs(hashes=tuple(names)))
-
-
-def _batches(names: Iterable[str], sizes: Sizes) -> Iterator[list[str]]:
-    batch: list[str] = []
-    weight = 0
-    for name in names:
-        if batch and (weight + sizes[name] > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
-            yield batch
-            batch, weight = [], 0
-        batch.append(name)
-        weight += sizes[name]
-    if batch:
-        yield batch
-
-
-MADE_FOR_A_COPY = {"sessiontree": "made for a copy, to be deleted again"}
-
-
-class ThreadHistory(Record, frozen=True, kw_only=True):
-    """A thread and what was appended through it. ``is_gone``: it was deleted, but forks still show its entries."""
-
-    thread: Thread
-    base: str | None
-    own: tuple[Entry, ...]
-    inherited: frozenset[str] = frozenset()
-    moves: tuple[Move, ...] = ()
-    is_gone: bool = False
-
-
-def living_of(journal: Journal, threads: Sequence[Thread]) -> list[ThreadHistory]:
-    return [_family(journal, thread) for thread in threads]
-
-
-def _family(journal: Journal, thread: Thread) -> ThreadHistory:
-    base = thread.forked_from_entry or None
-    inherited = frozenset(entry.id for entry in journal.path(thread.id, base)) if base else frozenset()
-    own = tuple(entry for entry in journal.entries(thread.id) if entry.id not in inherited)
-    moves = tuple(journal.reflog(thread.id))
-    return ThreadHistory(thread=thread, base=base, own=own, inherited=inherited, moves=moves)
-
-
-def gone_of(journal: Journal, living: Sequence[ThreadHistory]) -> list[ThreadHistory]:
-    """Threads that were deleted, as far as forks still show them."""
-    known = {entry.id for family in living for entry in family.own}
-    left: dict[str, dict[str, Entry]] = {}
-    depths: dict[str, int] = {}
-    for family in living:
-        if family.inherited - known:
-            for depth, entry in enumerate(journal.path(family.thread.id, family.base)):
-                depths[entry.id] = depth
-                if entry.id not in known:
-                    left.setdefault(entry.thread_id, {})[entry.id] = entry
-    tree = living[0].thread.tree
-    return [
-        _gone_family(name, tree, life)
-        for name, own in left.items()
-        for life in _lives(sorted(own.values(), key=lambda entry: depths[entry.id]))
-    ]
-
-
-def _lives(own: Sequence[Entry]) -> list[list[Entry]]:
-    """Entries that hang together, parents first: a name may have been deleted more than once."""
-    lives: list[list[Entry]] = []
-    found: dict[str, list[Entry]] = {}
-    for entry in own:
-        life = found.get(entry.parent or "")
-        if life is None:
-            life = []
-            lives.append(life)
-        life.append(entry)
-        found[entry.id] = life
-    return lives
-
-
-def _gone_family(name: str, tree: str, life: Sequence[Entry]) -> ThreadHistory:
-    first = life[0]
-    origin = {**MADE_FOR_A_COPY, "first": first.id}  # so that no living thread, and no other life, looks the same
-    thread = Thread(id=name, tree=tree, created_ns=first.created_ns, updated_ns=first.created_ns, origin=origin)
-    return ThreadHistory(thread=thread, base=first.parent, own=tuple(life), is_gone=True)
-
-
-_Place = tuple[str, str | None]
-
-
-class Make(Record, frozen=True, kw_only=True):
-    family: ThreadHistory
-
-
-class End(Record, frozen=True, kw_only=True):
-    """Delete a thread that was made for its heirs only."""
-
-    family: ThreadHistory
-
-
-def in_order(families: Sequence[ThreadHistory]) -> Iterator[Make | End]:
-    """A fork point that is of none of the families is in the target already, from an earlier run."""
-    missing = {(family.thread.tree, entry.id) for family in families for entry in family.own}
-    waiting = list(families)
-    standing: list[ThreadHistory] = []
-    while waiting:
-        names = {family.thread.id for family in waiting if family.is_gone}
-        left: list[ThreadHistory] = []
-        for family in waiting:
-            if _base(family) in missing or (family.thread.id in names and not family.is_gone):
-                left.append(family)
-                continue
-            yield Make(family=family)
-            missing.difference_update((family.thread.tree, entry.id) for entry in family.own)
-            if family.is_gone:
-                keepers = stand_ins(family, families)
-                yield from (Make(family=keeper) for keeper in keepers)
-                yield End(family=family)
-                standing += keepers
-        if len(left) == len(waiting):
-            raise CopyMismatchError(left[0].thread.id, left[0].base or "")
-        waiting = left
-    yield from (End(family=family) for family in standing)
-
-
-def stand_ins(gone: ThreadHistory, families: Sequence[ThreadHistory]) -> list[ThreadHistory]:
-    """Forks of a deleted thread that keep every fork point in it, as few as will do."""
-    wanted = {family.base for family in families if family.thread.tree == gone.thread.tree}
-    parents = {entry.id: entry.parent for entry in gone.own}
-    kept: set[str | None] = set()
-    found: list[ThreadHistory] = []
-    for tip in reversed(list(parents)):
-        if tip in wanted and tip not in kept:
-            found.append(_stand_in(gone.thread, tip))
-            entry: str | None = tip
-            while entry in parents and entry not in kept:
-                kept.add(entry)
-                entry = parents[entry]
-    return found
-
-
-def _stand_in(gone: Thread, tip: str) -> ThreadHistory:
-    name = f"{gone.id}\0{tip}\0copying"
-    thread = Thread(id=name, tree=gone.tree, created_ns=0, updated_ns=0, origin=MADE_FOR_A_COPY)
-    return ThreadHistory(thread=thread, base=tip, own=(), is_gone=True)
-
-
-def _base(family: ThreadHistory) -> _Place:
-    return family.thread.tree, family.base
-
-
-_CHUNK = 500
-_PAGE = 500
+__all__ = ["CopyReport", "copy_store"]
 
 Place = str | PathLike[str] | Journal
 
+_ATTEMPTS = 5
+_PAGE = 500
+_BATCH_STEPS = 500
+_BATCH_BLOBS = 500
+_BATCH_BYTES = 16 << 20
+_COPY_MARK = {"sessiontree": "made for a copy, to be deleted again"}
+"""Origin of the threads that a copy creates only to delete them again."""
+
 
 class CopyReport(Record, frozen=True, kw_only=True):
-    """What the source holds and the target holds now, checked entry by entry."""
+    """What the source and the target hold after a copy, compared entry by entry."""
 
     threads: int = 0
     entries: int = 0
     moves: int = 0
     copied: int = 0
-    """Entries that this run had to write."""
+    """Entries that this run wrote."""
     blobs: int = 0
-    """Files and file lists that this run had to write."""
+    """Files and manifests that this run wrote."""
+
+    def __add__(self, other: CopyReport) -> CopyReport:
+        return CopyReport(
+            threads=self.threads + other.threads,
+            entries=self.entries + other.entries,
+            moves=self.moves + other.moves,
+            copied=self.copied + other.copied,
+            blobs=self.blobs + other.blobs,
+        )
 
 
 def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport], None] | None = None) -> CopyReport:
-    """Copy everything from one store into another, and compare every content hash afterwards.
+    """Copy everything from one store into another, then compare the content hash of every entry.
 
-    Both are addresses or open journals; nobody should write to the source meanwhile. ``progress`` is called with
-    what was done so far, after each tree. A target that holds something else under the same id, also that
-    of a deleted thread that forks still show, is refused (ConflictError), and what came out different is
-    CopyMismatchError.
+    ``source`` and ``target`` are addresses or open journals; the source must not be written to meanwhile. ``progress``
+    is called after each tree with the report so far. Raises ConflictError if the target has something else under the
+    same id, and CopyMismatchError if the copy differs from the source.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as source, st.open("memory:") as target:
@@ -296,9 +78,9 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
     with ExitStack() as stack:
         old, new = (_opened(place, stack) for place in (source, target))
         report = CopyReport()
-        for threads in _together(old):
-            for part in _copy(old, new, threads):
-                report = _added(report, part)
+        for threads in _groups(old):
+            for part in _copy_group(old, new, threads):
+                report += part
             if progress is not None:
                 progress(report)
         return report
@@ -308,74 +90,61 @@ def _opened(place: Place, stack: ExitStack) -> Journal:
     return place if isinstance(place, Journal) else stack.enter_context(open_journal(place))
 
 
-def _trees(journal: Journal) -> Iterator[list[Thread]]:
-    """All threads, tree by tree."""
-    trees: dict[str, list[Thread]] = {}
-    cursor: str | None = None
-    while True:
-        page = journal.list_threads(is_archived=None, order="created", limit=_PAGE, cursor=cursor)
-        for thread in page:
-            trees.setdefault(thread.tree, []).append(thread)
-        cursor = page.cursor
-        if cursor is None:
-            break
-    yield from trees.values()
+def _groups(journal: Journal) -> Iterator[list[Thread]]:
+    """Threads that have to be copied together: the threads of one tree.
 
-
-def _together(journal: Journal) -> Iterator[list[Thread]]:
-    """Tree by tree; trees with deleted threads, and with threads that bear the names of those, in one go."""
-    trees = list(_trees(journal))
+    Trees with deleted threads, and those with threads that took the ids of deleted ones, are one group.
+    """
+    trees = _by_tree(journal.iter_threads(is_archived=None, order="created", limit=_PAGE))
     forked = [threads for threads in trees if any(thread.forked_from_entry for thread in threads)]
-    gone = {threads[0].tree: gone_of(journal, living_of(journal, threads)) for threads in forked}
-    names = {family.thread.id for families in gone.values() for family in families}
-    tangled: list[Thread] = []
+    deleted = {threads[0].tree: _deleted_histories(journal, _living_histories(journal, threads)) for threads in forked}
+    ids = {history.thread.id for histories in deleted.values() for history in histories}
+    entangled: list[Thread] = []
     for threads in trees:
-        if gone.get(threads[0].tree) or any(thread.id in names for thread in threads):
-            tangled += threads
+        if deleted.get(threads[0].tree) or any(thread.id in ids for thread in threads):
+            entangled += threads
         else:
             yield threads
-    if tangled:
-        yield tangled
+    if entangled:
+        yield entangled
 
 
-def _copy(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
-    """Deleted threads are made, forked from and deleted again, so that what they left behind is theirs here too."""
-    families = _families(old, threads)
-    finished = [family for family in families if family.is_gone and _was_finished(new, family, families)]
-    for step in in_order([family for family in families if not any(family is one for one in finished)]):
+def _by_tree(threads: Iterable[Thread]) -> list[list[Thread]]:
+    trees: dict[str, list[Thread]] = {}
+    for thread in threads:
+        trees.setdefault(thread.tree, []).append(thread)
+    return list(trees.values())
+
+
+def _copy_group(old: Journal, new: Journal, threads: Sequence[Thread]) -> Iterator[CopyReport]:
+    histories: list[_History] = []
+    for tree in _by_tree(threads):
+        living = _living_histories(old, tree)
+        histories += [*_deleted_histories(old, living), *living]
+    finished = [one for one in histories if one.is_deleted and _is_finished(new, one, histories)]
+    for step in _in_order([one for one in histories if not any(one is other for other in finished)]):
         match step:
-            case Make(family=family):
-                yield _copy_thread(old, new, family)
-            case End(family=family):
-                new.store.commit(DeleteThread(thread_id=family.thread.id))
-    for family in finished:
-        yield CopyReport(entries=len(family.own))
-        for keeper in stand_ins(family, families):
-            if _holds(new, keeper.thread):
-                new.store.commit(DeleteThread(thread_id=keeper.thread.id))
+            case _Create(history=history):
+                yield _copy_thread(old, new, history)
+            case _Delete(history=history):
+                new.delete_thread(history.thread.id)
+    for history in finished:
+        yield CopyReport(entries=len(history.own))
+        for placeholder in _placeholders(history, histories):
+            if _has_thread(new, placeholder.thread):
+                new.delete_thread(placeholder.thread.id)
     for thread in threads:
         _compare(old, new, thread.id)
 
 
-def _families(old: Journal, threads: Sequence[Thread]) -> list[ThreadHistory]:
-    families: list[ThreadHistory] = []
-    trees: dict[str, list[Thread]] = {}
-    for thread in threads:
-        trees.setdefault(thread.tree, []).append(thread)
-    for tree in trees.values():
-        living = living_of(old, tree)
-        families += [*gone_of(old, living), *living]
-    return families
-
-
-def _was_finished(new: Journal, gone: ThreadHistory, families: Sequence[ThreadHistory]) -> bool:
-    """Whether an earlier run came as far as deleting it: others show what it left behind, and it is not there."""
-    if _holds(new, gone.thread):
+def _is_finished(new: Journal, deleted: _History, histories: Sequence[_History]) -> bool:
+    """Whether an earlier run already deleted the thread again: it is missing, but others show its entries."""
+    if _has_thread(new, deleted.thread):
         return False
     return all(
-        _shows(new, keeper.thread.id, keeper.base)
-        or any(keeper.base in family.inherited and _shows(new, family.thread.id, keeper.base) for family in families)
-        for keeper in stand_ins(gone, families)
+        _shows(new, one.thread.id, one.base)
+        or any(one.base in other.inherited and _shows(new, other.thread.id, one.base) for other in histories)
+        for one in _placeholders(deleted, histories)
     )
 
 
@@ -386,87 +155,260 @@ def _shows(journal: Journal, thread_id: str, entry_id: str | None) -> bool:
         return False
 
 
-def _holds(journal: Journal, thread: Thread) -> bool:
+def _has_thread(journal: Journal, thread: Thread) -> bool:
     try:
-        return plain(journal.thread(thread.id)) == plain(thread)
+        return journal.thread(thread.id).without_counters() == thread.without_counters()
     except ThreadNotFoundError:
         return False
 
 
-def _copy_thread(old: Journal, new: Journal, family: ThreadHistory) -> CopyReport:
-    thread = family.thread
-    new.store.commit(ImportThread(thread=thread, base=family.base))
+# What is read from the source
+
+
+class _History(Record, frozen=True, kw_only=True):
+    """A thread, the entries that were appended through it and its leaf moves; ``base`` is its fork point."""
+
+    thread: Thread
+    base: str | None
+    own: tuple[Entry, ...]
+    inherited: frozenset[str] = frozenset()
+    moves: tuple[Move, ...] = ()
+    is_deleted: bool = False
+    """Deleted in the source, where forks still show its entries."""
+
+    @property
+    def fork_point(self) -> tuple[str, str | None]:
+        return self.thread.tree, self.base
+
+
+def _living_histories(journal: Journal, threads: Iterable[Thread]) -> list[_History]:
+    return [_living_history(journal, thread) for thread in threads]
+
+
+def _living_history(journal: Journal, thread: Thread) -> _History:
+    base = thread.forked_from_entry or None
+    inherited = frozenset(entry.id for entry in journal.path(thread.id, base)) if base else frozenset()
+    own = tuple(entry for entry in journal.entries(thread.id) if entry.id not in inherited)
+    moves = tuple(journal.reflog(thread.id))
+    return _History(thread=thread, base=base, own=own, inherited=inherited, moves=moves)
+
+
+def _deleted_histories(journal: Journal, living: Sequence[_History]) -> list[_History]:
+    """The deleted threads of a tree, as far as forks still show their entries."""
+    known = {entry.id for history in living for entry in history.own}
+    left: dict[str, dict[str, Entry]] = {}
+    depths: dict[str, int] = {}
+    for history in living:
+        if history.inherited - known:
+            for depth, entry in enumerate(journal.path(history.thread.id, history.base)):
+                depths[entry.id] = depth
+                if entry.id not in known:
+                    left.setdefault(entry.thread_id, {})[entry.id] = entry
+    tree = living[0].thread.tree
+    return [
+        _deleted_history(thread_id, tree, connected)
+        for thread_id, own in left.items()
+        for connected in _connected(sorted(own.values(), key=lambda entry: depths[entry.id]))
+    ]
+
+
+def _connected(own: Iterable[Entry]) -> list[list[Entry]]:
+    """Entries in groups that hang together, parents first: several deleted threads may have had the same id."""
+    groups: list[list[Entry]] = []
+    found: dict[str, list[Entry]] = {}
+    for entry in own:
+        group = found.get(entry.parent or "")
+        if group is None:
+            group = []
+            groups.append(group)
+        group.append(entry)
+        found[entry.id] = group
+    return groups
+
+
+def _deleted_history(thread_id: str, tree: str, own: Sequence[Entry]) -> _History:
+    first = own[0]
+    origin = {**_COPY_MARK, "first": first.id}  # differs from every living thread and from other threads of this id
+    thread = Thread(id=thread_id, tree=tree, created_ns=first.created_ns, updated_ns=first.created_ns, origin=origin)
+    return _History(thread=thread, base=first.parent, own=tuple(own), is_deleted=True)
+
+
+# The order in which threads are created
+
+
+class _Create(Record, frozen=True, kw_only=True):
+    history: _History
+
+
+class _Delete(Record, frozen=True, kw_only=True):
+    """Delete a thread that was created only so that others could be forked from it."""
+
+    history: _History
+
+
+def _in_order(histories: Sequence[_History]) -> Iterator[_Create | _Delete]:
+    """Each thread after its fork point, and after deleted threads of the same id.
+
+    A fork point that belongs to none of the histories is in the target already, from an earlier run.
+    """
+    missing = {(one.thread.tree, entry.id) for one in histories for entry in one.own}
+    waiting = list(histories)
+    placeholders: list[_History] = []
+    while waiting:
+        taken_ids = {one.thread.id for one in waiting if one.is_deleted}
+        left: list[_History] = []
+        for history in waiting:
+            if history.fork_point in missing or (history.thread.id in taken_ids and not history.is_deleted):
+                left.append(history)
+                continue
+            yield _Create(history=history)
+            missing.difference_update((history.thread.tree, entry.id) for entry in history.own)
+            if history.is_deleted:
+                forks = _placeholders(history, histories)
+                yield from (_Create(history=fork) for fork in forks)
+                yield _Delete(history=history)
+                placeholders += forks
+        if len(left) == len(waiting):
+            raise CopyMismatchError(left[0].thread.id, left[0].base or "")
+        waiting = left
+    yield from (_Delete(history=one) for one in placeholders)
+
+
+def _placeholders(deleted: _History, histories: Iterable[_History]) -> list[_History]:
+    """The smallest set of forks of a deleted thread that keeps every fork point in it."""
+    wanted = {one.base for one in histories if one.thread.tree == deleted.thread.tree}
+    parents = {entry.id: entry.parent for entry in deleted.own}
+    kept: set[str | None] = set()
+    found: list[_History] = []
+    for tip in reversed(list(parents)):
+        if tip in wanted and tip not in kept:
+            found.append(_placeholder(deleted.thread, tip))
+            entry: str | None = tip
+            while entry in parents and entry not in kept:
+                kept.add(entry)
+                entry = parents[entry]
+    return found
+
+
+def _placeholder(deleted: Thread, tip: str) -> _History:
+    name = f"{deleted.id}\0{tip}\0copying"
+    thread = Thread(id=name, tree=deleted.tree, created_ns=0, updated_ns=0, origin=_COPY_MARK)
+    return _History(thread=thread, base=tip, own=(), is_deleted=True)
+
+
+# What is written to the target
+
+
+def _copy_thread(old: Journal, new: Journal, history: _History) -> CopyReport:
+    thread = history.thread
+    new.import_thread(thread, base=history.base)
     known = {entry.id for entry in new.entries(thread.id)}
     moved = len(new.reflog(thread.id))
     missing = [
-        step
-        for step in _history(family)
-        if (step.draft.id not in known if isinstance(step, PositionedDraft) else step.number > moved)
+        step for step in _steps(history) if (step.id not in known if isinstance(step, Entry) else step.number > moved)
     ]
-    blobs = sum(
-        import_steps(old, new, thread.id, missing[start : start + _CHUNK]) for start in range(0, len(missing), _CHUNK)
-    )
-    copied = sum(isinstance(step, PositionedDraft) for step in missing)
+    blobs = 0
+    for start in range(0, len(missing), _BATCH_STEPS):
+        blobs += _import_steps(old, new, thread.id, missing[start : start + _BATCH_STEPS])
     return CopyReport(
-        threads=int(not family.is_gone),
-        entries=len(family.own),
-        moves=len(family.moves),
-        copied=copied,
+        threads=int(not history.is_deleted),
+        entries=len(history.own),
+        moves=len(history.moves),
+        copied=sum(isinstance(step, Entry) for step in missing),
         blobs=blobs,
     )
 
 
-def _history(family: ThreadHistory) -> Iterator[PositionedDraft | Move]:
-    """Entries and moves, woven as they happened: a move that starts at the present leaf comes before the next entry,
-    because that leaf would not come back without one."""
-    leaf = family.base
-    moves = deque(family.moves)
-    for entry in family.own:
+def _steps(history: _History) -> Iterator[Entry | Move]:
+    """Entries and leaf moves in the order in which they happened.
+
+    A move that starts at the current leaf comes before the next entry, because only a move leads back to that leaf.
+    """
+    leaf = history.base
+    moves = deque(history.moves)
+    for entry in history.own:
         while moves and moves[0].from_entry == leaf:
             leaf = moves[0].to_entry
             yield moves.popleft()
-        yield PositionedDraft(parent=entry.parent, draft=_draft(entry))
+        yield entry
         leaf = entry.id
     yield from moves
 
 
-def _draft(entry: Entry) -> Draft:
-    payload, body = validate_and_encode(entry.payload)
-    messages, tokens = weight_of(payload)
-    return Draft(
-        id=entry.id,
-        payload=payload,
-        body=body,
-        created_ns=entry.created_ns,
-        turn_id=entry.turn_id,
-        messages=messages,
-        tokens=tokens,
-    )
+Sizes = Mapping[str, int]
+
+
+def _import_steps(old: Journal, new: Journal, thread_id: str, steps: Sequence[Entry | Move]) -> int:
+    """Write a part of a thread's history in one commit, its blobs before it; returns how many blobs were written.
+
+    A delete in the target may remove the blobs before the entries refer to them; then they are put again.
+    """
+    needs = [_needed_blobs(old, step) for step in steps]
+    sizes = {name: size for need in needs for name, size in need.items()}
+    positioned = [_positioned(step, need) for step, need in zip(steps, needs, strict=True)]
+    for attempt in range(1, _ATTEMPTS + 1):
+        copied = _copy_blobs(old, new, sizes)
+        try:
+            new.import_history(thread_id, positioned)
+        except MissingBlobsError:
+            if attempt == _ATTEMPTS:
+                raise
+        else:
+            break
+    return copied
+
+
+def _needed_blobs(old: Journal, step: Entry | Move) -> Sizes:
+    """A checkpoint's manifest, its base and the files it lists; the files of the base came with their own entry."""
+    if isinstance(step, Move) or not isinstance(step.payload, Checkpoint) or not step.payload.manifest:
+        return {}
+    name = step.payload.manifest
+    (blob,) = old.read_blobs((name,))
+    manifest = decode_manifest(data_of(blob), f"blob {name}")
+    files = {item.hash: item.size for item in manifest.changed.values() if item.kind == "file"}
+    return {name: blob.size, **({manifest.base: 0} if manifest.base else {}), **files}
+
+
+def _positioned(step: Entry | Move, needs: Sizes) -> PositionedDraft | Move:
+    return step if isinstance(step, Move) else PositionedDraft(parent=step.parent, draft=_draft(step, tuple(needs)))
+
+
+def _draft(entry: Entry, blobs: tuple[str, ...]) -> Draft:
+    return make_draft(entry.payload, id=entry.id, created_ns=entry.created_ns, turn_id=entry.turn_id, blobs=blobs)
+
+
+def _copy_blobs(old: Journal, new: Journal, sizes: Sizes) -> int:
+    missing = new.missing_blobs(sizes)
+    for names in _batches(sorted(missing), sizes):
+        new.put_blobs(old.read_blobs(names))
+    return len(missing)
+
+
+def _batches(names: Iterable[str], sizes: Sizes) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for name in names:
+        if batch and (size + sizes[name] > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
+            yield batch
+            batch, size = [], 0
+        batch.append(name)
+        size += sizes[name]
+    if batch:
+        yield batch
 
 
 def _compare(old: Journal, new: Journal, thread_id: str) -> None:
-    """Everything that a reader could see of a thread, on both sides."""
+    """Raise CopyMismatchError where a reader could see a difference between the two threads."""
     for mine, theirs in zip_longest(old.entries(thread_id), new.entries(thread_id)):
-        if mine is None or theirs is None or _mark(mine) != _mark(theirs):
+        if mine is None or theirs is None or _visible(mine) != _visible(theirs):
             raise CopyMismatchError(thread_id, (mine or theirs).id)
-    is_same = plain(old.thread(thread_id)) == plain(new.thread(thread_id))
-    if not is_same or old.thread(thread_id).leaf != new.thread(thread_id).leaf:
-        raise CopyMismatchError(thread_id, "")
-    if old.reflog(thread_id) != new.reflog(thread_id):
+    ours, copied = old.thread(thread_id), new.thread(thread_id)
+    is_same = ours.without_counters() == copied.without_counters() and ours.leaf == copied.leaf
+    if not is_same or old.reflog(thread_id) != new.reflog(thread_id):
         raise CopyMismatchError(thread_id, "")
 
 
-def _mark(entry: Entry) -> tuple[object, ...]:
+def _visible(entry: Entry) -> tuple[object, ...]:
     return (
         entry.id, entry.parent, entry.thread_id, entry.created_ns, entry.turn_id, content_hash(entry.payload),
     )  # fmt: skip
-
-
-def _added(one: CopyReport, other: CopyReport) -> CopyReport:
-    return CopyReport(
-        threads=one.threads + other.threads,
-        entries=one.entries + other.entries,
-        moves=one.moves + other.moves,
-        copied=one.copied + other.copied,
-        blobs=one.blobs + other.blobs,
-    )

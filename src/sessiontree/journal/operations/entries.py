@@ -43,6 +43,7 @@ __all__ = [
     "label",
     "labels",
     "labels_of",
+    "make_draft",
     "path",
     "weight_of",
 ]
@@ -119,7 +120,7 @@ class NewEntry(Record, frozen=True, kw_only=True):
     blobs: tuple[str, ...] = ()
 
 
-Content = Payload | Message | NewEntry
+Content = Payload | Message | NewEntry | Draft
 
 
 def append_command(
@@ -202,6 +203,8 @@ def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
 
 
 def draft_of(sources: Runtime, content: Content, turn_id: str = "") -> Draft:
+    if isinstance(content, Draft):
+        return content
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
     return draft_as_given(
         sources.ids.new() if new.id is None else new.id,
@@ -211,6 +214,21 @@ def draft_of(sources: Runtime, content: Content, turn_id: str = "") -> Draft:
         new.blobs if new.blobs == () else checked_hashes(new.blobs),
         has_new_id=new.id is None,
     )
+
+
+def make_draft(
+    content: Payload | Message, *, id: str, created_ns: int, turn_id: str = "", blobs: tuple[str, ...] = ()
+) -> Draft:
+    """Validate and encode an entry ahead of the commit that stores it; InvalidInputError says why it cannot be stored.
+
+    ``append_many`` and ``create_thread`` take drafts as they are, so an import can skip invalid records one by one
+    and still write the valid ones in a single commit.
+
+    >>> from sessiontree.model.builders import user
+    >>> make_draft(user("hello"), id="m1", created_ns=0).id
+    'm1'
+    """
+    return draft_as_given(id, payload_of(content), created_ns, turn_id, checked_hashes(blobs))
 
 
 def draft_as_given(

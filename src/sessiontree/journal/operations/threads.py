@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any, TypeVar, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
 from msgspec import ValidationError, to_builtins
 from msgspec.structs import astuple, replace
@@ -22,7 +22,16 @@ from sessiontree.model.codec import check_number, encode_record, refuse_not_fini
 from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 
-__all__ = ["create_thread", "delete_thread", "fork", "list_threads", "suggest_title", "thread", "update_thread"]
+__all__ = [
+    "checked_thread",
+    "create_thread",
+    "delete_thread",
+    "fork",
+    "list_threads",
+    "suggest_title",
+    "thread",
+    "update_thread",
+]
 
 
 T = TypeVar("T")
@@ -98,10 +107,10 @@ def fork(
     return forked
 
 
-def thread_as_given(thread_id: str, created_ns: int, updated_ns: int, fields: ThreadFields) -> Thread:
-    """A new thread that brings its id and its times along, from another program or another store."""
-    name = checked_id(thread_id, "thread id")
-    return _with_fields(Thread(id=name, tree=name, created_ns=created_ns, updated_ns=updated_ns), fields)
+def checked_thread(thread: Thread) -> Thread:
+    """A thread that brings its id and times along, from another program or another store, checked."""
+    checked_id(thread.id, "thread id")
+    return _with_fields(thread, cast("ThreadFields", {name: getattr(thread, name) for name in _FIELDS}))
 
 
 def _new_thread(sources: Runtime, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:

@@ -50,7 +50,7 @@ from sessiontree.stores.rules.state import (
     View,
 )
 
-__all__ = ["create_thread", "delete_thread", "fork", "import_history", "import_thread", "plain", "update_thread"]
+__all__ = ["create_thread", "delete_thread", "fork", "import_history", "import_thread", "update_thread"]
 
 
 INHERITED_BY_FORKS = ("workspace", "vendor", "endpoint", "model", "tags", "custom")
@@ -168,7 +168,10 @@ def import_thread(command: ImportThread, view: View) -> Decision:
     thread = command.thread
     taken = view.thread(thread.id)
     if taken is not None:
-        if plain(taken.meta) != plain(thread) or (taken.base.id if taken.base else None) != command.base:
+        if (
+            taken.meta.without_counters() != thread.without_counters()
+            or (taken.base.id if taken.base else None) != command.base
+        ):
             raise ThreadExistsError(thread.id)
         return Decision(taken.public())
     key, tree = view.next_thread_key(), view.tree_of(thread.tree)
@@ -178,7 +181,7 @@ def import_thread(command: ImportThread, view: View) -> Decision:
     state = ThreadState(
         key=key,
         tree=key if tree is None else tree,
-        meta=replace(plain(thread), updated_ns=thread.updated_ns),
+        meta=replace(thread.without_counters(), updated_ns=thread.updated_ns),
         leaf=base,
         base=base,
         updated_ns=thread.updated_ns,
@@ -204,11 +207,6 @@ def import_history(command: ImportHistory, view: View) -> Decision:
         return Decision(state.public())
     check_blobs(view, command.thread_id, [fact.draft for fact in facts if isinstance(fact, PutEntry)])
     return Decision(state.public(), (*facts, PutHead(state)))
-
-
-def plain(thread: Thread) -> Thread:
-    """The metadata without what the store counts itself."""
-    return replace(thread, leaf=None, entries=0, messages=0, tokens=0, updated_ns=0)
 
 
 def _place(step: PositionedDraft, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutEntry | None:

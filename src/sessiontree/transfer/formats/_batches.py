@@ -1,8 +1,7 @@
-"""Records on their way into the store: each batch is one commit, and the first one makes the thread.
+"""Write the records of a session in batches, each in one commit; the first batch creates the thread.
 
-Contents that imported checkpoints refer to: into the store before them, and all of them or none.
-
-Metadata of imported threads: what the source changed comes in, what was changed here stays.
+Also what belongs to it: the files of imported checkpoints go in before the entries that refer to them, and the metadata
+of a thread follows its source where it was not changed in the journal.
 """
 
 from __future__ import annotations
@@ -25,60 +24,50 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal import Journal
+from sessiontree.journal import Draft, Journal
 from sessiontree.model import Checkpoint, Entry, Payload, Thread, ThreadFields
 from sessiontree.model.blobs import Blob, data_of
 from sessiontree.model.manifest import reachable
-from sessiontree.stores.commands import Append, CreateThread, Draft, PutBlobs
-from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
 
-__all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "put_blobs", "settle_fields"]
+__all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "update_fields"]
 
 
-def put_blobs(journal: Journal, blobs: Iterable[Blob]) -> None:
-    """Put what the store does not have."""
-    new = {blob.hash: blob for blob in blobs}
-    if new:
-        missing = journal.store.read(FindMissingBlobs(hashes=tuple(new)))
-        if missing:
-            journal.store.commit(PutBlobs(blobs=tuple(new[name] for name in sorted(missing))))
+OURS = "native"
+"""The format whose threads keep the origin that they have."""
+
+UNFINISHED = "unfinished"
+"""Key in a thread's origin while an import runs: the leaf before the import. An interrupted import leaves it there."""
+
+_MOST_DRAFTS = 2000
+_MOST_BYTES = 8 * 1024 * 1024
 
 
 def has_files(journal: Journal, manifest: str, coming: Iterable[Blob]) -> bool:
-    """Whether a manifest and every file in it are on their way or in the store."""
+    """Whether a manifest and every file in it are in the store or among the blobs that are about to be stored."""
     near = {blob.hash: blob for blob in coming}
 
     def read(name: str) -> bytes:
-        (blob,) = (near[name],) if name in near else journal.store.read(ReadBlobs(hashes=(name,)))
+        (blob,) = (near[name],) if name in near else journal.read_blobs((name,))
         return data_of(blob)
 
     try:
         needed = reachable([manifest], read) - near.keys()
     except (BlobNotFoundError, DamagedDataError, NewerFormatError):
         return False
-    return not needed or not journal.store.read(FindMissingBlobs(hashes=tuple(needed)))
-
-
-OURS = "native"
-"""The format in which a thread keeps the origin that it has."""
-
-UNFINISHED = "unfinished"
-"""In the origin of a thread while records come in: the tip that it had before. An import that breaks off leaves it."""
-
-_MOST_DRAFTS = 2000
-_MOST_BYTES = 8 * 1024 * 1024
+    return not journal.missing_blobs(needed)
 
 
 class Start(NamedTuple):
-    """The thread of a session as it was found, or as it shall be made."""
+    """The thread of a session, as it was found or as it will be created with ``fields``."""
 
     thread: Thread
-    state: Literal["found", "made", "to be made"]
+    state: Literal["found", "created", "missing"]
+    fields: ThreadFields = {}
 
 
 class Batches:
-    """What is put in a row goes in together. Records that the journal has are counted, and never written again."""
+    """Collects drafts that follow one another and writes them together. Known records are counted, not written."""
 
     def __init__(self, journal: Journal, start: Start, place: str, tally: Tally, format_name: str) -> None:
         self.before = start.thread
@@ -87,27 +76,28 @@ class Batches:
         self.size = 0
         self.blobs: list[Blob] = []
         self._journal = journal
-        self._to_be_made = start.state == "to be made"
+        self._fields = start.fields
+        self._is_missing = start.state == "missing"
         self._place = place
         self._tally = tally
         self.format_name = format_name
         self._drafts: list[Draft] = []
         self._parent: str | None = None
-        tally.created += start.state == "made"
+        tally.created += start.state == "created"
 
     def begin(self) -> None:
-        if not self._to_be_made:
+        if not self._is_missing:
             self._claim()
 
     def _claim(self) -> None:
-        """Count the thread as one of this import; one of its name that came from elsewhere is somebody else's."""
+        """Count the thread as one of this import; ThreadExistsError if a thread of another origin has its id."""
         if self.format_name not in (OURS, self.before.origin.get("format")):
             raise ThreadExistsError(self.before.id)
         self._tally.threads[self.before.id] = None
 
     @property
-    def tip_before(self) -> str | None:
-        """The tip before this import, or before an earlier one that broke off and moved it."""
+    def leaf_before(self) -> str | None:
+        """The leaf before this import, or before an earlier one that was interrupted."""
         found: str | None = self.before.origin.get(UNFINISHED, self.before.leaf)
         return found
 
@@ -115,7 +105,7 @@ class Batches:
         return len(self._drafts) >= _MOST_DRAFTS or self.size >= _MOST_BYTES
 
     def put(self, draft: Draft, blobs: Sequence[Blob], parent: str | None) -> None:
-        """One more under the last one; the first of a batch goes under ``parent``."""
+        """Add a draft under the one before it; the first of a batch goes under ``parent``."""
         if not self._drafts:
             self._parent = parent
         self._drafts.append(draft)
@@ -127,11 +117,11 @@ class Batches:
         if not drafts:
             return
         for is_last in (False, True):
-            put_blobs(self._journal, blobs)
+            self._journal.put_blobs(blobs)
             try:
                 self._append_or_skip(drafts, self._parent)
             except MissingBlobsError:
-                # Somebody's delete collected them before the entries were there.
+                # A concurrent delete removed the blobs before the entries referred to them.
                 if is_last:
                     raise
             else:
@@ -139,8 +129,8 @@ class Batches:
 
     def finish(self) -> None:
         self.flush()
-        if self._to_be_made:
-            self._make_thread(())
+        if self._is_missing:
+            self._create_thread(())
 
     def stored(self, entry_id: str) -> Entry | None:
         try:
@@ -149,12 +139,12 @@ class Batches:
             return None
 
     def keep(self, entry_id: str) -> bool:
-        """Whether the journal has an earlier form of a record that cannot be stored as it is now; then that stays."""
+        """Whether the journal has an earlier form of a record that is invalid now; that form is kept."""
         if self.is_new or self.stored(entry_id) is None:
             return False
         self.flush()
         self._tally.known += 1
-        self._tell_what_was_kept(entry_id)
+        self._note_kept(entry_id)
         return True
 
     def note(self, kind: NoteKind, problem: str) -> None:
@@ -166,16 +156,16 @@ class Batches:
         except (MissingBlobsError, ThreadExistsError):
             raise
         except ConflictError:
-            self._append_what_is_new(drafts, parent)
+            self._append_new_ones(drafts, parent)
 
     def _append(self, drafts: Sequence[Draft], parent: str | None) -> None:
-        if self._to_be_made and self._make_thread(drafts):
+        if self._is_missing and self._create_thread(drafts):
             self._tally.added += len(drafts)
             return
         is_known = not self.is_new and self.stored(drafts[-1].id) is not None
         if not is_known:
             self._mark_unfinished()
-        self._journal.store.commit(Append(thread_id=self.before.id, drafts=tuple(drafts), parent=parent))
+        self._journal.append_many(self.before.id, drafts, parent=parent)
         if is_known:
             self._tally.known += len(drafts)
         else:
@@ -183,27 +173,34 @@ class Batches:
             self.added += len(drafts)
 
     def _mark_unfinished(self) -> None:
-        """Appending moves the leaf: should this import break off, the next one has to know where it was."""
+        """Remember where the leaf was: an append moves it, and an interrupted import must not lose it."""
         origin = self.before.origin
         if not self.is_new and self.format_name != OURS and UNFINISHED not in origin:
             marked = {**origin, UNFINISHED: self.before.leaf}
             self.before = self._journal.update_thread(self.before.id, origin=marked)
 
-    def _make_thread(self, drafts: Sequence[Draft]) -> bool:
-        """Make the thread together with its first records, in one commit; whether those are in."""
+    def _create_thread(self, drafts: Sequence[Draft]) -> bool:
+        """Create the thread with its first records in one commit; False if it exists and nothing was written."""
+        thread = self.before
         try:
-            self._journal.store.commit(CreateThread(thread=self.before, drafts=tuple(drafts)))
+            self._journal.create_thread(
+                thread.id,
+                created_ns=thread.created_ns,
+                updated_ns=thread.updated_ns,
+                contents=drafts,
+                **self._fields,
+            )
         except ThreadExistsError:
             # Another import of the same source was faster.
-            self.before, self.is_new, self._to_be_made = self._journal.thread(self.before.id), False, False
+            self.before, self.is_new, self._is_missing = self._journal.thread(thread.id), False, False
             self._claim()
             return False
-        self._to_be_made = False
+        self._is_missing = False
         self._tally.created += 1
         self._claim()
         return True
 
-    def _append_what_is_new(self, drafts: Sequence[Draft], parent: str | None) -> None:
+    def _append_new_ones(self, drafts: Sequence[Draft], parent: str | None) -> None:
         run: list[Draft] = []
         for draft in drafts:
             stored = self.stored(draft.id)
@@ -215,46 +212,47 @@ class Batches:
             run, parent = [], draft.id
             self._tally.known += 1
             if not is_same(stored.payload, draft.payload):
-                self._tell_what_was_kept(draft.id)
+                self._note_kept(draft.id)
         if run:
             self._append(run, parent)
 
-    def _tell_what_was_kept(self, entry_id: str) -> None:
-        self.note("conflict", f"record {entry_id!r} has other content than the entry in the journal, which was kept")
+    def _note_kept(self, entry_id: str) -> None:
+        problem = f"record {entry_id!r} differs from the entry in the journal; the journal's entry was kept"
+        self.note("conflict", problem)
 
 
 def is_same(stored: Payload, new: Payload) -> bool:
-    """A checkpoint that came without its files is the same one."""
+    """Whether two payloads are equal; a checkpoint that was imported without its files counts as the same."""
     if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
         stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
     return stored == new
 
 
-def settle_fields(
-    journal: Journal, loaded: Thread, left: str | None, session: ImportedSession, format_name: str
+def update_fields(
+    journal: Journal, loaded: Thread, leaf: str | None, session: ImportedSession, format_name: str
 ) -> None:
-    """Write what the source says now, after all entries are in; ``left`` is the tip that imports gave the thread."""
-    thread = _with_news(journal, loaded, session)
+    """Write the metadata of the source after all entries; ``leaf`` is the one that this import gave the thread."""
+    thread = _with_source_changes(journal, loaded, session)
     known = {**thread.origin, **session.fields.get("origin", {})}
     fields: ThreadFields = {**session.finish(replace(thread, origin=known))}
-    origin = {"format": format_name, **fields.get("origin", known), "leaf": left, "given": _hashes(session.fields)}
+    origin = {"format": format_name, **fields.get("origin", known), "leaf": leaf, "given": _hashes(session.fields)}
     fields["origin"] = {name: value for name, value in origin.items() if name != UNFINISHED}
     changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:
         journal.update_thread(thread.id, **changed)
 
 
-def _with_news(journal: Journal, thread: Thread, session: ImportedSession) -> Thread:
-    """The thread with the fields that the source changed since the last import and nobody changed here."""
+def _with_source_changes(journal: Journal, thread: Thread, session: ImportedSession) -> Thread:
+    """The thread with the fields that the source changed since the last import and the journal did not."""
     before: dict[str, str] = thread.origin.get("given", {})
     values: Any = session.fields
     ours = _hashes({name: getattr(thread, name) for name in before})
-    news = {name: values[name] for name, old in before.items() if name in values and ours[name] == old}
-    changed = {name: value for name, value in news.items() if getattr(thread, name) != value}
+    unchanged = {name: values[name] for name, old in before.items() if name in values and ours[name] == old}
+    changed = {name: value for name, value in unchanged.items() if getattr(thread, name) != value}
     return journal.update_thread(thread.id, **changed) if changed else thread
 
 
 def _hashes(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Each field in short, to see later whether it is still the same."""
+    """A checksum of each field, to see at the next import whether it was changed."""
     bodies = {name: msgspec.json.encode(value, order="sorted") for name, value in fields.items() if name != "origin"}
     return {name: f"{zlib.crc32(body):08x}" for name, body in bodies.items()}

@@ -273,13 +273,7 @@ def every_thread(journal: Journal, thread_ids: Iterable[str] | None) -> Iterator
     if thread_ids is not None:
         yield from (journal.thread(thread_id) for thread_id in thread_ids)
         return
-    cursor: str | None = None
-    while True:
-        page = journal.list_threads(is_archived=None, order="created", limit=500, cursor=cursor)
-        yield from page
-        cursor = page.cursor
-        if cursor is None:
-            return
+    yield from journal.iter_threads(is_archived=None, order="created", limit=_PAGE)
 
 
 def pages(journal: Journal, thread_id: str) -> Iterator[Entry]:

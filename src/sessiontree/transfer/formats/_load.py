@@ -1,4 +1,4 @@
-"""Pouring the records of a session into a journal: repeatable, and past everything that is broken."""
+"""Import the records of one session into a journal: repeatable, and tolerant of broken records."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal import Journal
-from sessiontree.journal.operations.entries import draft_as_given
-from sessiontree.journal.operations.threads import thread_as_given
+from sessiontree.journal import Draft, Journal, make_draft
 from sessiontree.model import Checkpoint, Thread, ThreadFields
-from sessiontree.stores.commands import Draft
-from sessiontree.transfer.formats._batches import OURS, UNFINISHED, Batches, Start, has_files, is_same, settle_fields
+from sessiontree.transfer.formats._batches import OURS, UNFINISHED, Batches, Start, has_files, is_same, update_fields
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, with_origin
 
 __all__ = ["load"]
 
 
-_TIMES = 1 << 63
+_FIRST_TOO_LATE = 1 << 63
 _MOST_WAITING = 10_000
 
 
 def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
-    """Bring one session up to date with its source; nothing that the journal holds is changed."""
+    """Bring one session up to date with its source; entries that the journal already has are not changed."""
     thread_id = prefix + session.id
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
@@ -43,12 +40,14 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
     batches = Batches(journal, start, session.place, tally, format_name)
     try:
         batches.begin()
-        _pour(journal, session, batches, tally)
+        _import_records(journal, session, batches, tally)
+    except InvalidInputError as error:
+        batches.note("damage", f"the session cannot be imported: {error}")
     except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
         batches.note("conflict", _why_left_out(error, thread_id))
 
 
-def _pour(journal: Journal, session: ImportedSession, batches: Batches, tally: Tally) -> None:
+def _import_records(journal: Journal, session: ImportedSession, batches: Batches, tally: Tally) -> None:
     stream = _Stream(journal, batches)
     if session.fork is not None:
         before = batches.before
@@ -60,7 +59,7 @@ def _pour(journal: Journal, session: ImportedSession, batches: Batches, tally: T
     stream.finish()
     thread, left = _with_leaf(journal, batches, stream, session)
     if batches.format_name != OURS:
-        settle_fields(journal, thread, left, session, batches.format_name)
+        update_fields(journal, thread, left, session, batches.format_name)
 
 
 def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoundError, thread_id: str) -> str:
@@ -69,11 +68,11 @@ def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoun
             return f"the journal has another thread {thread_id!r}; import with a prefix to keep both"
         case DuplicateEntryError():
             return (
-                f"record {error.entry_id!r} is already an entry of another thread of the same tree, such as a fork of a"
-                " thread that was deleted; import with a prefix to have all records"
+                f"record {error.entry_id!r} is already an entry of another thread in the same tree, such as a fork of a"
+                " deleted thread; import with a prefix to get all records"
             )
         case ThreadNotFoundError():
-            return f"somebody deleted thread {thread_id!r} while it came in; import again to have it"
+            return f"thread {thread_id!r} was deleted during the import; import again to restore it"
 
 
 def _find_or_begin(journal: Journal, session: ImportedSession, thread_id: str, format_name: str) -> Start:
@@ -84,43 +83,45 @@ def _find_or_begin(journal: Journal, session: ImportedSession, thread_id: str, f
         fields["origin"] = {"format": format_name, **fields.get("origin", {}), UNFINISHED: None}
     created, updated = _time(session.created_ns), _time(session.updated_ns)
     if session.fork is None:
-        return Start(thread_as_given(thread_id, created, updated, fields), "to be made")
+        thread = Thread(id=thread_id, tree=thread_id, created_ns=created, updated_ns=updated, **fields)
+        return Start(thread, "missing", fields)
     source, at = session.fork
     try:
-        return Start(journal.fork(source, at=at, new_id=thread_id, created_ns=created, **fields), "made")
+        return Start(journal.fork(source, at=at, new_id=thread_id, created_ns=created, **fields), "created")
     except ThreadExistsError:
         # Another import of the same source was faster.
         return Start(journal.thread(thread_id), "found")
 
 
 def _time(time_ns: int) -> int:
-    """A time that a store can hold; one that is none of this world counts as none."""
-    return time_ns if -_TIMES <= time_ns < _TIMES else 0
+    """The time, or 0 where it does not fit into 64 bits."""
+    return time_ns if -_FIRST_TOO_LATE <= time_ns < _FIRST_TOO_LATE else 0
 
 
 def _draft_of(item: ImportedRecord) -> Draft:
     payload, entry_id, created_ns, _, turn_id, blobs = item
     hashes = tuple([blob.hash for blob in blobs]) if blobs else ()
-    return draft_as_given(entry_id, payload, _time(created_ns), turn_id, hashes)
+    return make_draft(payload, id=entry_id, created_ns=_time(created_ns), turn_id=turn_id, blobs=hashes)
 
 
 def _with_leaf(
     journal: Journal, batches: Batches, stream: _Stream, session: ImportedSession
 ) -> tuple[Thread, str | None]:
-    """The thread with the tip that the source has, and that tip; where somebody went on in the journal, theirs stays.
+    """Move the leaf to the source's; returns the thread and the leaf to remember as that of this import.
 
-    Then the tip that the last import left is told once more: the next one has to see that it was moved.
+    A thread that was continued or rewound in the journal keeps its leaf. Then the leaf of the last import is remembered
+    again, so that the next one still sees that it was moved.
     """
     wanted = session.leaf()
     target = stream.tip if wanted is UNSET else stream.found(wanted) if isinstance(wanted, str) else None
     left, before = target, batches.before
     if not batches.is_new and _was_moved_here(journal, batches, stream, target):
-        target, left = batches.tip_before, before.origin.get("leaf")
+        target, left = batches.leaf_before, before.origin.get("leaf")
         if batches.added:
-            problem = f"{batches.added} new records are on a branch of their own: the thread was continued here"
+            problem = f"{batches.added} new records are on a separate branch: the thread was continued in the journal"
             batches.note("hint", problem)
     elif before.leaf not in (None, target) and not batches.is_new and not stream.has_read(before.leaf):
-        batches.note("hint", f"the tip {before.leaf!r} is not in the source; it is on a branch of its own now")
+        batches.note("hint", f"the leaf {before.leaf!r} is not in the source; it is on a separate branch now")
     thread = journal.thread(before.id)
     if thread.leaf != target:
         thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
@@ -128,12 +129,12 @@ def _with_leaf(
 
 
 def _was_moved_here(journal: Journal, batches: Batches, stream: _Stream, target: str | None) -> bool:
-    """Whether somebody appended or moved the leaf since the last import.
+    """Whether the leaf was moved in the journal since the last import, by an append or a move.
 
-    Nobody knows where the last import left it in threads of our own files: there it counts what goes on from the
-    source's tip.
+    Threads of our own files do not record where the last import left it. They count as moved if they continue from
+    the source's leaf.
     """
-    tip, before = batches.tip_before, batches.before
+    tip, before = batches.leaf_before, batches.before
     if batches.format_name != OURS:
         return tip != before.origin.get("leaf")
     if tip is None or stream.has_read(tip):
@@ -146,10 +147,10 @@ def _is_on_path(journal: Journal, thread: Thread, entry_id: str, leaf: str) -> b
 
 
 class _Stream:
-    """The records of one session in the order of the source, made fit for the journal's rules.
+    """The records of one session in the order of the source, adapted to the journal's rules.
 
-    A record whose parent was not read yet waits for it. Where the parent never comes, the record hangs from the one
-    that was stored before it, so that a hole in a file does not cut a conversation in two.
+    A record whose parent was not read yet waits for it. If the parent never comes, the record goes under the one that
+    was read before it, so that a gap in a file does not cut a conversation in two.
     """
 
     def __init__(self, journal: Journal, batches: Batches) -> None:
@@ -163,7 +164,7 @@ class _Stream:
         self._waits: set[str] = set()
 
     def inherit(self, entry_ids: Iterable[str]) -> None:
-        """Entries of another thread that this one sees."""
+        """Register the entries that this thread inherits from the one that it was forked from."""
         for entry_id in entry_ids:
             self._seen.add(entry_id)
             self.tip = entry_id
@@ -185,12 +186,12 @@ class _Stream:
                 self._adopt_oldest()
 
     def _with_files_or_without(self, item: ImportedRecord, checkpoint: Checkpoint) -> ImportedRecord:
-        """A checkpoint whose files are neither in the source nor in the store is kept without them, and named."""
+        """The checkpoint; without its manifest, and noted, if its files are neither in the source nor in the store."""
         name = checkpoint.manifest
         if not name or has_files(self._journal, name, (*item.blobs, *self._batches.blobs)):
             return item
         self._batches.note(
-            "damage", f"the files of checkpoint {item.id!r} are not in the source; it cannot be restored here"
+            "damage", f"the files of checkpoint {item.id!r} are missing in the source; it cannot be restored"
         )
         kept = replace(checkpoint, manifest="", origin={**checkpoint.origin, "manifest": name})
         return item._replace(payload=kept, blobs=())
@@ -201,18 +202,18 @@ class _Stream:
         self._batches.finish()
 
     def found(self, entry_id: str) -> str | None:
-        """The tip that the source names, or the last record where that one is lost."""
+        """The leaf that the source names, or the last record if that one is missing."""
         if entry_id in self._seen:
             return self.named(entry_id)
         if self.tip is not None:
-            self._batches.note("repair", f"the tip {entry_id!r} is missing; the thread ends at {self.tip!r}")
+            self._batches.note("repair", f"the leaf {entry_id!r} is missing; the thread ends at {self.tip!r}")
         return self.tip
 
     def has_read(self, entry_id: str | None) -> bool:
         return entry_id in self._seen
 
     def named(self, entry_id: str) -> str | None:
-        """The id under which a record of the source is in the journal."""
+        """The id that a record of the source has in the journal."""
         found: str | None = self._names.get(entry_id, entry_id)
         while found in self._dropped:
             found = self._dropped[found]
@@ -222,12 +223,12 @@ class _Stream:
         missing = self._first_missing()
         for item, before in self._take(missing):
             adopted = item._replace(payload=with_origin(item.payload, parent=missing))
-            problem = f"the parent {missing!r} of record {item.id!r} is missing; it follows {before!r} now"
+            problem = f"the parent {missing!r} of record {item.id!r} is missing; the record was put under {before!r}"
             self._batches.note("repair", problem)
             self._place_item(adopted, before)
 
     def _first_missing(self) -> str:
-        """The oldest parent that is waited for and does not wait itself; in a ring the oldest of all."""
+        """The oldest missing parent that does not wait itself; in a cycle the oldest of all."""
         roots = (parent for parent in self._waiting if parent not in self._waits)
         return next(roots, next(iter(self._waiting)))
 
@@ -262,7 +263,7 @@ class _Stream:
         self.tip = item.id
 
     def _drop_or_keep(self, item: ImportedRecord, parent: str | None, error: InvalidInputError) -> None:
-        """No store can hold it. What comes after it hangs from what the journal has of it, or from its parent."""
+        """Leave an invalid record out. Its children go under the journal's earlier form of it, or under its parent."""
         if self._batches.keep(item.id):
             self.tip = item.id
             return
@@ -270,15 +271,15 @@ class _Stream:
         self._batches.note("damage", f"record {item.id!r}: {error}")
 
     def _put_again(self, item: ImportedRecord, parent: str | None) -> None:
-        """An id that occurs twice: the same record is left out, another one gets a name of its own."""
+        """Handle an id that occurs twice: an equal record is left out, a different one gets a new id."""
         self._batches.flush()
         stored = self._batches.stored(self.named(item.id) or item.id)
         if stored and stored.parent == parent and is_same(stored.payload, item.payload):
-            self._batches.note("repair", f"record {item.id!r} stands there twice")
+            self._batches.note("repair", f"record {item.id!r} occurs twice; the second one was left out")
             return
         number = 2
         while (name := f"{item.id}~{number}") in self._seen:
             number += 1
-        self._batches.note("repair", f"two records have the id {item.id!r}; the later one is {name!r} now")
+        self._batches.note("repair", f"two records have the id {item.id!r}; the second one was renamed to {name!r}")
         self._names[item.id] = name
         self._put(item._replace(id=name, payload=with_origin(item.payload, id=item.id)), parent)

@@ -20,7 +20,6 @@ from sessiontree.model._base import json_decoder
 from sessiontree.model.blobs import Blob, blob_of, data_of
 from sessiontree.model.codec import FORMAT_NAME, FORMAT_VERSION, BlobLine, ExportedEntry, TreeFile, decode_payload
 from sessiontree.model.manifest import reachable
-from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.transfer.formats._files import ExportTarget, head_of, lines_of, size_of, stem_of, whole_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 
@@ -180,10 +179,11 @@ def _needs(journal: Journal, line: bytes) -> Iterable[str]:
     except msgspec.MsgspecError:
         return ()
     manifest = payload.manifest if isinstance(payload, Checkpoint) else ""
-    missing: frozenset[str] = journal.store.read(FindMissingBlobs(hashes=(manifest,))) if manifest else frozenset()
-    return sorted(reachable([manifest], lambda name: _data(journal, name))) if manifest and not missing else ()
+    if not manifest or journal.missing_blobs((manifest,)):
+        return ()
+    return sorted(reachable([manifest], lambda name: _data(journal, name)))
 
 
 def _data(journal: Journal, name: str) -> bytes:
-    (blob,) = journal.store.read(ReadBlobs(hashes=(name,)))
+    (blob,) = journal.read_blobs((name,))
     return data_of(blob)

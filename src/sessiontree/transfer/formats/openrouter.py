@@ -35,7 +35,6 @@ from sessiontree.model.manifest import (
     patched,
 )
 from sessiontree.sessions.checkpointed import MARK, STATE, mark_in_force, mark_of, user_turns_of
-from sessiontree.stores.queries import ReadBlobs
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,
@@ -162,7 +161,7 @@ def _text(journal: Journal, item: ManifestItem) -> str | None:
 
 
 def _data(journal: Journal, name: str) -> bytes:
-    (blob,) = journal.store.read(ReadBlobs(hashes=(name,)))
+    (blob,) = journal.read_blobs((name,))
     return data_of(blob)
 
 

@@ -1,0 +1,48 @@
+# Generated from imports_async.py by tools/async_to_sync.py; do not edit.
+"""Verbs for imports: threads, histories and blobs of another store; for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sessiontree.journal._verbs import Verbs
+from sessiontree.journal.operations import imports
+from sessiontree.model import Move, Thread
+from sessiontree.model.blobs import Blob
+from sessiontree.stores.commands import PositionedDraft
+
+__all__ = ["ImportVerbs"]
+
+
+class ImportVerbs(Verbs):
+    def import_thread(self, thread: Thread, *, base: str | None = None) -> Thread:
+        """Create a thread as it is in another store, with its id, times, version and metadata, but without entries.
+
+        ``base`` is the entry that it was forked from. A thread that is already there with the same metadata and base
+        is left alone; a different one raises ThreadExistsError.
+        """
+        return self.run(imports.import_thread(thread, base))
+
+    def import_history(self, thread_id: str, steps: Iterable[PositionedDraft | Move]) -> Thread:
+        """Add entries and leaf moves of another store to a thread, in the order in which they happened, in one commit.
+
+        Steps that are already there are skipped, so an interrupted import can be repeated. An entry id that is taken
+        by different content raises DuplicateEntryError, and nothing is written.
+        """
+        return self.run(imports.import_history(thread_id, steps))
+
+    def put_blobs(self, blobs: Iterable[Blob]) -> int:
+        """Store the blobs that are missing, in one commit; returns how many those were.
+
+        Blobs that no checkpoint refers to are removed by the next delete: put them just before the entry that needs
+        them, and name them in its ``blobs``.
+        """
+        return self.run(imports.put_blobs(blobs))
+
+    def missing_blobs(self, hashes: Iterable[str]) -> frozenset[str]:
+        """The hashes of which the store has no blob."""
+        return self.run(imports.missing_blobs(hashes))
+
+    def read_blobs(self, hashes: Iterable[str]) -> list[Blob]:
+        """The blobs with these hashes, in the same order; a missing one raises BlobNotFoundError."""
+        return self.run(imports.read_blobs(hashes))

@@ -1,0 +1,119 @@
+"""The public verbs that imports and copies are made of, on every store."""
+
+import asyncio
+
+import pytest
+
+import sessiontree as st
+from sessiontree.journal import Draft, PositionedDraft, make_draft
+from sessiontree.model import Move
+from sessiontree.model.blobs import Blob, blob_of, data_of
+from stores import ALL, open_journal
+
+
+def positioned(text, parent=None, blobs=()):
+    return PositionedDraft(parent=parent, draft=make_draft(st.user(text), id=text, created_ns=7, blobs=blobs))
+
+
+@pytest.fixture(params=ALL)
+def journal(request, tmp_path):
+    with open_journal(request.param, tmp_path) as opened:
+        yield opened
+
+
+def test_a_history_keeps_ids_times_parents_and_moves(journal):
+    thread = st.Thread(id="t", tree="t", created_ns=3, updated_ns=4, version=6, title="old")
+    assert journal.import_thread(thread).version == 6
+    back = Move(number=1, thread_id="t", from_entry="b", to_entry="a", reason="rewind", at_ns=9)
+    steps = [positioned("a"), positioned("b", "a"), back, positioned("c", "a")]
+    imported = journal.import_history("t", steps)
+    assert (imported.leaf, imported.entries) == ("c", 2)
+    assert [(entry.id, entry.parent, entry.created_ns) for entry in journal.entries("t")] == [
+        ("a", None, 7),
+        ("b", "a", 7),
+        ("c", "a", 7),
+    ]
+    assert journal.reflog("t") == [back]
+    assert journal.thread("t").title == "old"
+    assert journal.check() == []
+
+
+def test_importing_a_history_again_changes_nothing(journal):
+    thread = st.Thread(id="t", tree="t", created_ns=3, updated_ns=4)
+    for _ in range(2):
+        journal.import_thread(thread)
+        journal.import_history("t", [positioned("a"), positioned("b", "a")])
+    assert [entry.id for entry in journal.path("t")] == ["a", "b"]
+    with pytest.raises(st.ThreadExistsError):
+        journal.import_thread(st.Thread(id="t", tree="t", created_ns=3, updated_ns=4, title="another"))
+
+
+def test_a_history_is_written_whole_or_not_at_all(journal):
+    journal.create_thread("t")
+    with pytest.raises(st.InvalidParentError):
+        journal.import_history("t", [positioned("a"), positioned("b", "nowhere")])
+    with pytest.raises(st.MissingBlobsError):
+        journal.import_history("t", [positioned("a"), positioned("b", "a", blobs=("0" * 64,))])
+    assert journal.entries("t") == []
+
+
+def test_a_thread_that_no_store_can_hold_is_refused(journal):
+    for fields in ({"id": ""}, {"title": 5}, {"custom": {"x": float("nan")}}, {"created_ns": 2**63}):
+        values = {"id": "t", "tree": "t", "created_ns": 0, "updated_ns": 0, **fields}
+        with pytest.raises(st.InvalidInputError):
+            journal.import_thread(st.Thread(**values))
+
+
+def test_drafts_are_stored_as_they_are_in_one_commit(journal):
+    drafts = [make_draft(st.user(text), id=text, created_ns=5, turn_id="turn") for text in "abc"]
+    assert all(isinstance(draft, Draft) for draft in drafts)
+    journal.create_thread("t", contents=drafts[:1])
+    stored = journal.append_many("t", drafts[1:], parent="a")
+    assert [(entry.id, entry.created_ns, entry.turn_id) for entry in stored] == [("b", 5, "turn"), ("c", 5, "turn")]
+    assert journal.append_many("t", drafts[1:], parent="a") == stored, "the same drafts again are no new entries"
+
+
+@pytest.mark.parametrize("wrong", [{"id": ""}, {"created_ns": 2**63}, {"blobs": ("xyz",)}])
+def test_a_draft_is_checked_when_it_is_made(wrong):
+    with pytest.raises(st.InvalidInputError):
+        make_draft(st.user("x"), **{"id": "x", "created_ns": 0, **wrong})
+
+
+def test_blobs_are_put_once_and_read_in_the_order_asked_for(journal):
+    first, second = blob_of(b"first" * 1000), blob_of(b"second")
+    assert journal.missing_blobs([first.hash, second.hash]) == {first.hash, second.hash}
+    assert journal.put_blobs([first]) == 1
+    assert journal.put_blobs([first, second]) == 1
+    assert journal.missing_blobs([first.hash, second.hash]) == frozenset()
+    assert [data_of(blob) for blob in journal.read_blobs([second.hash, first.hash])] == [b"second", b"first" * 1000]
+    assert journal.missing_blobs([]) == frozenset()
+    with pytest.raises(st.BlobNotFoundError):
+        journal.read_blobs(["0" * 64])
+
+
+def test_a_blob_that_does_not_match_its_hash_is_refused(journal):
+    good = blob_of(b"good")
+    with pytest.raises(st.DamagedDataError):
+        journal.put_blobs([good, Blob(hash="0" * 64, size=3, body=b"bad")])
+    assert journal.missing_blobs([good.hash]) == {good.hash}
+
+
+def test_iterating_threads_goes_over_all_pages(journal):
+    for number in range(7):
+        journal.create_thread(f"t{number}", is_archived=number == 3)
+    assert len(list(journal.iter_threads(limit=2))) == 6
+    assert {thread.id for thread in journal.iter_threads(is_archived=None, limit=3)} == {f"t{n}" for n in range(7)}
+    assert [thread.id for thread in journal.iter_threads(st.ThreadQuery(is_archived=True))] == ["t3"]
+
+
+def test_the_async_journal_has_them_too():
+    async def run():
+        async with st.open_async("memory:") as journal:
+            await journal.create_thread("t")
+            blob = blob_of(b"data")
+            assert await journal.put_blobs([blob]) == 1
+            assert await journal.read_blobs([blob.hash]) == [blob]
+            await journal.import_history("t", [positioned("a")])
+            return [thread.leaf async for thread in journal.iter_threads(limit=1)]
+
+    assert asyncio.run(run()) == ["a"]
