@@ -87,7 +87,7 @@ if TYPE_CHECKING:
     from sessiontree.journal import make_draft as make_draft
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
     from sessiontree.journal.opening import open as open  # noqa: A004  st.open reads as what it does
-    from sessiontree.journal.opening import open_async as open_async
+    from sessiontree.journal.opening_async import open_async as open_async
     from sessiontree.journal.operations.turns import Resumption as Resumption
     from sessiontree.model import ActiveToolsChange as ActiveToolsChange
     from sessiontree.model import ArtifactRef as ArtifactRef
@@ -190,7 +190,8 @@ _NAMES = {
     """,
     "sessiontree.journal": "Draft Journal NewEntry PositionedDraft make_draft",
     "sessiontree.journal.journal_async": "AsyncJournal",
-    "sessiontree.journal.opening": "open open_async",
+    "sessiontree.journal.opening": "open",
+    "sessiontree.journal.opening_async": "open_async",
     "sessiontree.journal.operations.turns": "Resumption",
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction

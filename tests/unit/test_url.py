@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.journal.opening import Address, parse_url
+from sessiontree.journal.address import Address, parse_url
 
 
 @pytest.mark.parametrize(

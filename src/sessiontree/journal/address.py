@@ -1,0 +1,111 @@
+"""Store addresses: ``memory:``, ``sqlite:///file.db``, ``jsonl:///folder``, ``postgresql://…`` or a plain path."""
+
+from __future__ import annotations
+
+import os
+import re
+from types import ModuleType
+from typing import Literal
+
+from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
+from sessiontree.model._base import Record
+from sessiontree.stores.protocol import Backend, Durability
+
+__all__ = ["Address", "load_postgres", "open_backend", "parse_url"]
+
+
+_SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
+_DURABILITIES = ("power_loss", "process_crash")
+
+Embedded = Literal["memory", "jsonl", "sqlite"]
+
+
+class Address(Record, frozen=True, kw_only=True):
+    """What an address names: the kind of store, and its path or whole URL."""
+
+    kind: Embedded | Literal["postgres"]
+    target: str = ""
+
+
+def parse_url(url: str | os.PathLike[str]) -> Address:
+    """Return the store that an address names. Raises StoreUrlError if it names none.
+
+    >>> parse_url("sqlite:///relative.db")
+    Address(kind='sqlite', target='relative.db')
+    >>> parse_url("sqlite:////var/lib/absolute.db").target
+    '/var/lib/absolute.db'
+    >>> parse_url("notes/journal.db").kind
+    'sqlite'
+    """
+    if isinstance(url, os.PathLike):
+        return _plain_path(os.fspath(url))
+    if not isinstance(url, str):
+        raise StoreUrlError(repr(url), "an address must be a string or a path")
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return _plain_path(url)
+    match scheme[1].lower():
+        case "memory" if url[len("memory:") :].strip("/") == "":
+            return Address(kind="memory")
+        case "sqlite" | "jsonl" as kind:
+            return Address(kind=kind, target=_path_in(url, kind))
+        case "postgresql" | "postgres":
+            return Address(kind="postgres", target=url)
+        case _:
+            raise StoreUrlError(url, f"there is no store for {scheme[1]!r}")
+
+
+def _plain_path(path: str) -> Address:
+    if not path:
+        raise StoreUrlError(path, "the address is empty")
+    if "\0" in path or not _is_text(path):
+        raise StoreUrlError(repr(path), "path contains NUL or invalid Unicode")
+    is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
+    return Address(kind="jsonl" if is_folder else "sqlite", target=path)
+
+
+def _path_in(url: str, kind: str) -> str:
+    prefix = f"{kind}:///"
+    if not url.startswith(prefix) or len(url) == len(prefix):
+        raise StoreUrlError(
+            url, f"the path is missing; write three slashes, then the path: {prefix}relative or {prefix}/absolute"
+        )
+    from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
+
+    return _plain_path(unquote(url[len(prefix) :])).target
+
+
+def _is_text(path: str) -> bool:
+    return path.isascii() or path.encode("utf-8", "ignore").decode() == path
+
+
+def load_postgres() -> ModuleType:
+    """Import the PostgreSQL store. Raises MissingExtraError without psycopg."""
+    try:
+        from sessiontree.stores import postgres  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("the PostgreSQL store", "postgres") from error
+    return postgres
+
+
+def open_backend(kind: Embedded, target: str, durability: Durability) -> Backend:
+    """Open an embedded store. Imports are in here so that a program loads only the store that it uses."""
+    from pathlib import Path  # noqa: PLC0415
+
+    if durability not in _DURABILITIES:
+        raise InvalidInputError(f"durability must be one of {_DURABILITIES}, not {durability!r}")
+    # The real path, so that a change of folder or a link to the file cannot split one store into two.
+    path = Path(os.path.realpath(target))
+    match kind:
+        case "memory":
+            from sessiontree.stores.memory import MemoryBackend  # noqa: PLC0415
+
+            return MemoryBackend()
+        case "jsonl":
+            from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
+
+            return JsonlBackend(path, durability=durability)
+        case "sqlite":
+            from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
+
+            return SqliteBackend(path, durability=durability)

@@ -1,0 +1,38 @@
+"""Open a journal by the address of its store."""
+
+from __future__ import annotations
+
+import os
+
+from sessiontree.journal.address import load_postgres, open_backend, parse_url
+from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.model.ids import Clock, RandomSource, system_clock
+from sessiontree.stores.embedded_async import AsyncEmbeddedStore
+from sessiontree.stores.protocol import AsyncStore, Durability
+from sessiontree.workspace import Settings
+
+__all__ = ["open_async"]
+
+
+def open_async(
+    url: str | os.PathLike[str],
+    *,
+    durability: Durability = "power_loss",
+    clock: Clock = system_clock,
+    random: RandomSource = os.urandom,
+    workspace_settings: Settings | None = None,
+) -> AsyncJournal:
+    """Open the journal of the store at ``url``, and create the store if it does not exist.
+
+    Use it as a context manager: ``async with sessiontree.open_async("journal.db") as journal:``. The address is
+    ``memory:``, ``sqlite:///file.db``, ``jsonl:///folder``, ``postgresql://host/db`` or a plain path. ``durability``
+    says what an acknowledged write survives: a power loss, or only a crash of this process. ``clock`` and ``random``
+    replace the sources of times and ids, for tests.
+    """
+    address = parse_url(url)
+    store: AsyncStore
+    if address.kind == "postgres":
+        store = load_postgres().AsyncPostgresStore(address.target, durability=durability)
+    else:
+        store = AsyncEmbeddedStore(open_backend(address.kind, address.target, durability))
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
