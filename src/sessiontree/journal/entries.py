@@ -12,7 +12,7 @@ from sessiontree.compaction.titles import Titler
 from sessiontree.journal._verbs import Verbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
-from sessiontree.journal.watching import follow
+from sessiontree.journal.operations.watch import Feed
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.stores.commands import Deleted
 
@@ -59,8 +59,7 @@ class ThreadVerbs(Verbs):
         """All threads that ``list_threads`` would list, page after page; ``limit`` is the size of a page."""
         while True:
             page = self.list_threads(query, **filters)
-            for thread in page:
-                yield thread
+            yield from page
             if page.cursor is None:
                 return
             filters["cursor"] = page.cursor
@@ -171,7 +170,17 @@ class EntryVerbs(Verbs):
         thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
         caller stops.
         """
-        return follow(self.store, thread_id, after, timeout)
+        feed = Feed(thread_id, after, timeout)
+        # At the call, not at the first step, so that nothing is missed in between.
+        self.run(feed.start())
+        return self._follow(feed)
+
+    def _follow(self, feed: Feed) -> Iterator[Entry]:
+        while not feed.is_over():
+            mark = self.store.mark(feed.thread_id)
+            yield from feed.take()
+            if not self.run(feed.read()):
+                self.store.wait(feed.thread_id, mark, feed.wait_seconds())
 
     def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""

@@ -1,3 +1,4 @@
+# mypy: no-warn-unreachable
 """Verbs about threads and their entries: create, list, fork, append, read, follow."""
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from sessiontree.compaction.titles import Titler
 from sessiontree.journal._verbs_async import AsyncVerbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
-from sessiontree.journal.watching import follow_async
+from sessiontree.journal.operations.watch import Feed
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.stores.commands import Deleted
 
@@ -174,7 +175,23 @@ class AsyncEntryVerbs(AsyncVerbs):
         thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
         caller stops.
         """
-        return follow_async(self.store, thread_id, after, timeout)
+        feed = Feed(thread_id, after, timeout)
+        if True:  # ASYNC
+            return self._follow(feed)
+        else:
+            # At the call, not at the first step, so that nothing is missed in between.
+            self.run(feed.start())
+            return self._follow(feed)
+
+    async def _follow(self, feed: Feed) -> AsyncIterator[Entry]:
+        if True:  # ASYNC
+            await self.run(feed.start())
+        while not feed.is_over():
+            mark = await self.store.amark(feed.thread_id)
+            for entry in feed.take():
+                yield entry
+            if not await self.run(feed.read()):
+                await self.store.await_change(feed.thread_id, mark, feed.wait_seconds())
 
     async def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
