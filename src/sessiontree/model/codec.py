@@ -27,7 +27,6 @@ from msgspec import UnsetType
 from sessiontree.errors import InvalidInputError
 from sessiontree.model._base import Progress, Record, counted, json_decoder
 from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload
-from sessiontree.model.plain import is_plain
 from sessiontree.model.thread import Thread
 
 __all__ = [
@@ -188,8 +187,6 @@ def validate_and_encode(payload: Payload) -> tuple[Payload, bytes]:
         _refuse_not_as_it_says(payload)
         return payload, payload.body
     body = _encoded(payload)
-    if is_plain(payload):
-        return payload, body
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:
