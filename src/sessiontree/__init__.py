@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from sessiontree.errors import FolderChangedError as FolderChangedError
     from sessiontree.errors import ForeignStoreError as ForeignStoreError
     from sessiontree.errors import InvalidInputError as InvalidInputError
-    from sessiontree.errors import InvalidMoveError as InvalidMoveError
     from sessiontree.errors import InvalidParentError as InvalidParentError
+    from sessiontree.errors import InvalidTransitionError as InvalidTransitionError
     from sessiontree.errors import MissingBlobsError as MissingBlobsError
     from sessiontree.errors import MissingExtraError as MissingExtraError
     from sessiontree.errors import NetworkFileSystemError as NetworkFileSystemError
@@ -179,8 +179,8 @@ _NAMES = {
     "sessiontree.errors": """
         ActiveTurnError BlobNotFoundError ClaimLostError CommitUnknownError CompactionClaimedError ConflictError
         ContextOverflowError CopyMismatchError DamagedDataError DuplicateEntryError EmptySummaryError
-        EntryNotFoundError FencedError FolderChangedError ForeignStoreError InvalidInputError InvalidMoveError
-        InvalidParentError MissingBlobsError MissingExtraError NetworkFileSystemError NewerFormatError
+        EntryNotFoundError FencedError FolderChangedError ForeignStoreError InvalidInputError InvalidParentError
+        InvalidTransitionError MissingBlobsError MissingExtraError NetworkFileSystemError NewerFormatError
         NoCheckpointError NotFoundError NothingToRedoError NothingToRetryError NothingToUncompactError
         NothingToUndoError OversizedSummaryError PendingRestoreError RestoreConflictError SessionNotArchivedError
         SessionNotFoundError SessionTreeError StaleLeafError StaleVersionError StoreAccessError StoreClosedError

@@ -1,73 +1,61 @@
-"""The root of the errors, and the ones that need no family.
-
-Somebody else was there first.
-
-A folder cannot be read or changed as asked.
-
-What was asked for is not there.
-
-A store cannot be opened, read or written.
-
-A model or its summary does not do.
-
-Every error that sessiontree raises, in one tree; a module for each branch.
+"""Every error that sessiontree raises.
 
 ::
 
-    SessionTreeError                     root.py
-    ├── InvalidInputError                nothing was written: mend the input
-    ├── MissingExtraError                install the extra that it names
-    ├── DamagedDataError                 bytes on disk are not what was written: run doctor
-    ├── NotFoundError                    missing.py
+    SessionTreeError
+    ├── InvalidInputError                the input was refused; nothing was written
+    ├── MissingExtraError                an optional package is not installed
+    ├── DamagedDataError                 stored bytes are not what was written: run doctor
+    ├── ContextOverflowError             too long for the model, even after a compaction
+    ├── NotFoundError
     │   ├── ThreadNotFoundError
     │   ├── EntryNotFoundError
     │   ├── SessionNotFoundError
     │   ├── BlobNotFoundError
-    │   ├── NoCheckpointError
+    │   ├── NoCheckpointError            no snapshot of files for this entry
     │   ├── NothingToUndoError
     │   ├── NothingToRedoError
     │   ├── NothingToRetryError
     │   └── NothingToUncompactError
-    ├── ConflictError                    conflicts.py; somebody else was there first: read again, then decide
+    ├── ConflictError                    the store has changed: read it again, then decide
     │   ├── ThreadExistsError
-    │   ├── ThreadArchivedError          it was put away: bring it back or start another one
-    │   ├── DuplicateEntryError
-    │   ├── InvalidParentError
-    │   ├── StaleLeafError
-    │   ├── StaleVersionError
-    │   ├── ActiveTurnError
-    │   ├── FencedError
-    │   ├── CompactionClaimedError       somebody else compacts the thread at this moment
-    │   ├── ClaimLostError
-    │   ├── InvalidMoveError             a session's state cannot become that one
+    │   ├── ThreadArchivedError
+    │   ├── DuplicateEntryError          the id belongs to an entry with other content
+    │   ├── InvalidParentError           the parent is not visible in the thread
+    │   ├── StaleLeafError               another writer moved the leaf
+    │   ├── StaleVersionError            another writer updated the thread
+    │   ├── ActiveTurnError              another turn is running on the thread
+    │   ├── FencedError                  the lease was lost: stop this turn
+    │   ├── CompactionClaimedError       another process is compacting the thread
+    │   ├── ClaimLostError               the claim to compact expired before the end
+    │   ├── InvalidTransitionError       the session cannot change to that state
     │   ├── SessionNotArchivedError
-    │   ├── CopyMismatchError
-    │   ├── MissingBlobsError            blobs went away between put and append: put them again
-    │   └── RestoreConflictError         a restore would overwrite somebody else's work
-    ├── SummaryError                     summaries.py; a summariser failed: nothing was written
+    │   ├── CopyMismatchError            the two stores differ
+    │   ├── MissingBlobsError            blobs were removed between put and append
+    │   └── RestoreConflictError         a restore would overwrite other work
+    ├── SummaryError                     the summariser failed; nothing was written
     │   ├── EmptySummaryError
     │   ├── OversizedSummaryError
     │   └── TruncatedSummaryError
-    ├── ContextOverflowError             too long for the model, also after one compaction
-    ├── WorkspaceError                   folders.py; a folder is as it was
-    │   ├── UnsafePathError              a path would leave the folder or cannot exist in it
-    │   ├── FolderChangedError           somebody wrote to the folder while it was being restored
-    │   └── PendingRestoreError          an interrupted restore belongs to another store
-    └── StoreError                       stores.py
+    ├── WorkspaceError                   a folder could not be used; it is unchanged
+    │   ├── UnsafePathError              a path leaves the folder or cannot exist in it
+    │   ├── FolderChangedError           files changed while they were being restored
+    │   └── PendingRestoreError          an interrupted restore has to be finished first
+    └── StoreError
         ├── StoreUrlError                the address names no store
-        ├── ForeignStoreError            the file or folder is not ours; it was left untouched
-        ├── NewerFormatError             written by a newer sessiontree; it was left untouched
-        ├── NetworkFileSystemError       locks are not safe there
+        ├── ForeignStoreError            not a sessiontree store; left untouched
+        ├── NewerFormatError             written by a newer version; left untouched
+        ├── NetworkFileSystemError       file locks are not reliable there
         ├── StoreReadOnlyError
-        ├── StoreAccessError             the role may not do this
+        ├── StoreAccessError             the database role lacks a permission
         ├── StoreFullError
         ├── StoreUnavailableError        safe to try again
         ├── StoreClosedError
-        ├── StoreGoneError               its file or folder was deleted or replaced while it was open
-        ├── StorePoisonedError           a sync failed: reopen the store
-        └── CommitUnknownError           may or may not be committed: the entry id tells
+        ├── StoreGoneError               deleted or replaced while it was open
+        ├── StorePoisonedError           a sync failed: close the store and open it again
+        └── CommitUnknownError           it may or may not be committed: check by id
 
-Each error carries the ids it is about as attributes and ends with what to do.
+Errors have the ids that they are about as attributes, and their text ends with what to do. They can be pickled.
 """
 
 from __future__ import annotations
@@ -76,70 +64,36 @@ from collections.abc import Iterable
 from typing import Any
 
 __all__ = [
-    "ActiveTurnError",
-    "BlobNotFoundError",
-    "ClaimLostError",
-    "CommitUnknownError",
-    "CompactionClaimedError",
-    "ConflictError",
-    "ContextOverflowError",
-    "CopyMismatchError",
-    "DamagedDataError",
-    "DuplicateEntryError",
-    "EmptySummaryError",
-    "EntryNotFoundError",
-    "FencedError",
-    "FolderChangedError",
-    "ForeignStoreError",
-    "InvalidInputError",
-    "InvalidMoveError",
-    "InvalidParentError",
-    "MissingBlobsError",
-    "MissingExtraError",
-    "NetworkFileSystemError",
-    "NewerFormatError",
-    "NoCheckpointError",
-    "NotFoundError",
-    "NothingToRedoError",
-    "NothingToRetryError",
-    "NothingToUncompactError",
-    "NothingToUndoError",
-    "OversizedSummaryError",
-    "PendingRestoreError",
-    "RestoreConflictError",
-    "SessionNotArchivedError",
-    "SessionNotFoundError",
-    "SessionTreeError",
-    "StaleLeafError",
-    "StaleVersionError",
-    "StoreAccessError",
-    "StoreClosedError",
-    "StoreError",
-    "StoreFullError",
-    "StoreGoneError",
-    "StorePoisonedError",
-    "StoreReadOnlyError",
-    "StoreUnavailableError",
-    "StoreUrlError",
-    "SummaryError",
-    "ThreadArchivedError",
-    "ThreadExistsError",
-    "ThreadNotFoundError",
-    "TruncatedSummaryError",
-    "UnsafePathError",
-    "WorkspaceError",
-]
+    "ActiveTurnError", "BlobNotFoundError", "ClaimLostError", "CommitUnknownError", "CompactionClaimedError",
+    "ConflictError", "ContextOverflowError", "CopyMismatchError", "DamagedDataError", "DuplicateEntryError",
+    "EmptySummaryError", "EntryNotFoundError", "FencedError", "FolderChangedError", "ForeignStoreError",
+    "InvalidInputError", "InvalidParentError", "InvalidTransitionError", "MissingBlobsError", "MissingExtraError",
+    "NetworkFileSystemError", "NewerFormatError", "NoCheckpointError", "NotFoundError", "NothingToRedoError",
+    "NothingToRetryError", "NothingToUncompactError", "NothingToUndoError", "OversizedSummaryError",
+    "PendingRestoreError", "RestoreConflictError", "SessionNotArchivedError", "SessionNotFoundError",
+    "SessionTreeError", "StaleLeafError", "StaleVersionError", "StoreAccessError", "StoreClosedError", "StoreError",
+    "StoreFullError", "StoreGoneError", "StorePoisonedError", "StoreReadOnlyError", "StoreUnavailableError",
+    "StoreUrlError", "SummaryError", "ThreadArchivedError", "ThreadExistsError", "ThreadNotFoundError",
+    "TruncatedSummaryError", "UnsafePathError", "WorkspaceError",
+]  # fmt: skip
 
 
 class SessionTreeError(Exception):
-    """The root of every error raised by sessiontree. Errors can be pickled, so they cross to other processes."""
+    """The root of every error raised by sessiontree."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _restored, (type(self), self.args, vars(self))
+        return _unpickle, (type(self), self.args, vars(self))
+
+
+def _unpickle(kind: type[SessionTreeError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SessionTreeError:
+    """Rebuild an error without calling its constructor, which takes ids and not the text."""
+    error = kind.__new__(kind, *arguments)
+    vars(error).update(fields)
+    return error
 
 
 class InvalidInputError(SessionTreeError, ValueError):
-    """The input cannot be stored as it is; nothing was written."""
+    """The input cannot be stored or understood; nothing was written."""
 
 
 class MissingExtraError(SessionTreeError, ImportError):
@@ -152,37 +106,108 @@ class MissingExtraError(SessionTreeError, ImportError):
 
 
 class DamagedDataError(SessionTreeError):
+    """Stored bytes are not what was written."""
+
     def __init__(self, place: str, offset: int, problem: str) -> None:
         self.place = place
         self.offset = offset
         self.problem = problem
-        super().__init__(
-            f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor` to see and repair it"
-        )
+        super().__init__(f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor` to repair it")
 
 
-def _restored(kind: type[SessionTreeError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> SessionTreeError:
-    error = kind.__new__(kind, *arguments)
-    vars(error).update(fields)
-    return error
-
-
-class ConflictError(SessionTreeError):
-    """The store holds something that contradicts the request; nothing was written."""
-
-
-class ThreadArchivedError(ConflictError):
+class ContextOverflowError(SessionTreeError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
-            f"thread {thread_id!r} is archived; bring it back, or append without expect_live to write to it all the same"
+            f"the context of thread {thread_id!r} is too long for the model, even after a compaction; "
+            "use a model with a larger window, or rewind to before the largest entry"
         )
+
+
+class NotFoundError(SessionTreeError):
+    """The store does not contain what was asked for."""
+
+
+class ThreadNotFoundError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no thread {thread_id!r} in this store; list the threads to see what is there")
+
+
+class EntryNotFoundError(NotFoundError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        super().__init__(
+            f"no entry {entry_id!r} is visible in thread {thread_id!r}; list its entries (a fork has entries of its own)"
+        )
+
+
+class SessionNotFoundError(NotFoundError):
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"no session {key!r} in this store; list() shows what is there, get_or_create() starts one")
+
+
+class BlobNotFoundError(NotFoundError):
+    def __init__(self, hash: str) -> None:
+        self.hash = hash
+        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
+
+
+class NoCheckpointError(NotFoundError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        super().__init__(
+            f"no checkpoint of files for entry {entry_id!r} in thread {thread_id!r}; "
+            "choose an entry at which a snapshot of the folder was taken"
+        )
+
+
+class NothingToUndoError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no leaf move of thread {thread_id!r} is left to undo; see its reflog")
+
+
+class NothingToRedoError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"nothing to redo in thread {thread_id!r}: its last change was not an undo; "
+            "move the leaf to any entry that its reflog lists"
+        )
+
+
+class NothingToRetryError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"thread {thread_id!r} has no failed turn and no user message to retry; append a message first"
+        )
+
+
+class NothingToUncompactError(NotFoundError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"no compaction is in force in thread {thread_id!r}; its context is already complete")
+
+
+class ConflictError(SessionTreeError):
+    """The request contradicts what is in the store; nothing was written."""
 
 
 class ThreadExistsError(ConflictError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
-        super().__init__(f"thread {thread_id!r} exists already; use another id, or go on with that one")
+        super().__init__(f"thread {thread_id!r} already exists; use another id, or continue that thread")
+
+
+class ThreadArchivedError(ConflictError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(f"thread {thread_id!r} is archived; unarchive it first, or append without expect_live")
 
 
 class DuplicateEntryError(ConflictError):
@@ -190,8 +215,7 @@ class DuplicateEntryError(ConflictError):
         self.thread_id = thread_id
         self.entry_id = entry_id
         super().__init__(
-            f"entry id {entry_id!r} is taken by another entry of the tree of thread {thread_id!r}; "
-            "give the new content a new id"
+            f"entry id {entry_id!r} already belongs to another entry in the tree of thread {thread_id!r}; use a new id"
         )
 
 
@@ -200,7 +224,7 @@ class InvalidParentError(ConflictError):
         self.thread_id = thread_id
         self.parent = parent
         super().__init__(
-            f"entry {parent!r} cannot be a parent in thread {thread_id!r}: the thread does not see it; fork there instead"
+            f"entry {parent!r} cannot be a parent in thread {thread_id!r}, where it is not visible; fork there instead"
         )
 
 
@@ -229,17 +253,9 @@ class ActiveTurnError(ConflictError):
         self.turn_id = turn_id
         self.expires_ns = expires_ns
         super().__init__(
-            f"a turn {turn_id!r} of {owner!r} runs on thread {thread_id!r} until {_moment(expires_ns)}; "
-            "wait for it, or take over after it expires"
+            f"turn {turn_id!r} of {owner!r} is running on thread {thread_id!r} until {_time_text(expires_ns)}; "
+            "wait for it to end, or take over after it expires"
         )
-
-
-class CopyMismatchError(ConflictError):
-    def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
-        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
-        super().__init__(f"{what} is not the same in both stores; copy into an empty store, while nobody writes")
 
 
 class FencedError(ConflictError):
@@ -248,8 +264,8 @@ class FencedError(ConflictError):
         self.token = token
         self.current = current
         super().__init__(
-            f"lease token {token} on thread {thread_id!r} is no longer valid (current token {current}); "
-            "another owner took over or the lease was released: stop this turn and acquire a new lease"
+            f"lease token {token} on thread {thread_id!r} is no longer valid (current token: {current}), because "
+            "another owner took over or the lease was released; stop this turn and acquire a new lease"
         )
 
 
@@ -259,8 +275,8 @@ class CompactionClaimedError(ConflictError):
         self.owner = owner
         self.expires_ns = expires_ns
         super().__init__(
-            f"{owner!r} is compacting thread {thread_id!r}, until {_moment(expires_ns)} at most; "
-            "its result serves you too: read the context again later"
+            f"{owner!r} is already compacting thread {thread_id!r} (until {_time_text(expires_ns)} at most); "
+            "wait for its result, then read the context again"
         )
 
 
@@ -268,32 +284,40 @@ class ClaimLostError(ConflictError):
     def __init__(self, thread_id: str, owner: str) -> None:
         self.thread_id = thread_id
         self.owner = owner
-        who = f"{owner!r} took it over" if owner else "it was given back"
+        reason = f"was taken over by {owner!r}" if owner else "was released"
         super().__init__(
-            f"the claim to compact thread {thread_id!r} expired and {who}; nothing was installed, "
-            "give the summariser a shorter time-out or the claim a longer one"
+            f"the claim to compact thread {thread_id!r} expired and {reason}; nothing was written, "
+            "use a shorter time-out for the summariser or a longer claim"
         )
 
 
-class InvalidMoveError(ConflictError):
+class InvalidTransitionError(ConflictError):
     def __init__(self, key: str, state: str, wanted: str, allowed: Iterable[str]) -> None:
         self.key = key
         self.state = state
         self.wanted = wanted
         self.allowed = tuple(allowed)
-        super().__init__(f"session {key!r} is {state} and cannot become {wanted}; it can become {list(self.allowed)}")
+        super().__init__(f"session {key!r} is {state} and cannot become {wanted}; allowed: {list(self.allowed)}")
 
 
 class SessionNotArchivedError(ConflictError):
-    """The conversation in use is not archived; earlier ones are, and a generation names one of them."""
+    """The current conversation is not archived; ``generations`` are the earlier ones, which are."""
 
     def __init__(self, key: str, generations: Iterable[int]) -> None:
         self.key = key
         self.generations = tuple(generations)
         super().__init__(
-            f"session {key!r} is in use; unarchive(key, generation=...) brings one of its earlier conversations back:"
-            f" {list(self.generations)}"
+            f"the current conversation of session {key!r} is not archived; "
+            f"use unarchive(key, generation=...) with an earlier one: {list(self.generations)}"
         )
+
+
+class CopyMismatchError(ConflictError):
+    def __init__(self, thread_id: str, entry_id: str) -> None:
+        self.thread_id = thread_id
+        self.entry_id = entry_id
+        what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
+        super().__init__(f"{what} differs between the stores; copy into an empty store, while neither is written to")
 
 
 class MissingBlobsError(ConflictError):
@@ -301,7 +325,7 @@ class MissingBlobsError(ConflictError):
         self.thread_id = thread_id
         self.hashes = tuple(hashes)
         super().__init__(
-            f"{len(self.hashes)} blobs that an entry for thread {thread_id!r} needs are not in the store; "
+            f"{len(self.hashes)} blobs of an entry for thread {thread_id!r} are not in the store; "
             "put them again, then append"
         )
 
@@ -312,12 +336,12 @@ class RestoreConflictError(ConflictError):
         self.paths = tuple(paths)
         shown = ", ".join(map(repr, self.paths[:5])) + (" …" if len(self.paths) > 5 else "")
         super().__init__(
-            f"restoring {root} would overwrite {len(self.paths)} files that somebody else changed or that no checkpoint "
-            f"holds: {shown}; look at the plan of a dry run, then choose keep_mine or force for such conflicts"
+            f"restoring {root} would overwrite {len(self.paths)} files that were changed outside this thread or are in "
+            f"no checkpoint: {shown}; review the plan of a dry run, then choose keep_mine or force"
         )
 
 
-def _moment(time_ns: int) -> str:
+def _time_text(time_ns: int) -> str:
     from datetime import UTC, datetime  # noqa: PLC0415  most runs end without an error
 
     try:
@@ -326,8 +350,38 @@ def _moment(time_ns: int) -> str:
         return f"{time_ns} ns"
 
 
+class SummaryError(SessionTreeError):
+    """The summariser failed; the conversation is unchanged."""
+
+    def __init__(self, problem: str, *, retry_after_seconds: float | None = None) -> None:
+        self.problem = problem
+        self.retry_after_seconds = retry_after_seconds
+        wait = "" if retry_after_seconds is None else f" after {retry_after_seconds:g} seconds"
+        super().__init__(
+            f"no summary: {problem}; nothing was changed, try again{wait}, or use the strategy hybrid or truncate"
+        )
+
+
+class EmptySummaryError(SummaryError):
+    def __init__(self) -> None:
+        super().__init__("the answer was empty")
+
+
+class OversizedSummaryError(SummaryError):
+    def __init__(self, tokens: int, most_tokens: int) -> None:
+        self.tokens = tokens
+        self.most_tokens = most_tokens
+        super().__init__(f"the answer has {tokens} tokens, but at most {most_tokens} fit the window")
+
+
+class TruncatedSummaryError(SummaryError):
+    def __init__(self, max_tokens: int) -> None:
+        self.max_tokens = max_tokens
+        super().__init__(f"the answer was cut off at {max_tokens} tokens; allow more summary_tokens")
+
+
 class WorkspaceError(SessionTreeError):
-    """A folder cannot be read or changed as asked; it is as it was before."""
+    """A folder could not be read or changed; it is unchanged."""
 
     def __init__(self, root: str, problem: str) -> None:
         self.root = root
@@ -344,8 +398,7 @@ class FolderChangedError(WorkspaceError):
     def __init__(self, root: str, path: str) -> None:
         self.path = path
         super().__init__(
-            root,
-            f"{path!r} was changed by somebody else meanwhile; everything is as before, try again when they are done",
+            root, f"{path!r} was changed by another program; the restore was undone, try again when it has finished"
         )
 
 
@@ -355,86 +408,17 @@ class PendingRestoreError(WorkspaceError):
         self.thread_id = thread_id
         super().__init__(
             root,
-            f"an interrupted rewind of thread {thread_id!r} in {place} waits to be settled; "
-            "repeat it in that store, which settles the files first, or recover the folder here, preferring old or new",
+            f"an interrupted rewind of thread {thread_id!r} in {place} is not finished; "
+            "repeat it in that store, or recover the folder here, preferring old or new",
         )
-
-
-class NotFoundError(SessionTreeError):
-    """Something that was asked for by name is not there."""
-
-
-class ThreadNotFoundError(NotFoundError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(f"no thread {thread_id!r} in this store; list the threads to see what is there")
-
-
-class EntryNotFoundError(NotFoundError):
-    def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
-        super().__init__(
-            f"thread {thread_id!r} cannot see an entry {entry_id!r}; "
-            "list its entries to see which it can, forks keep their own"
-        )
-
-
-class NothingToUndoError(NotFoundError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(f"thread {thread_id!r} has no leaf move left to undo; its reflog lists them all")
-
-
-class NothingToRedoError(NotFoundError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(
-            f"thread {thread_id!r} has nothing to redo: the last thing that happened to it was not an undo; "
-            "a move of the leaf reaches every entry in its reflog"
-        )
-
-
-class NothingToRetryError(NotFoundError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(f"thread {thread_id!r} has no failed turn and no user message to retry from")
-
-
-class NothingToUncompactError(NotFoundError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(f"no compaction is in force on the path of thread {thread_id!r}; its context is whole")
-
-
-class SessionNotFoundError(NotFoundError):
-    def __init__(self, key: str) -> None:
-        self.key = key
-        super().__init__(f"no session {key!r} in this store; list() shows what is there, get_or_create() starts one")
-
-
-class NoCheckpointError(NotFoundError):
-    def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
-        super().__init__(
-            f"no workspace checkpoint for entry {entry_id!r} in thread {thread_id!r}; "
-            "files come back only to entries at which a snapshot of their folder was taken"
-        )
-
-
-class BlobNotFoundError(NotFoundError):
-    def __init__(self, hash: str) -> None:
-        self.hash = hash
-        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
 
 
 class StoreError(SessionTreeError):
-    """The store itself cannot do its work."""
+    """The store could not do what was asked."""
 
-    def __init__(self, place: str, message: str) -> None:
+    def __init__(self, place: str, problem: str) -> None:
         self.place = place
-        super().__init__(f"{place}: {message}")
+        super().__init__(f"{place}: {problem}")
 
 
 class StoreUrlError(StoreError, ValueError):
@@ -447,19 +431,14 @@ class StoreUrlError(StoreError, ValueError):
 
 class ForeignStoreError(StoreError):
     def __init__(self, place: str, found: str) -> None:
-        super().__init__(
-            place, f"this is not a sessiontree store ({found}); it was left untouched, choose another path"
-        )
+        super().__init__(place, f"this is not a sessiontree store ({found}); left untouched, choose another path")
 
 
 class NewerFormatError(StoreError):
     def __init__(self, place: str, found: int, supported: int) -> None:
         self.found = found
         self.supported = supported
-        super().__init__(
-            place,
-            f"format {found} is newer than {supported}, the newest known here; upgrade sessiontree (left untouched)",
-        )
+        super().__init__(place, f"format {found} is newer than {supported}; left untouched, upgrade sessiontree")
 
 
 class NetworkFileSystemError(StoreError):
@@ -499,64 +478,20 @@ class StoreClosedError(StoreError):
 
 class StoreGoneError(StoreError):
     def __init__(self, place: str) -> None:
-        super().__init__(
-            place, "was deleted or replaced while it was open, so nothing more is written; open it again to go on"
-        )
+        super().__init__(place, "was deleted or replaced while it was open; nothing more is written, open it again")
 
 
 class StorePoisonedError(StoreError):
     def __init__(self, place: str, problem: str) -> None:
-        super().__init__(
-            place,
-            f"a write to disk failed ({problem}), so nothing more is acknowledged; close the store and open it again",
-        )
+        super().__init__(place, f"a write to disk failed ({problem}); close the store and open it again")
 
 
 class CommitUnknownError(StoreError):
     def __init__(self, place: str, problem: str, entry_ids: Iterable[str] = ()) -> None:
         self.entry_ids = tuple(entry_ids)
-        way_out = (
-            f"look whether {list(self.entry_ids)} are there; to repeat it with the same ids is a no-op if they are"
+        advice = (
+            f"repeat it with the same ids: it has no effect if {list(self.entry_ids)} are stored already"
             if self.entry_ids
-            else "read the thread to see whether it went through before you repeat it"
+            else "read the thread before you repeat it"
         )
-        super().__init__(place, f"the outcome of the commit is not known ({problem}); {way_out}")
-
-
-class SummaryError(SessionTreeError):
-    """A summariser gave no usable answer. The conversation is as it was."""
-
-    def __init__(self, problem: str, *, retry_after_seconds: float | None = None) -> None:
-        self.problem = problem
-        self.retry_after_seconds = retry_after_seconds
-        wait = "" if retry_after_seconds is None else f" after {retry_after_seconds:g} seconds"
-        super().__init__(
-            f"no summary: {problem}; nothing was changed, try again{wait}, or use the strategy hybrid or truncate"
-        )
-
-
-class EmptySummaryError(SummaryError):
-    def __init__(self) -> None:
-        super().__init__("the answer was empty")
-
-
-class OversizedSummaryError(SummaryError):
-    def __init__(self, tokens: int, most_tokens: int) -> None:
-        self.tokens = tokens
-        self.most_tokens = most_tokens
-        super().__init__(f"the answer has {tokens} tokens and at most {most_tokens} fit the window")
-
-
-class TruncatedSummaryError(SummaryError):
-    def __init__(self, max_tokens: int) -> None:
-        self.max_tokens = max_tokens
-        super().__init__(f"the answer was cut off at {max_tokens} tokens; allow more summary_tokens")
-
-
-class ContextOverflowError(SessionTreeError):
-    def __init__(self, thread_id: str) -> None:
-        self.thread_id = thread_id
-        super().__init__(
-            f"the context of thread {thread_id!r} is too long for the model, also after a compaction; "
-            "use a model with a larger window, or rewind to before the entry that is too big"
-        )
+        super().__init__(place, f"the outcome of the commit is unknown ({problem}); {advice}")

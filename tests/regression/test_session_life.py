@@ -180,7 +180,7 @@ def test_an_earlier_conversation_can_be_brought_back_by_its_generation(manager, 
 def test_an_archived_session_cannot_be_reset_and_the_error_says_what_can_be_done(manager):
     manager.add_message(KEY, st.user("hello"))
     manager.archive(KEY)
-    with pytest.raises(st.InvalidMoveError, match="active"):
+    with pytest.raises(st.InvalidTransitionError, match="active"):
         manager.reset(KEY)
     assert texts(manager) == ["hello"]
 

@@ -1,6 +1,7 @@
 """What errors say: for a person at a terminal as well as for a program, and always what to do."""
 
 import inspect
+import pickle
 import re
 
 import pytest
@@ -9,8 +10,15 @@ import sessiontree as st
 from sessiontree import errors
 
 CALL = re.compile(r"[\w.]+\([^)]*\)")
-ONLY_PROGRAMS_MEET = {"SessionNotFoundError", "SessionNotArchivedError", "InvalidMoveError"}
-SAMPLES = {"str": "one", "int": 7, "str | None": "one", "Iterable[str]": ["one"], "float | None": 1.5}
+ONLY_PROGRAMS_MEET = {"SessionNotFoundError", "SessionNotArchivedError", "InvalidTransitionError"}
+SAMPLES = {
+    "str": "one",
+    "int": 7,
+    "str | None": "one",
+    "Iterable[str]": ["one"],
+    "Iterable[int]": [7],
+    "float | None": 1.5,
+}
 
 
 def sample_of(kind: type[st.SessionTreeError]) -> st.SessionTreeError:
@@ -28,3 +36,10 @@ def test_a_time_in_an_error_is_one_that_people_can_read():
     error = st.ActiveTurnError("t", "me", "turn", 1_700_000_000_000_000_000)
     assert "until 2023-11-14T22:13:20Z" in str(error)
     assert "until 9223372036854775807000 ns" in str(st.ActiveTurnError("t", "me", "turn", (2**63 - 1) * 1000))
+
+
+@pytest.mark.parametrize("name", errors.__all__)
+def test_every_error_can_be_pickled(name):
+    error = sample_of(getattr(errors, name))
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

@@ -1,6 +1,8 @@
 """Errors: one tree, ids as attributes, and what to do at the end."""
 
+import inspect
 import pickle
+import re
 
 import pytest
 
@@ -37,9 +39,20 @@ def test_an_error_says_what_to_do_and_carries_its_ids(error, advice):
         assert str(said) in str(error)
 
 
-def test_there_is_one_tree():
-    for name in errors.__all__:
-        assert issubclass(getattr(errors, name), st.SessionTreeError)
+def test_all_lists_every_error():
+    defined = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
+    assert set(errors.__all__) == defined
+    assert defined <= set(st.__all__)
+
+
+def test_the_tree_is_drawn_as_it_is():
+    drawn = re.findall(r"^    ([│├└─ ]*)(\w+Error)", errors.__doc__, re.MULTILINE)
+    assert sorted(name for _, name in drawn) == sorted(errors.__all__)
+    above = {}
+    for branch, name in drawn:
+        above[len(branch) // 4] = getattr(errors, name)
+        if branch:
+            assert getattr(errors, name).__bases__[0] is above[len(branch) // 4 - 1]
 
 
 def test_input_and_address_errors_are_value_errors_too():

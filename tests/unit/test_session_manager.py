@@ -119,7 +119,7 @@ def test_states_move_only_where_they_may(manager):
     assert manager.info(KEY).state == "suspended"
     assert manager.resume(KEY).state == "active"
     manager.archive(KEY)
-    with pytest.raises(st.InvalidMoveError) as caught:
+    with pytest.raises(st.InvalidTransitionError) as caught:
         manager.suspend(KEY)
     assert (caught.value.state, caught.value.wanted, caught.value.allowed) == ("archived", "suspended", ("active",))
     assert manager.unarchive(KEY).state == "active"

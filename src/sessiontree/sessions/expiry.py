@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from sessiontree.errors import ActiveTurnError, InvalidMoveError, ThreadNotFoundError
+from sessiontree.errors import ActiveTurnError, InvalidTransitionError, ThreadNotFoundError
 from sessiontree.journal.flows import Flow
 from sessiontree.model import CompactionClaim, Lease, Thread
 from sessiontree.model._base import Record
@@ -85,7 +85,7 @@ def _alone(thread_id: str, count: _Count, act: Callable[[Thread], Flow[bool]]) -
     try:
         thread: Thread = yield lambda journal: journal.thread(thread_id)
         return (yield from act(thread))
-    except (InvalidMoveError, ThreadNotFoundError):
+    except (InvalidTransitionError, ThreadNotFoundError):
         return False
     finally:
         with suppress(ThreadNotFoundError):

@@ -14,7 +14,7 @@ from typing import Any
 
 from sessiontree.errors import (
     InvalidInputError,
-    InvalidMoveError,
+    InvalidTransitionError,
     SessionNotArchivedError,
     SessionNotFoundError,
     StaleVersionError,
@@ -143,7 +143,7 @@ def reset(desk: ManagerConfig, key: SessionKey) -> Flow[Thread]:
     """Empty the conversation but for the system prompt, in one commit; ``undo`` on the thread comes back."""
     thread = yield from existing(key)
     if thread.is_archived:
-        raise InvalidMoveError(format_key(key), "archived", "empty", TRANSITIONS["archived"])
+        raise InvalidTransitionError(format_key(key), "archived", "empty", TRANSITIONS["archived"])
 
     def act() -> Flow[Thread | None]:
         prompt: str = (yield lambda journal: journal.context(thread.id)).system

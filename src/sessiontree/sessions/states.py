@@ -23,7 +23,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
-from sessiontree.errors import InvalidInputError, InvalidMoveError
+from sessiontree.errors import InvalidInputError, InvalidTransitionError
 from sessiontree.model import Thread, moment
 from sessiontree.model._base import Record
 
@@ -64,7 +64,7 @@ def can_move(state: SessionState, wanted: SessionState) -> bool:
 
 def check_move(key: str, state: SessionState, wanted: SessionState) -> None:
     if not can_move(state, wanted):
-        raise InvalidMoveError(key, state, wanted, TRANSITIONS[state])
+        raise InvalidTransitionError(key, state, wanted, TRANSITIONS[state])
 
 
 def state_of(thread: Thread, now_ns: int) -> SessionState:
