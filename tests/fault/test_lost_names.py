@@ -16,7 +16,7 @@ def test_entries_of_a_deleted_thread_whose_name_is_lost_are_still_shown(tmp_path
         journal.fork("source", new_id="fork")
         journal.delete_thread("source")
     with closing(sqlite3.connect(tmp_path / "journal")) as connection, connection:
-        connection.execute("DELETE FROM departed")
+        connection.execute("DELETE FROM deleted_thread")
     with open_journal("sqlite", tmp_path) as journal:
         for found in (journal.path("fork"), journal.entries("fork")):
             assert [(entry.id, entry.thread_id) for entry in found] == [("e", "")]

@@ -1,4 +1,4 @@
-"""Doctor for the SQLite store: the file's own integrity, every body's checksum, and the common invariants."""
+"""Check an SQLite store: the integrity of the file, the checksum of every body, the common invariants; and repair it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import sqlite3
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 
 import msgspec
 
@@ -18,32 +19,52 @@ from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.reads import read_transaction
 from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
-from sessiontree.stores.sqlite.tail import LATE_HEADS, NOT_IN_TABLE_OF_IDS, NOT_WHERE_ITS_ID_LEADS, REPEATED_IDS
+from sessiontree.stores.sqlite.schema import REPEATED_IDS
 from sessiontree.stores.sqlite.view import SqliteView
 
-__all__ = ["inspect"]
+__all__ = ["inspect", "rebuild"]
 
 
-# An index or the table of ids can be made anew from the entries; anything else in a file is left alone.
+# An index can be rebuilt from its table; any other damage to a file is left alone.
 _OF_AN_INDEX = re.compile(r"(row \d+ missing from|wrong # of entries in|non-unique entry in) index ")
 
 
+_NEWEST_OF_THREADS = "(SELECT owner, max(key) AS key, created_ns FROM entry GROUP BY owner) AS tip"
+
+
 def inspect(connection: sqlite3.Connection, place: str, progress: Progress | None = None) -> list[Finding]:
+    """Return everything that is wrong with a store."""
     with read_transaction(connection):
         content = _WholeStore(connection)
         return [
             *_broken_pages(connection, place),
             *_changed_bodies(connection, place),
-            *_lost_places(connection, place),
-            *_unsettled(connection, place),
+            *_missing_targets(connection, place),
+            *_outdated_heads(connection, place),
+            *_repeated_ids(connection, place),
             *_unreadable_threads(connection, place),
             *findings_in(content, place, progress),
             *_blobs(connection, place),
         ]
 
 
+def rebuild(connection: sqlite3.Connection) -> None:
+    """Rebuild the indexes from their tables, and point threads at their newest entries; no entry is changed."""
+    connection.execute("BEGIN IMMEDIATE")
+    indexes = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'index'").fetchall()
+    for (name,) in indexes:
+        # Fails where entries share an id; the other indexes can still be rebuilt.
+        with suppress(sqlite3.IntegrityError):
+            connection.execute(f'REINDEX "{name}"')
+    connection.execute(
+        "UPDATE thread SET leaf = tip.key, newest = tip.key, updated_ns = max(updated_ns, tip.created_ns)"
+        f" FROM {_NEWEST_OF_THREADS} WHERE tip.owner = thread.key AND thread.newest < tip.key"
+    )
+    connection.execute("COMMIT")
+
+
 class _WholeStore:
-    """Everything in the file, as the checker wants to walk it."""
+    """Everything in the file, in the shape that the common checks read."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.states: dict[str, ThreadState] = {}
@@ -87,8 +108,8 @@ def _changed_bodies(connection: sqlite3.Connection, place: str) -> Iterator[Find
             )
 
 
-def _lost_places(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
-    """Threads that point at entries that are not there: reads show them as empty."""
+def _missing_targets(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    """Threads that point at missing entries: reads show them as empty."""
     for column, name in (("leaf", "leaf"), ("base", "fork point")):
         lost = connection.execute(
             f"SELECT id FROM thread WHERE {column} IS NOT NULL AND {column} NOT IN (SELECT key FROM entry)"
@@ -97,17 +118,17 @@ def _lost_places(connection: sqlite3.Connection, place: str) -> Iterator[Finding
             yield Finding(kind="leaf", place=place, problem=f"the {name} is missing", thread_id=thread_id)
 
 
-def _unsettled(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
-    """Ids and heads that do not fit the entries that they were made from."""
-    for statement, problem in (
-        (NOT_IN_TABLE_OF_IDS, "the entry is missing from the table of ids"),
-        (NOT_WHERE_ITS_ID_LEADS, "the table of ids leads to another entry or to none"),
-    ):
-        for (entry_id,) in connection.execute(statement):
-            yield Finding(kind="file", place=place, problem=problem, entry_id=entry_id, is_repairable=True)
-    for (thread_id,) in connection.execute(LATE_HEADS):
-        problem = "the thread does not know its newest entry"
+def _outdated_heads(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    """Threads whose row is older than their newest entry."""
+    outdated = connection.execute(
+        f"SELECT t.id FROM {_NEWEST_OF_THREADS} JOIN thread t ON t.key = tip.owner WHERE tip.key > t.newest"
+    )
+    for (thread_id,) in outdated:
+        problem = "the thread does not point at its newest entry"
         yield Finding(kind="file", place=place, problem=problem, thread_id=thread_id, is_repairable=True)
+
+
+def _repeated_ids(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
     for (entry_id,) in connection.execute(REPEATED_IDS):
         yield Finding(kind="duplicate", place=place, problem="several entries have this id", entry_id=entry_id)
 

@@ -1,4 +1,4 @@
-"""What SQLite says, and what a damaged file makes of our own code, in our words."""
+"""Translate errors of SQLite, and those that a damaged file causes in our code, to errors of this package."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 
-__all__ = ["is_of_the_disk", "misshapen_table", "translate_error"]
+__all__ = ["is_disk_error", "misshapen_table", "translate_error"]
 
 
 def translate_error(place: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> SessionTreeError:
+    """Return the error of this package that says what an error of SQLite or of the file system means."""
     name = getattr(error, "sqlite_errorname", "") or ""
     if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
         return StoreReadOnlyError(place)
@@ -29,13 +30,16 @@ def translate_error(place: str, error: sqlite3.Error | OSError | UnicodeDecodeEr
     return StoreUnavailableError(place, f"{name or type(error).__name__}: {error}")
 
 
-def is_of_the_disk(error: Exception) -> bool:
-    """A write or flush failed, so nobody knows what of it is on the disk."""
+def is_disk_error(error: Exception) -> bool:
+    """Return whether a write or flush failed, so that it is unknown what reached the disk."""
     return (getattr(error, "sqlite_errorname", "") or "").startswith("SQLITE_IOERR")
 
 
 def misshapen_table(connection: sqlite3.Connection) -> str:
-    """A table that holds what was never written to it, or nothing. Pages that changed places pass SQLite's own checks."""
+    """Return a table with values of the wrong type, or "".
+
+    Finds pages that were swapped, which SQLite's own checks do not notice.
+    """
     tables = connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
     for (table,) in tables.fetchall():
         quoted = '"' + table.replace('"', '""') + '"'
@@ -47,7 +51,7 @@ def misshapen_table(connection: sqlite3.Connection) -> str:
         "SELECT 1 FROM checkpoint WHERE length(manifest) <> 64 OR manifest GLOB '*[^0-9a-f]*'"
     ).fetchone():
         return "checkpoint"
-    return "" if connection.execute("SELECT count(*) FROM floor").fetchone()[0] == 1 else "floor"
+    return "" if connection.execute("SELECT count(*) FROM store_meta").fetchone()[0] == 1 else "store_meta"
 
 
 def _odd(column: str, kind: str, is_needed: bool | int) -> str:
@@ -56,7 +60,7 @@ def _odd(column: str, kind: str, is_needed: bool | int) -> str:
 
 
 def _is_damage(name: str, error: Exception) -> bool:
-    """Bytes that are no text, and keys that are there twice, come from nowhere else: the tables are ours alone."""
+    """Invalid text and repeated keys can only come from damage: no other program writes these tables."""
     if isinstance(error, UnicodeDecodeError) or name.startswith(
         ("SQLITE_CORRUPT", "SQLITE_NOTADB", "SQLITE_CONSTRAINT")
     ):

@@ -1,4 +1,4 @@
-"""The reader's side of the SQLite store: snapshots of one moment, on connections that never write."""
+"""The reader's side of the SQLite store: queries on snapshots, on connections that never write."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sessiontree.model.blobs import Blob
 from sessiontree.stores.queries import NewEntries, StoreStats
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.state import Node, ThreadState
-from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, names_of, payload_of_row
+from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, payload_of_row
 from sessiontree.stores.sqlite.view import SqliteView, own_keys
 
 __all__ = ["ReadSnapshot", "read_transaction"]
@@ -30,7 +30,7 @@ _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
 
 @contextmanager
 def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """What is read inside is of one moment, whoever writes meanwhile."""
+    """Read from one snapshot of the database, whatever is written meanwhile."""
     try:
         connection.execute("BEGIN")
         yield
@@ -40,7 +40,7 @@ def read_transaction(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 class ReadSnapshot:
-    """One read transaction."""
+    """Answers queries inside one read transaction."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -170,11 +170,11 @@ class ReadSnapshot:
         return node
 
     def _walk(self, tip: Node, limit: int | None = None) -> list[Row]:
-        """Rows from a tip to its root."""
+        """Return the rows from an entry to its root."""
         return self._chain("parent", tip.key, 0, limit)
 
     def _own(self, state: ThreadState, start: int) -> list[Row]:
-        """Rows that were appended through a thread after the key ``start``, oldest first."""
+        """Return the rows appended through a thread after the key ``start``, oldest first."""
         rows = self._chain("previous", state.newest, start)
         if self._is_cut_short(rows, state, start):
             rows = self._run(
@@ -185,14 +185,14 @@ class ReadSnapshot:
         return rows
 
     def _is_cut_short(self, rows: list[Row], state: ThreadState, start: int) -> bool:
-        """Whether the chain ends before its time: in a damaged file entries below a hole must still be shown."""
+        """Return whether the chain has a gap: in a damaged file the entries below it must still be shown."""
         if not rows:
             return state.newest > start
         found = self._run("SELECT previous FROM entry WHERE key = ?", (rows[-1][0],)).fetchone()
         return bool(found[0] > start)
 
     def _chain(self, link: str, key: int, stop: int, limit: int | None = None) -> list[Row]:
-        """Rows from a key backwards along a link, down to but without the key ``stop``."""
+        """Return the rows from a key back along a link, down to but not including the key ``stop``."""
         chosen = self._run(
             f"WITH RECURSIVE chain (key) AS ("
             f" SELECT ?1 WHERE ?1 > ?2"
@@ -201,8 +201,8 @@ class ReadSnapshot:
             f") SELECT {_CHAIN_COLUMNS} FROM chain c CROSS JOIN entry e ON e.key = c.key",
             (key, stop, -1 if limit is None else limit),
         )
-        # Links lead to smaller keys (in a damaged file a loop ends where one does not), so this order is the chain's;
-        # SQLite gives it, but does not promise it.
+        # Links lead to smaller keys, so this is the order of the chain. SQLite returns it already, but does not
+        # guarantee it. In a damaged file the chain ends at a link that leads to a larger key.
         return sorted(chosen, key=_key, reverse=True)
 
     def _entries(self, rows: Iterable[Row]) -> list[Entry]:
@@ -227,11 +227,11 @@ class ReadSnapshot:
 
     def _names(self, rows: Iterable[Row]) -> dict[int, str]:
         owners = {row[2] for row in rows}
-        found = dict.fromkeys(owners, "")  # a damaged file may have lost a name; the entries must still be shown
+        found = dict.fromkeys(owners, "")  # in a damaged file a name can be missing; the entries must still be shown
         for owner in owners:
-            found |= names_of(
+            found.update(
                 self._run(
-                    "SELECT key, id FROM thread WHERE key = ?1 UNION SELECT key, id FROM departed WHERE key = ?1",
+                    "SELECT key, id FROM thread WHERE key = ?1 UNION SELECT key, id FROM deleted_thread WHERE key = ?1",
                     (owner,),
                 )
             )

@@ -1,7 +1,4 @@
-"""Rows and records: what a row of each table means.
-
-Blobs in the SQLite file: packs cut into rows, an index that says where each blob lies.
-"""
+"""Convert rows to records and back; read and write blobs, whose packs are stored as rows of chunks."""
 
 from __future__ import annotations
 
@@ -18,12 +15,10 @@ from sessiontree.model.blobs import CHUNK_BYTES, Blob, Pack, chunks_of, pack_of
 from sessiontree.model.codec import decode_payload, decode_thread
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import Manifests, Node, ThreadState
-from sessiontree.stores.sqlite.tail import NEWEST_IN_TAIL
 
 __all__ = [
     "ENTRY_COLUMNS",
     "NODE_COLUMNS",
-    "SETTLED_STATE_SELECT",
     "STATE_SELECT",
     "blob_hashes",
     "blobs",
@@ -45,22 +40,15 @@ Row = tuple[Any, ...]
 NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
 ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
 
-_STATE_SELECT = """
-SELECT t.key, t.tree, m.body,
-       CASE WHEN leaf.owner = t.key AND leaf.key > t.newest THEN leaf.created_ns ELSE t.updated_ns END AS updated_ns,
-       t.fence, t.moves, CASE WHEN leaf.owner = t.key THEN max(leaf.key, t.newest) ELSE t.newest END,
+STATE_SELECT = """
+SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves, t.newest,
        leaf.key, leaf.id, leaf.owner, leaf.parent, leaf.depth, leaf.messages, leaf.tokens,
        base.key, base.id, base.owner, base.parent, base.depth, base.messages, base.tokens, t.id
 FROM thread t
 JOIN thread_meta m ON m.key = t.key
-LEFT JOIN entry leaf ON leaf.key = {leaf}
+LEFT JOIN entry leaf ON leaf.key = t.leaf
 LEFT JOIN entry base ON base.key = t.base
 """
-
-STATE_SELECT = _STATE_SELECT.format(leaf=f"coalesce({NEWEST_IN_TAIL}, t.leaf)")
-
-SETTLED_STATE_SELECT = _STATE_SELECT.format(leaf="t.leaf")
-"""For a thread that is known to have nothing in the tail."""
 
 DAMAGED = "damaged"
 
@@ -73,7 +61,7 @@ def state_of(row: Row) -> ThreadState:
 
 
 def _meta_of(thread_id: str, body: bytes) -> Thread:
-    """Metadata that cannot be read must not hide the conversation."""
+    """Decode metadata; if it is unreadable, return a placeholder, so that the conversation can still be read."""
     try:
         return decode_thread(body)
     except (msgspec.MsgspecError, TypeError):
@@ -97,7 +85,7 @@ def entry_row(tree: int, node: Node, previous: int, draft: Draft) -> Row:
 
 
 def chain_of(rows: Sequence[Row], names: dict[int, str]) -> list[Entry]:
-    """Entries of one path from its rows, root first: each row is the parent of the next one."""
+    """Return the entries of one path from its rows, root first: each row is the parent of the next one."""
     entries: list[Entry] = []
     parent: str | None = None
     for _, entry_id, owner, _, created_ns, turn_id, body in rows:
@@ -116,7 +104,7 @@ def chain_of(rows: Sequence[Row], names: dict[int, str]) -> list[Entry]:
 
 
 def payload_of_row(body: bytes) -> Payload:
-    """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
+    """Decode a body; an unreadable one is shown as damaged, so that the entries around it stay readable."""
     try:
         return decode_payload(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
@@ -151,12 +139,8 @@ def lease_of(thread_id: str, row: Row) -> Lease:
 
 
 def is_storable(text: str) -> bool:
-    """Whether a text can be in the database at all; one with lone surrogates cannot even be asked for."""
+    """Return whether SQLite can store a text; one with lone surrogates cannot even be a parameter."""
     return text.isascii() or text.encode("utf-8", "ignore").decode() == text
-
-
-def names_of(rows: Iterable[Row]) -> dict[int, str]:
-    return dict(rows)
 
 
 def missing_blobs(connection: sqlite3.Connection, hashes: Collection[str]) -> frozenset[str]:
@@ -188,7 +172,7 @@ def put_pack(connection: sqlite3.Connection, pack: Pack) -> None:
     connection.executemany(
         "INSERT INTO chunk VALUES (?, ?, ?)", [(number, index, body) for index, body in enumerate(chunks_of(pack))]
     )
-    # An empty blob takes no room, so its pack may have no chunk: its place is nowhere in particular.
+    # A pack of empty blobs has no chunk.
     connection.executemany(
         "INSERT INTO blob VALUES (?, ?, ?, ?, ?)",
         [(bytes.fromhex(at.hash), at.size, number, at.start, at.length) for at in pack.places],
@@ -196,16 +180,16 @@ def put_pack(connection: sqlite3.Connection, pack: Pack) -> None:
 
 
 def drop_blobs(connection: sqlite3.Connection, hashes: Collection[str]) -> None:
-    """Packs that hold a dropped blob are written anew with the others; deleted pages are zeroed by SQLite."""
-    wounded: set[int] = set()
+    """Delete blobs. Their packs are rewritten with the blobs that stay; SQLite zeroes the deleted pages."""
+    packs: set[int] = set()
     for name in hashes:
-        wounded.update(
+        packs.update(
             row[0]
             for row in connection.execute("DELETE FROM blob WHERE hash = ? RETURNING pack", (bytes.fromhex(name),))
         )
-    for number in wounded:
-        survivors = connection.execute("SELECT hash FROM blob WHERE pack = ? ORDER BY start", (number,)).fetchall()
-        kept = blobs(connection, [digest.hex() for (digest,) in survivors])
+    for number in packs:
+        remaining = connection.execute("SELECT hash FROM blob WHERE pack = ? ORDER BY start", (number,)).fetchall()
+        kept = blobs(connection, [digest.hex() for (digest,) in remaining])
         connection.execute("DELETE FROM blob WHERE pack = ?", (number,))
         connection.execute("DELETE FROM chunk WHERE pack = ?", (number,))
         if kept:

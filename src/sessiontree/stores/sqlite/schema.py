@@ -1,4 +1,4 @@
-"""Tables of the SQLite store, and how a file is opened, recognised, created or refused."""
+"""The tables of the SQLite store, and how a file is recognized, created, upgraded or refused."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from sessiontree.stores.protocol import Durability
 
 __all__ = [
     "APPLICATION_ID",
+    "REPEATED_IDS",
     "connect",
     "connect_read_only",
     "create",
+    "create_file",
+    "is_complete",
     "prepare_writer",
-    "recognise",
-    "refuse_odd_neighbours",
-    "touch",
+    "refuse_special_files",
+    "upgrade",
 ]
 
 
@@ -29,17 +31,19 @@ _MAGIC = b"SQLite format 3\x00"
 _WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
 
-_LAYOUT = 2
-"""Version of the tables. The first one was never released."""
+_LAYOUT = 3
+"""Version of the tables, stored as ``user_version``. Layout 2 is upgraded when a file is opened."""
+_OLDEST_LAYOUT = 2
 
-# Messages are longer than what SQLite's default of 4096 is made for: twice that takes fewer pages for a group of them,
-# and is no slower for one.
+# Larger than SQLite's default of 4096, because messages are long: a group of appends writes fewer pages, and a lone
+# append is as fast.
 _PAGE_SIZE = 8192
 
-# Heads of threads stand apart from their metadata, so that an append rewrites a short row. Keys are integers;
-# an entry's parent is always an older key, so chains cannot loop. The entries of one thread are chained backwards
-# from thread.newest through entry.previous: that takes the place of an index, which every append would have to write.
-# Ids are ordered by time, so with the id first their table grows at its end. It and the heads may be behind: tail.py.
+# The columns of ``thread`` that every append changes are kept apart from the metadata, so that the row stays short.
+# Keys are integers. The parent of an entry always has a smaller key, so chains cannot loop. The entries of one thread
+# form a chain from ``thread.newest`` through ``entry.previous``; it replaces an index on the owner, which every append
+# would have to write. The id comes first in ``entry_id``, because ids are ordered by time: the index grows at its end,
+# and 64 threads that append at once write one page of it instead of 64.
 _TABLES = """
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,10 +80,10 @@ CREATE INDEX thread_created ON thread_meta (created_ns);
 CREATE INDEX thread_tree_id ON thread_meta (tree_id);
 CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
-CREATE TABLE departed (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
-CREATE INDEX departed_tree ON departed (tree);
-CREATE TABLE floor (entry_key INTEGER NOT NULL, drops INTEGER NOT NULL, settled INTEGER NOT NULL);
-INSERT INTO floor VALUES (0, 0, 0);
+CREATE TABLE deleted_thread (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
+CREATE INDEX deleted_thread_tree ON deleted_thread (tree);
+CREATE TABLE store_meta (last_entry_key INTEGER NOT NULL, deletions INTEGER NOT NULL);
+INSERT INTO store_meta VALUES (0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
@@ -95,12 +99,7 @@ CREATE TABLE entry (
     crc INTEGER NOT NULL,
     body BLOB NOT NULL
 );
-CREATE TABLE entry_id (
-    id TEXT NOT NULL,
-    tree INTEGER NOT NULL,
-    key INTEGER NOT NULL,
-    PRIMARY KEY (id, tree)
-) WITHOUT ROWID;
+CREATE UNIQUE INDEX entry_id ON entry (id, tree);
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -135,29 +134,55 @@ CREATE TABLE lease (
 """
 
 
-def refuse_odd_neighbours(path: Path) -> None:
-    """A pipe in the place of a file beside the store would be waited for without end."""
+# In layout 2 the newest entries were in their table only: ids and heads followed later, up to ``floor.settled``.
+_UPGRADE_FROM_2 = (
+    "ALTER TABLE departed RENAME TO deleted_thread",
+    "DROP INDEX departed_tree",
+    "CREATE INDEX deleted_thread_tree ON deleted_thread (tree)",
+    """UPDATE thread SET leaf = tip.key, newest = tip.key, updated_ns = tip.created_ns
+    FROM (
+        SELECT owner, max(key) AS key, created_ns FROM entry
+        WHERE key > (SELECT settled FROM floor) GROUP BY owner
+    ) AS tip
+    WHERE thread.key = tip.owner AND thread.newest < tip.key""",
+    "CREATE TABLE store_meta (last_entry_key INTEGER NOT NULL, deletions INTEGER NOT NULL)",
+    "INSERT INTO store_meta SELECT entry_key, drops FROM floor",
+    "DROP TABLE floor",
+    "DROP TABLE entry_id",
+    "CREATE UNIQUE INDEX entry_id ON entry (id, tree)",
+    f"PRAGMA user_version = {_LAYOUT}",
+)
+
+# Without the index, because it can be what is damaged.
+REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING count(*) > 1"
+
+
+def refuse_special_files(path: Path) -> None:
+    """Refuse a pipe or folder where SQLite expects a side file: opening a pipe would block forever."""
     for suffix in ("-wal", "-shm", "-journal", "-gate"):
         file = path.with_name(path.name + suffix)
         with suppress(FileNotFoundError, NotADirectoryError):
             if not stat.S_ISREG(file.lstat().st_mode):
-                raise StoreError(str(path), f"{file.name} beside it is no file; move it away and open the store again")
+                raise StoreError(str(path), f"{file.name} next to it is not a regular file; move it away and try again")
 
 
-def recognise(path: Path) -> bool:
-    """Whether a whole store is there; a file that is not ours or is too new is refused before anything touches it."""
-    head = _head(path)
-    if not head:
+def is_complete(path: Path) -> bool:
+    """Return whether a complete store is at a path; False if it is missing or its creation was interrupted.
+
+    Reads the header only, so that a file of another program or of a newer layout is refused untouched.
+    """
+    header = _header(path)
+    if not header:
         return False
-    if not head.startswith(_MAGIC) or len(head) < 100:
-        raise ForeignStoreError(str(path), "it is no SQLite file")
-    if int.from_bytes(head[68:72]) != APPLICATION_ID:
-        raise ForeignStoreError(str(path), "it is an SQLite file of another program")
-    _refuse_other_layout(path, int.from_bytes(head[60:64]))
-    return head[18:20] == _WAL_MODE
+    if not header.startswith(_MAGIC) or len(header) < 100:
+        raise ForeignStoreError(str(path), "not an SQLite file")
+    if int.from_bytes(header[68:72]) != APPLICATION_ID:
+        raise ForeignStoreError(str(path), "an SQLite file of another program")
+    _refuse_layout(path, int.from_bytes(header[60:64]))
+    return header[18:20] == _WAL_MODE
 
 
-def _head(path: Path) -> bytes:
+def _header(path: Path) -> bytes:
     try:
         kind = kind_of(path)
         if kind not in ("nothing", "file"):
@@ -173,11 +198,12 @@ def _head(path: Path) -> bytes:
 
 
 def connect(path: Path) -> sqlite3.Connection:
+    """Open a connection; refuse a newer layout, which the header may not show while it is in the WAL only."""
     connection = sqlite3.connect(
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
-        _refuse_other_layout(path, int(connection.execute("PRAGMA user_version").fetchone()[0]))
+        _refuse_layout(path, _layout_of(connection))
     except BaseException:
         connection.close()
         raise
@@ -185,19 +211,19 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def connect_read_only(path: Path) -> sqlite3.Connection:
-    """Neither makes the file nor changes it."""
+    """Open a connection that neither creates nor changes the file."""
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=BUSY_SECONDS)
 
 
 def create(path: Path) -> None:
-    """Make what is not there yet; the caller holds the gate. The tables come first: so the file's head names the store.
+    """Create the tables, or finish a creation that was interrupted. The caller holds the process lock.
 
-    The log comes last, because nobody may be there who holds it.
+    The tables come before the switch to WAL mode, so that the header of the file names the store as ours.
     """
     with closing(connect(path)) as connection:
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
-        if int(connection.execute("PRAGMA user_version").fetchone()[0]) == 0:
+        if _layout_of(connection) == 0:
             for statement in _TABLES.split(";"):
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -206,25 +232,60 @@ def create(path: Path) -> None:
         connection.execute("PRAGMA journal_mode = wal").fetchone()
 
 
+def upgrade(connection: sqlite3.Connection, path: Path) -> None:
+    """Bring a file of layout 2 to this layout in one transaction. The caller holds the process lock.
+
+    A process of an older release that has the file open gets errors from then on, because tables that it reads are
+    gone; nothing is lost.
+    """
+    if _layout_of(connection) == _LAYOUT:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for statement in _UPGRADE_FROM_2:
+            connection.execute(statement)
+    except sqlite3.IntegrityError:
+        connection.execute("ROLLBACK")
+        repeated = connection.execute(REPEATED_IDS).fetchone()
+        if repeated is None:
+            raise
+        raise StoreError(
+            str(path),
+            f"it is damaged: several entries have the id {repeated[0]!r}, so it cannot be upgraded to layout {_LAYOUT};"
+            " it was left unchanged, export its threads with the release that wrote it",
+        ) from None
+    connection.execute("COMMIT")
+
+
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
-    """Set what durability means, and read it back: a pragma that fails tells so only in its row."""
+    """Set the pragmas that durability needs and read them back: SQLite does not raise if it ignores one."""
     synchronous = {"power_loss": 2, "process_crash": 1}[durability]
-    wanted = (("journal_mode", "wal", "wal"), ("synchronous", str(synchronous), synchronous), ("secure_delete", "1", 1))
-    for name, value, expected in wanted:
+    pragmas = (
+        ("journal_mode", "wal", "wal"),
+        ("synchronous", str(synchronous), synchronous),
+        ("secure_delete", "1", 1),
+    )
+    for name, value, expected in pragmas:
         connection.execute(f"PRAGMA {name} = {value}").fetchone()
         actual = connection.execute(f"PRAGMA {name}").fetchone()[0]
         if actual != expected:
-            raise StoreError(str(path), f"SQLite answers {name}={actual!r} where {expected!r} is needed")
+            raise StoreError(str(path), f"SQLite reports {name}={actual!r}, but {expected!r} is required")
 
 
-def touch(path: Path) -> None:
-    """Create the file for its owner alone; SQLite gives its side files the same mode."""
+def create_file(path: Path) -> None:
+    """Create the file, readable by its owner only; SQLite gives its side files the same mode."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
-def _refuse_other_layout(path: Path, version: int) -> None:
-    """0 is a file that has no tables yet."""
-    if version > _LAYOUT:
-        raise NewerFormatError(str(path), version, _LAYOUT)
-    if 0 < version < _LAYOUT:
-        raise ForeignStoreError(str(path), f"layout {version}, of a build before the first release: export it there")
+def _layout_of(connection: sqlite3.Connection) -> int:
+    """The version of the tables; 0 if there are none yet."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _refuse_layout(path: Path, layout: int) -> None:
+    if layout > _LAYOUT:
+        raise NewerFormatError(str(path), layout, _LAYOUT)
+    if 0 < layout < _OLDEST_LAYOUT:
+        raise ForeignStoreError(
+            str(path), f"layout {layout} of a build before the first release; export it with that build"
+        )

@@ -1,4 +1,4 @@
-"""Search in the SQLite store: the index is a file of its own, so that an append never waits for it."""
+"""Full-text search of the SQLite store. The index is a separate file, so that appends never wait for it."""
 
 from __future__ import annotations
 
@@ -14,19 +14,18 @@ from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, Store
 from sessiontree.search._fts_query import Match, Scope
 from sessiontree.stores.queries import Search
 from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
-from sessiontree.stores.sqlite.tail import KEY_OF_ID
 
 __all__ = ["SqliteSearch"]
 
 
 _WHOLE = ""
-"""The name of the one source: the file."""
+"""The name of the only source, the file."""
 
 _ITEM = "SELECT key, tree, owner, created_ns, body FROM entry"
 
 
 class SqliteSearch:
-    """``reader`` lends a connection to the store."""
+    """Keeps the index current and answers searches from it. ``reader`` provides connections to the store."""
 
     def __init__(self, store: Path, reader: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:
         self._index = SearchIndex(store.with_name(store.name + "-search"))
@@ -54,11 +53,11 @@ class SqliteSearch:
             )
 
     def forget(self, keys: Sequence[int], deletes: int) -> None:
-        """Entries are gone from the store after this many deletes; their words go from the index."""
+        """Remove entries from the index that the last ``deletes`` deletions removed from the store."""
         if not self._index.exists:
             return
         with self._reader() as connection:
-            total = int(connection.execute("SELECT drops FROM floor").fetchone()[0])
+            total = int(connection.execute("SELECT deletions FROM store_meta").fetchone()[0])
         self._index.forget(_WHOLE, keys, (str(total - deletes), str(total)))
 
     def close(self) -> None:
@@ -66,11 +65,11 @@ class SqliteSearch:
 
     def sources(self) -> Sequence[SourceState]:
         with self._reader() as connection:
-            drops, last, last_id = connection.execute(
-                "SELECT drops, coalesce(key, 0), coalesce(id, '') FROM floor"
+            deletions, last, last_id = connection.execute(
+                "SELECT deletions, coalesce(key, 0), coalesce(id, '') FROM store_meta"
                 " LEFT JOIN entry ON key = (SELECT max(key) FROM entry)"
             ).fetchone()
-        return [SourceState(name=_WHOLE, identity=str(drops), version=f"{last} {last_id}", last_number=last)]
+        return [SourceState(name=_WHOLE, identity=str(deletions), version=f"{last} {last_id}", last_number=last)]
 
     def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]:
         with self._reader() as connection:
@@ -89,7 +88,7 @@ class SqliteSearch:
             return [key for (key,) in connection.execute("SELECT key FROM entry")]
 
     def _scopes(self, connection: sqlite3.Connection, query: SearchQuery) -> list[list[Scope]]:
-        """One list for each kind of filter: an entry must be within one scope of every list."""
+        """Return one list per kind of filter: an entry must be in one scope of every list."""
         snapshot = ReadSnapshot(connection)
         scopes: list[list[Scope]] = []
         if query.threads:
@@ -107,8 +106,11 @@ def _seen_by(snapshot: ReadSnapshot, thread_id: str) -> Scope:
 
 
 def _keys(connection: sqlite3.Connection, places: Iterable[tuple[int, str]]) -> tuple[int, ...]:
-    found = (connection.execute(f"SELECT {KEY_OF_ID}", (target, tree)).fetchone()[0] for tree, target in places)
-    return tuple(key for key in found if key is not None)
+    rows = (
+        connection.execute("SELECT key FROM entry WHERE id = ? AND tree = ?", (target, tree)).fetchone()
+        for tree, target in places
+    )
+    return tuple(row[0] for row in rows if row is not None)
 
 
 def _shown(connection: sqlite3.Connection, snapshot: ReadSnapshot, match: Match) -> Shown | None:
@@ -125,7 +127,7 @@ def _shown(connection: sqlite3.Connection, snapshot: ReadSnapshot, match: Match)
 def _owner_or_fork(
     connection: sqlite3.Connection, snapshot: ReadSnapshot, tree: int, owner: int, entry_id: str
 ) -> str | None:
-    """The thread that an entry was appended through, or after its end a fork that still shows it."""
+    """Return the thread that an entry was appended through, or if that was deleted, a fork that still shows it."""
     row = connection.execute("SELECT id FROM thread WHERE key = ?", (owner,)).fetchone()
     if row is not None:
         return str(row[0])

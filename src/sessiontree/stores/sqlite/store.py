@@ -1,4 +1,4 @@
-"""The SQLite store: WAL, one writer behind the gate, readers on snapshots."""
+"""The SQLite store: WAL mode, one writer at a time under a process lock, readers on snapshots."""
 
 from __future__ import annotations
 
@@ -23,44 +23,41 @@ from sessiontree.errors import (
 from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
-from sessiontree.model.later import Later
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files, ProcessLock, refuse_network
 from sessiontree.stores.commands import Append, Command, Deleted
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 from sessiontree.stores.rules import decide
-from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite import errors, schema
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
 from sessiontree.stores.sqlite.rows import missing_blobs
-from sessiontree.stores.sqlite.tail import settle_anew
 from sessiontree.stores.sqlite.view import SqliteView
-from sessiontree.stores.sqlite.wal import WalGuard, WalPreallocation
+from sessiontree.stores.sqlite.wal import WalGuard
 
 if TYPE_CHECKING:
-    from sessiontree.stores.sqlite import errors
     from sessiontree.stores.sqlite.search import SqliteSearch
-else:
-    errors = Later("sessiontree.stores.sqlite.errors")
 
 __all__ = ["SqliteBackend"]
 
 
 T = TypeVar("T")
 
-_ERASE_ATTEMPTS = 100
-_ERASE_PAUSE_SECONDS = 0.02
+_TRUNCATE_ATTEMPTS = 100
+_TRUNCATE_PAUSE_SECONDS = 0.02
 
 
 class SqliteBackend:
+    """A store in one SQLite file. Several processes may open it at the same time."""
+
     is_blocking = True
 
     def __init__(self, path: Path, *, durability: Durability = "power_loss") -> None:
         self.place = str(path)
         self._path = path
         self._poison = ""
-        self._has_bytes_to_erase = False
+        self._must_truncate_wal = False
         self._is_closed = False
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
@@ -68,25 +65,27 @@ class SqliteBackend:
             self._open(path, durability)
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
+        """Run the commands in order, as one transaction."""
         if self._is_closed:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
         try:
-            with self._gate:
-                outcomes = self._transact(commands)
-        except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
-            self._raise_in_our_words(error, commands)
-        if self._view.dropped:
-            self._forget(outcomes)
-        if self._view.has_dropped:
-            self._view.has_dropped = False
-            self._erase(_ERASE_ATTEMPTS)
-        elif self._has_bytes_to_erase:
-            self._erase(1)
+            with self._process_lock:
+                outcomes = self._commit(commands)
+        except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
+            self._raise_translated(error, commands)
+        if self._view.deleted_keys:
+            self._remove_from_search(outcomes)
+        if self._view.has_deleted:
+            self._view.has_deleted = False
+            self._truncate_wal(_TRUNCATE_ATTEMPTS)
+        elif self._must_truncate_wal:
+            self._truncate_wal(1)
         return outcomes
 
     def mark(self, thread_id: str) -> object:
+        """Return a value that changes whenever another connection commits."""
         with self._watch_lock:
             if self._is_closed:
                 return None
@@ -94,15 +93,16 @@ class SqliteBackend:
                 return self._watcher.execute("PRAGMA data_version").fetchone()[0]
 
     def close(self) -> None:
+        """Close all connections. The last process to close the store deletes the WAL."""
         with self._idle_lock, self._watch_lock:
             if self._is_closed:
                 return
             self._is_closed = True
             with self._opened:
-                if self._has_bytes_to_erase:
+                if self._must_truncate_wal:
                     with suppress(StoreGoneError):
-                        self._erase(1)
-                self._log_hold.let_go()
+                        self._truncate_wal(1)
+                self._wal_guard.release()
                 if self._search is not None:
                     self._search.close()
                 idle, self._idle = self._idle, []
@@ -142,7 +142,7 @@ class SqliteBackend:
             return missing_blobs(connection, hashes)
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        # In one transaction: between the look at a place and at its rows another process may write packs anew.
+        # In one transaction: another process may rewrite a pack between the lookup of a blob and of its chunks.
         return self._read(lambda snapshot: snapshot.blobs(hashes))
 
     def thread_ids(self, part: str, limit: int) -> list[str]:
@@ -159,6 +159,7 @@ class SqliteBackend:
         return self._read(ReadSnapshot.stats)
 
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
+        """Return everything that is wrong with the store."""
         from sessiontree.stores.sqlite.doctor import inspect  # noqa: PLC0415  only check and doctor need it
 
         try:
@@ -168,96 +169,104 @@ class SqliteBackend:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
 
     def repair(self) -> list[Finding]:
-        """Make indexes, ids and heads anew that do not fit the entries, and the index of the search; no entry is touched.
+        """Rebuild indexes and thread rows that do not match the entries, and the search index; return what was repaired.
 
-        In a file with any other damage even that is not safe: pages may belong to two tables.
+        No entry is changed. A file with any other damage is left alone, because its pages may belong to two tables.
         """
+        from sessiontree.stores.sqlite.doctor import rebuild  # noqa: PLC0415  only doctor needs it
+
         found = self.inspect()
         self._searcher().rebuild()
         damaged = [finding for finding in found if finding.kind == "file"]
         if not damaged or not all(finding.is_repairable for finding in damaged):
             return []
-        with self._translated(), self._gate:
-            self._writer.execute("REINDEX")
-            settle_anew(self._writer)
-        left = self.inspect()
-        return [finding for finding in found if finding not in left]
+        with self._translated(), self._process_lock:
+            rebuild(self._writer)
+            self._view.reset()
+        remaining = self.inspect()
+        return [finding for finding in found if finding not in remaining]
 
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
-        schema.refuse_odd_neighbours(path)
-        is_whole = schema.recognise(path)
+        schema.refuse_special_files(path)
+        is_complete = schema.is_complete(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        schema.touch(path)
+        schema.create_file(path)
         with ExitStack() as opened:
-            self._gate = ProcessLock(path.with_name(path.name + "-gate"), of=path)
-            opened.callback(self._gate.close)
-            with self._gate:
-                if not is_whole:
+            self._process_lock = ProcessLock(path.with_name(path.name + "-gate"), of=path)
+            opened.callback(self._process_lock.close)
+            with self._process_lock:
+                if not is_complete:
                     schema.create(path)
                     Files().sync_folder(path.parent)
-                self._log_hold = WalGuard(path, schema.BUSY_SECONDS)
-                opened.callback(self._log_hold.close)
-                self._writer = self._connect_for_long(opened)
+                self._wal_guard = WalGuard(path, schema.BUSY_SECONDS)
+                opened.callback(self._wal_guard.close)
+                self._writer = self._connect(opened)
                 schema.prepare_writer(self._writer, durability, path)
-            self._log_room = WalPreallocation(path)
-            opened.callback(self._log_room.close)
-            self._watcher = self._connect_for_long(opened)
+                schema.upgrade(self._writer, path)
+            self._watcher = self._connect(opened)
             self._opened = opened.pop_all()
         self._view = SqliteView(self._writer)
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
 
-    def _connect_for_long(self, opened: ExitStack) -> sqlite3.Connection:
+    def _connect(self, opened: ExitStack) -> sqlite3.Connection:
         connection = schema.connect(self._path)
         opened.callback(connection.close)
         return connection
 
-    def _transact(self, commands: Sequence[Command]) -> list[Outcome]:
+    def _commit(self, commands: Sequence[Command]) -> list[Outcome]:
+        try:
+            return self._transact(commands)
+        except sqlite3.IntegrityError:
+            # A new id is taken already, because a random source repeated itself or a caller guessed the id. Once more
+            # with a lookup of every new id, so that only the command with that id fails.
+            return self._transact(commands, check_new_ids=True)
+
+    def _transact(self, commands: Sequence[Command], *, check_new_ids: bool = False) -> list[Outcome]:
         try:
             if self._writer.in_transaction:
-                self._view.forget()
+                self._view.reset()
                 self._roll_back()
             self._writer.execute("BEGIN IMMEDIATE")
-            self._view.begin()
-            outcomes = [self._carry_out(command) for command in commands]
+            self._view.begin(check_new_ids=check_new_ids)
+            outcomes = [self._run(command) for command in commands]
             self._view.flush()
-            # Before the commit: it may go through and yet be interrupted.
-            self._has_bytes_to_erase |= self._view.has_dropped
-            self._log_room.make()
+            # Before the commit, because the commit can succeed and still be interrupted.
+            self._must_truncate_wal |= self._view.has_deleted
             self._writer.execute("COMMIT")
         except BaseException:
-            self._view.forget()
+            self._view.reset()
             self._roll_back()
             raise
         return outcomes
 
     def _roll_back(self) -> None:
-        # An interrupt may have left a transaction open. After an error SQLite may have rolled back by itself; the
-        # first error is the one to tell.
+        # An interrupt can leave a transaction open; after an error SQLite may have rolled back already. An error here
+        # must not hide the first one.
         with suppress(sqlite3.Error):
             if self._writer.in_transaction:
                 self._writer.execute("ROLLBACK")
 
-    def _carry_out(self, command: Command) -> Outcome:
+    def _run(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._view)
         except SessionTreeError as refusal:
             return refusal
         except sqlite3.Error:
             raise
-        except Exception as error:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
-            told = self._in_our_words(error)
-            if told is not error:
-                told.__cause__ = error
-            return told
+        except Exception as error:  # noqa: BLE001  nothing is written yet, so the rest of the group is not affected
+            translated = self._translate(error)
+            if translated is not error:
+                translated.__cause__ = error
+            return translated
         for fact in decision.facts:
             self._view.apply(fact)
         return decision.result
 
-    def _forget(self, outcomes: Sequence[Outcome]) -> None:
-        keys, self._view.dropped = self._view.dropped, []
+    def _remove_from_search(self, outcomes: Sequence[Outcome]) -> None:
+        keys, self._view.deleted_keys = self._view.deleted_keys, []
         deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
         with self._translated():
             self._searcher().forget(keys, deletes)
@@ -270,21 +279,21 @@ class SqliteBackend:
                 self._search = SqliteSearch(self._path, self._reader)
             return self._search
 
-    def _erase(self, attempts: int) -> None:
-        """Deleted bytes are zeroed in the pages; emptying the log takes away the older copies of those pages.
+    def _truncate_wal(self, attempts: int) -> None:
+        """Erase deleted data: SQLite zeroes it in the pages, but older copies of those pages are in the WAL.
 
-        A reader in the middle of a long read holds the log; then it is tried again with the next write or at the close.
+        A long read keeps the WAL from being truncated; the next write or the close tries again.
         """
         for attempt in range(attempts):
             if attempt:
-                time.sleep(_ERASE_PAUSE_SECONDS)
-            with self._translated(), self._gate:
-                self._has_bytes_to_erase = not self._empty_log()
-            if not self._has_bytes_to_erase:
+                time.sleep(_TRUNCATE_PAUSE_SECONDS)
+            with self._translated(), self._process_lock:
+                self._must_truncate_wal = not self._try_truncate_wal()
+            if not self._must_truncate_wal:
                 return
 
-    def _empty_log(self) -> bool:
-        """Whether the log is empty now; a reader is not waited for, because everybody else waits at the gate."""
+    def _try_truncate_wal(self) -> bool:
+        """Truncate the WAL and return True, or False if a reader needs it: other writers must not wait for readers."""
         try:
             self._writer.execute("PRAGMA busy_timeout = 0")
             return not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -293,9 +302,9 @@ class SqliteBackend:
         finally:
             self._writer.execute(f"PRAGMA busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
-    def _read(self, question: Callable[[ReadSnapshot], T]) -> T:
+    def _read(self, query: Callable[[ReadSnapshot], T]) -> T:
         with self._reader() as connection, read_transaction(connection):
-            return question(ReadSnapshot(connection))
+            return query(ReadSnapshot(connection))
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
@@ -304,7 +313,7 @@ class SqliteBackend:
             try:
                 yield connection
             finally:
-                self._give_back(connection)
+                self._return_reader(connection)
 
     def _take_reader(self) -> sqlite3.Connection:
         with self._idle_lock:
@@ -316,7 +325,7 @@ class SqliteBackend:
         connection.execute("PRAGMA query_only = 1")
         return connection
 
-    def _give_back(self, connection: sqlite3.Connection) -> None:
+    def _return_reader(self, connection: sqlite3.Connection) -> None:
         with self._idle_lock:
             if not self._is_closed:
                 self._idle.append(connection)
@@ -325,37 +334,37 @@ class SqliteBackend:
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of SQLite, and those that a damaged file makes, in our words."""
+        """Translate errors of SQLite, and those that a damaged file causes."""
         try:
             yield
-        except Exception as error:  # noqa: BLE001  a damaged file can make any code stumble
-            self._raise_in_our_words(error)
+        except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
+            self._raise_translated(error)
 
-    def _raise_in_our_words(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
+    def _raise_translated(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
         if isinstance(error, SessionTreeError):
             raise error
-        if errors.is_of_the_disk(error) and commands:
+        if errors.is_disk_error(error) and commands:
             self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
             ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
             raise CommitUnknownError(self.place, self._poison, ids) from error
-        told = self._in_our_words(error)
-        if told is error:
+        translated = self._translate(error)
+        if translated is error:
             raise error
-        raise told from error
+        raise translated from error
 
-    def _in_our_words(self, error: Exception) -> Exception:
+    def _translate(self, error: Exception) -> Exception:
         if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):
             return errors.translate_error(self.place, error)
         return self._damage_behind(error) or error
 
     def _damage_behind(self, error: Exception) -> DamagedDataError | None:
-        """Code that stumbles over a value of the wrong type may have read it from a damaged file."""
+        """Return the damage that caused an exception, if the file has values of the wrong type; otherwise None."""
         try:
             with closing(schema.connect_read_only(self._path)) as connection:
                 table = errors.misshapen_table(connection)
         except (sqlite3.Error, UnicodeDecodeError) as fault:
-            told = errors.translate_error(self.place, fault)
-            return told if isinstance(told, DamagedDataError) else None
+            translated = errors.translate_error(self.place, fault)
+            return translated if isinstance(translated, DamagedDataError) else None
         if not table:
             return None
-        return DamagedDataError(self.place, 0, f"values in table {table} are not what was written there: {error}")
+        return DamagedDataError(self.place, 0, f"table {table} has values of the wrong type: {error}")

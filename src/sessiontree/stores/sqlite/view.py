@@ -1,9 +1,7 @@
-"""The writer's side of the SQLite store: the view that the rules look through, and how facts become rows.
+"""The writer's side of the SQLite store: what the rules read inside a transaction, and how facts become rows.
 
-Delete: which entries go with a thread, and how the ones that stay keep their chain.
-
-The entries of a thread are found along ``entry.previous``. Where a thread goes and a fork still shows some of its
-entries, the thread becomes a row of ``departed`` and its chain is closed over the gaps.
+The entries of a thread are found along ``entry.previous``. When a thread is deleted while a fork still shows some of its
+entries, the thread becomes a row of ``deleted_thread`` and its chain is closed over the gaps.
 """
 
 from __future__ import annotations
@@ -31,7 +29,6 @@ from sessiontree.stores.rules.state import (
 )
 from sessiontree.stores.sqlite.rows import (
     NODE_COLUMNS,
-    SETTLED_STATE_SELECT,
     STATE_SELECT,
     Row,
     blob_hashes,
@@ -48,13 +45,12 @@ from sessiontree.stores.sqlite.rows import (
     put_pack,
     state_of,
 )
-from sessiontree.stores.sqlite.tail import FIRST_ID_FROM, KEY_OF_ID, LONGEST, is_told_by_tail, settle
 
 __all__ = ["SqliteView", "drop_thread", "own_keys", "unseen_without"]
 
 
 def own_keys(connection: sqlite3.Connection, owner: int, newest: int) -> list[int]:
-    """Keys of the entries that were appended through a thread, newest first; in a damaged file also below a hole."""
+    """Return the keys of the entries appended through a thread, newest first; in a damaged file also those below a gap."""
     rows = connection.execute(
         "WITH RECURSIVE chain (key, previous) AS ("
         " SELECT key, previous FROM entry WHERE key = ?1 AND owner = ?2"
@@ -70,7 +66,7 @@ def own_keys(connection: sqlite3.Connection, owner: int, newest: int) -> list[in
 
 
 def unseen_without(connection: sqlite3.Connection, state: ThreadState) -> list[int]:
-    """Keys of the entries that nobody sees once the thread is gone."""
+    """Return the keys of the entries that no thread shows once this one is deleted."""
     inherited = {
         key
         for (key,) in connection.execute(
@@ -90,16 +86,18 @@ def unseen_without(connection: sqlite3.Connection, state: ThreadState) -> list[i
 
 
 def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Sequence[int]) -> None:
+    """Delete a thread and the given entries; keep the chains of the entries that stay."""
     gone = frozenset(entries)
     for owner, newest, thread_id in _without_owner(connection, state):
         kept = _close_gaps(connection, own_keys(connection, owner, newest), gone)
-        connection.execute("DELETE FROM departed WHERE key = ?", (owner,))
+        connection.execute("DELETE FROM deleted_thread WHERE key = ?", (owner,))
         if kept:
-            connection.execute("INSERT INTO departed VALUES (?, ?, ?, ?)", (owner, state.tree, kept[0], thread_id))
-    places = [(key,) for key in entries]
-    connection.executemany("DELETE FROM entry_id WHERE (id, tree) = (SELECT id, tree FROM entry WHERE key = ?)", places)
-    connection.executemany("DELETE FROM entry WHERE key = ?", places)
-    connection.executemany("DELETE FROM checkpoint WHERE entry = ?", places)
+            connection.execute(
+                "INSERT INTO deleted_thread VALUES (?, ?, ?, ?)", (owner, state.tree, kept[0], thread_id)
+            )
+    keys = [(key,) for key in entries]
+    connection.executemany("DELETE FROM entry WHERE key = ?", keys)
+    connection.executemany("DELETE FROM checkpoint WHERE entry = ?", keys)
     for table, column in (
         ("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key"), ("move", "thread"), ("lease", "thread"),
     ):  # fmt: skip
@@ -107,9 +105,9 @@ def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Seq
 
 
 def _without_owner(connection: sqlite3.Connection, state: ThreadState) -> list[tuple[int, int, str]]:
-    """The thread that goes and the ones that went before it: key, newest entry, id."""
-    departed = connection.execute("SELECT key, newest, id FROM departed WHERE tree = ?", (state.tree,))
-    return [(state.key, state.newest, state.meta.id), *departed]
+    """Return key, newest entry and id of the thread to delete and of those deleted before it."""
+    deleted = connection.execute("SELECT key, newest, id FROM deleted_thread WHERE tree = ?", (state.tree,))
+    return [(state.key, state.newest, state.meta.id), *deleted]
 
 
 def _close_gaps(connection: sqlite3.Connection, keys: Sequence[int], gone: Collection[int]) -> list[int]:
@@ -124,7 +122,10 @@ _MOST_CACHED = 20_000
 
 
 class SqliteView:
-    """Valid inside one write transaction. Thread rows are kept between transactions while nobody else writes."""
+    """What the rules may ask. Valid inside one transaction.
+
+    Thread rows and leases are cached between transactions until another connection writes.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -134,41 +135,33 @@ class SqliteView:
         self._rows: list[Row] = []
         self._data_version = -1
         self._last_entry_key = 0
-        self._settled = 0
-        self._knows_tail = False
-        """Whether the threads of all entries in the tail are in ``_states``: they are when all were put here."""
-        self._free_after = ""
-        self._free_before: str | None = ""
-        self._fresh_thread = 0
-        self._empty_trees: set[int] = set()
-        self.has_dropped = False
-        self.dropped: list[int] = []
+        self._checks_new_ids = False
+        self.has_deleted = False
+        self.deleted_keys: list[int] = []
 
-    def begin(self) -> None:
-        """Start from what is true now; another process may have written since the last transaction."""
-        self._fresh_thread = 0
+    def begin(self, *, check_new_ids: bool = False) -> None:
+        """Start a write transaction; another process may have written since the last one."""
+        self._checks_new_ids = check_new_ids
         version = self._connection.execute("PRAGMA data_version").fetchone()[0]
         if version != self._data_version or len(self._states) > _MOST_CACHED:
-            self.forget()
+            self.reset()
             self._data_version = version
-            self._last_entry_key, self._settled = self._run(
-                "SELECT max(entry_key, (SELECT coalesce(max(key), 0) FROM entry)), settled FROM floor"
-            ).fetchone()
-            self._knows_tail = self._settled == self._last_entry_key
+            self._last_entry_key = self._run(
+                "SELECT max(last_entry_key, (SELECT coalesce(max(key), 0) FROM entry)) FROM store_meta"
+            ).fetchone()[0]
 
-    def forget(self) -> None:
+    def reset(self) -> None:
+        """Discard what is cached and not written yet."""
         self._states.clear()
         self._leases.clear()
         self._dirty.clear()
         self._rows.clear()
-        self._empty_trees.clear()
-        self._free_before = ""
         self._data_version = -1
-        self.has_dropped = False
-        self.dropped = []
+        self.has_deleted = False
+        self.deleted_keys = []
 
     def flush(self) -> None:
-        """Write what was put off: new entries, and each changed head once, however many commands changed it."""
+        """Write the pending entries, and each changed thread row once, however many commands changed it."""
         self._put_rows()
         if self._dirty:
             self._connection.executemany(
@@ -185,28 +178,21 @@ class SqliteView:
         if state is None:
             if not is_storable(thread_id):
                 return None
-            select = SETTLED_STATE_SELECT if self._knows_tail else STATE_SELECT
-            row = self._run(select + "WHERE t.id = ?", (thread_id,)).fetchone()
+            row = self._run(STATE_SELECT + "WHERE t.id = ?", (thread_id,)).fetchone()
             if row is None:
                 return None
             state = self._states[thread_id] = state_of(row)
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        if tree in self._empty_trees or not is_storable(entry_id):
+        if not is_storable(entry_id):
             return None
-        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE key = {KEY_OF_ID}", (entry_id, tree)).fetchone()
+        row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE id = ? AND tree = ?", (entry_id, tree)).fetchone()
         return None if row is None else Node(*row)
 
     def has_new(self, tree: int, entry_id: str) -> bool:
-        """New ids are ordered by time, so one look finds a stretch without ids, and the next ones are within it."""
-        before = self._free_before
-        if self._free_after < entry_id and (before is None or entry_id < before):
-            self._free_after = entry_id
-            return False
-        first = self._run(f"SELECT {FIRST_ID_FROM}", (entry_id,)).fetchone()[0]
-        self._free_after, self._free_before = entry_id, first
-        return first == entry_id and self.find(tree, entry_id) is not None
+        """Look only after the unique index refused an id of the group: a lookup for every append would be felt."""
+        return self._checks_new_ids and self.find(tree, entry_id) is not None
 
     def draft(self, node: Node) -> Draft:
         parent = self.parent(node)
@@ -265,8 +251,7 @@ class SqliteView:
 
     def next_thread_key(self) -> int:
         row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
-        self._fresh_thread = 1 if row is None else int(row[0]) + 1
-        return self._fresh_thread
+        return 1 if row is None else int(row[0]) + 1
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return missing_blobs(self._connection, hashes)
@@ -308,46 +293,26 @@ class SqliteView:
         return self._connection.execute(statement, values)
 
     def _put_rows(self) -> None:
-        """New entries go in together, before the first question that could be about them."""
+        """Insert the pending entries together, before the first query that could be about them."""
         rows, self._rows = self._rows, []
         if rows:
             self._connection.executemany("INSERT INTO entry VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)
-            last = rows[-1][0]
-            if last - self._settled > LONGEST:
-                settle(self._connection, last)
-                self._settled = last
-                self._knows_tail = True
 
     def _put_entry(self, fact: PutEntry) -> None:
-        tree, draft = fact.state.tree, fact.draft
-        if self._empty_trees:
-            self._empty_trees.discard(tree)
-        self._rows.append(entry_row(tree, fact.node, fact.previous, draft))
-        if not draft.has_new_id:
-            self._end_free_stretch_at(draft.id)
+        draft = fact.draft
+        self._rows.append(entry_row(fact.state.tree, fact.node, fact.previous, draft))
         payload = draft.payload
         if type(payload) is Checkpoint:
             self._run("INSERT INTO checkpoint VALUES (?, ?)", (fact.node.key, payload.manifest))
 
-    def _end_free_stretch_at(self, entry_id: str) -> None:
-        before = self._free_before
-        if self._free_after < entry_id and (before is None or entry_id < before):
-            self._free_before = entry_id
-
     def _put_head(self, state: ThreadState) -> None:
-        before = self._states.get(state.meta.id)
         self._states[state.meta.id] = state
-        if state.key in self._dirty or not is_told_by_tail(before, state):
-            self._dirty[state.key] = state
+        self._dirty[state.key] = state
 
     def _put_thread(self, state: ThreadState) -> None:
         body = encode_record(state.meta, f"thread {state.meta.id!r}")
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
         self._dirty.pop(state.key, None)
-        if state.key == state.tree == self._fresh_thread:
-            # Nothing can be in a tree that starts here, so a long first append need not look for its ids.
-            self._empty_trees.add(state.tree)
-        self._fresh_thread = 0
         self._run(
             "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
             " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
@@ -374,12 +339,12 @@ class SqliteView:
         )
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
-        self.dropped += entries
-        self.has_dropped = True
+        self.deleted_keys += entries
+        self.has_deleted = True
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)
         self._put_rows()
         drop_thread(self._connection, state, entries)
-        # Keys are never used again, so that a follower's cursor stays right after a delete.
-        self._run("UPDATE floor SET entry_key = ?, drops = drops + 1", (self._last_entry_key,))
+        # Keys are never reused, so that the cursors of watchers stay valid after a delete.
+        self._run("UPDATE store_meta SET last_entry_key = ?, deletions = deletions + 1", (self._last_entry_key,))
