@@ -6,6 +6,7 @@ An ``x_async.py`` is a source unless a hand-written ``x.py`` stands next to it; 
 ``x.py`` and run the script. What it does to a source:
 
 - ``async`` and ``await`` go; ``Awaitable[T]`` becomes ``T``, except in a union;
+- ``import asyncio`` becomes ``import time``, and ``asyncio.sleep`` becomes ``time.sleep``;
 - ``AsyncName`` becomes ``Name``, ``name_async`` becomes ``name``, and the names in ``NAMES`` become their values; this
   holds for names in strings and comments too;
 - ``if True:  # ASYNC`` is replaced by its ``else`` block as it is, or dropped if it has none (a source with such an ``else``
@@ -120,6 +121,10 @@ def edits(tokens: list[TokenInfo], starts: list[int], finished: set[int]) -> Ite
             close = starts[bracket[0] - 1] + bracket[1]
             yield start, end + 1, ""
             yield close, close + 1, ""
+        elif token.string == "asyncio" and (
+            tokens[index - 1].string == "import" or tokens[index + 2].string == "sleep"
+        ):
+            yield start, end, "time"
         elif token.type == tokenize.NAME:
             yield start, end, sync_name(token.string)
         elif token.type in {tokenize.STRING, tokenize.COMMENT}:

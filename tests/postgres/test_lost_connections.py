@@ -11,7 +11,7 @@ import sessiontree as st
 from postgres_server import with_options
 from sessiontree.stores.commands import UpdateThread
 from sessiontree.stores.postgres import steps as postgres_steps
-from sessiontree.stores.postgres.drivers import run
+from sessiontree.stores.postgres.driver import run
 from tcp_proxy import Proxy
 
 COMMIT = b"COMMIT\0"

@@ -7,7 +7,7 @@ import pytest
 import sessiontree as st
 from postgres_server import process_database, with_options
 from sessiontree.model._base import Record
-from sessiontree.stores.postgres.drivers import run
+from sessiontree.stores.postgres.driver import run
 from sessiontree.stores.postgres.search_index import IndexedText, catch_up, find
 
 

@@ -21,6 +21,8 @@ def test_the_generated_modules_are_current():
 
 def test_syntax_and_names_are_replaced():
     source = '''
+    import asyncio
+
     class AsyncJournal(AsyncVerbs):
         """Use ``async with AsyncJournal(store) as journal: await journal.close()``."""
 
@@ -28,6 +30,7 @@ def test_syntax_and_names_are_replaced():
             await self.store.aclose()
 
         def run(self) -> Awaitable[dict[str, int]]:
+            await asyncio.sleep(1)
             return drive_async(self.store.await_change)
 
         async def all(self, f: Callable[[], T | Awaitable[T]]) -> list[T]:
@@ -35,6 +38,8 @@ def test_syntax_and_names_are_replaced():
                 return [entry async for entry in own.watch()]
     '''
     assert async_to_sync.convert(dedent(source)) == dedent('''
+    import time
+
     class Journal(Verbs):
         """Use ``with Journal(store) as journal: journal.close()``."""
 
@@ -42,6 +47,7 @@ def test_syntax_and_names_are_replaced():
             self.store.close()
 
         def run(self) -> dict[str, int]:
+            time.sleep(1)
             return drive(self.store.wait)
 
         def all(self, f: Callable[[], T | Awaitable[T]]) -> list[T]:
@@ -75,7 +81,7 @@ def test_of_what_differs_the_else_block_is_kept_as_it_is():
 def test_what_has_no_blocking_form_is_refused_with_its_place(tmp_path, monkeypatch):
     monkeypatch.setattr(async_to_sync, "ROOT", tmp_path)
     source = tmp_path / "work_async.py"
-    source.write_text("import asyncio\n\nasync def rest():\n    await asyncio.sleep(1)\n")
+    source.write_text("import asyncio\n\nasync def rest():\n    await asyncio.gather()\n")
     with pytest.raises(async_to_sync.ConversionError, match=r"work_async\.py: 'asyncio' has no blocking form.*# ASYNC"):
         async_to_sync.generate(source)
 

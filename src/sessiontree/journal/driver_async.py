@@ -3,20 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations.requests import Call, Operation, Pause, Request, Work
 from sessiontree.stores.protocol import AsyncStore
 from sessiontree.stores.queries import Query
-
-if True:  # ASYNC
-    import asyncio
-else:
-    import time
-    from collections.abc import Coroutine
-
-    from sessiontree.errors import InvalidInputError
 
 __all__ = ["drive"]
 
@@ -49,10 +43,7 @@ def _answer(request: Request, store: AsyncStore) -> Awaitable[Any]:
         case Work(function=function, arguments=arguments):
             return _work(function, arguments)
         case Pause(seconds=seconds):
-            if True:  # ASYNC
-                return asyncio.sleep(seconds)
-            else:
-                return time.sleep(seconds)
+            return asyncio.sleep(seconds)
         case _:
             return store.acommit(request)
 

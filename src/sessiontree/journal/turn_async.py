@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
 from types import TracebackType
@@ -15,9 +16,6 @@ from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
-
-if True:  # ASYNC
-    import asyncio
 
 __all__ = ["AsyncTurn", "AsyncTurnVerbs"]
 

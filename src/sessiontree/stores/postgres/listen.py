@@ -16,6 +16,7 @@ import psycopg
 from psycopg import AsyncConnection, Connection
 
 from sessiontree.model._base import Record
+from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup, to_bytes
 
 __all__ = ["NOTIFY", "AsyncListener", "Heard", "Listener", "Mark", "Watches", "channel_of"]
@@ -155,7 +156,7 @@ class Listener:
         while not self._stop.is_set():
             try:
                 with Connection.connect(self._conninfo, autocommit=True) as connection:
-                    if not is_direct(connection):
+                    if not driver.is_direct(connection):
                         return
                     self._listen(connection)
             except psycopg.Error:
@@ -218,7 +219,7 @@ class AsyncListener:
         while True:
             try:
                 async with await AsyncConnection.connect(self._conninfo, autocommit=True) as connection:
-                    if not await is_direct_async(connection):
+                    if not await driver_async.is_direct(connection):
                         return
                     await self._listen(connection)
             except psycopg.Error:
@@ -232,14 +233,3 @@ class AsyncListener:
         await self._hear_all()
         async for notice in connection.notifies():
             await self._hear(notice.payload)
-
-
-def is_direct(connection: Connection[tuple[int, ...]]) -> bool:
-    """Whether a server is at the other end: a pooler invents the process number that a client is told."""
-    row = connection.execute("SELECT pg_backend_pid()").fetchone()
-    return row is not None and row[0] == connection.info.backend_pid
-
-
-async def is_direct_async(connection: AsyncConnection[tuple[int, ...]]) -> bool:
-    row = await (await connection.execute("SELECT pg_backend_pid()")).fetchone()
-    return row is not None and row[0] == connection.info.backend_pid

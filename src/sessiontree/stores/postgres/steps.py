@@ -5,6 +5,8 @@ Which tree a thread lives in. The answer hardly ever changes, so it is remembere
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Generator, Mapping
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -21,12 +23,15 @@ __all__ = [
     "Steps",
     "TreeLookup",
     "Wait",
+    "numbered",
     "to_bytes",
     "to_text",
 ]
 
 
 T = TypeVar("T")
+
+_NAME = re.compile(r"%\((\w+)\)s")
 
 Row = tuple[Any, ...]
 
@@ -50,6 +55,18 @@ Steps = Generator[Request, list[Row], T]
 BEGIN = Statement("BEGIN ISOLATION LEVEL READ COMMITTED")
 COMMIT = Statement("COMMIT")
 ROLLBACK = Statement("ROLLBACK")
+
+
+@functools.lru_cache(maxsize=1000)
+def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
+    """Return a statement with numbered values, as PostgreSQL itself has them, and their names in that order.
+
+    >>> numbered("a = %(x)s AND b = %(y)s OR c = %(x)s")
+    (b'a = $1 AND b = $2 OR c = $1', ('x', 'y'))
+    """
+    names: dict[str, int] = {}
+    replaced = _NAME.sub(lambda found: f"${names.setdefault(found[1], len(names) + 1)}", sql)
+    return replaced.encode(), tuple(names)
 
 
 def to_bytes(text: str) -> bytes:

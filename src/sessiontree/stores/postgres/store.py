@@ -9,20 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar, cast
 
 import psycopg
-from psycopg_pool import AsyncConnectionPool, ConnectionPool
+from psycopg_pool import AsyncConnectionPool
 
 from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError, StoreError
 from sessiontree.stores.commands import Command, Result
+from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.commits import Commits
-from sessiontree.stores.postgres.drivers import (
-    AsyncPlainConnection,
-    PlainConnection,
-    run,
-    run_async,
-    run_on,
-    run_on_async,
-)
-from sessiontree.stores.postgres.errors import pauses, translate_error, wait_to_open, with_retries
+from sessiontree.stores.postgres.errors import pauses, translate_error, with_retries
 from sessiontree.stores.postgres.listen import (
     POLL_SECONDS,
     AsyncListener,
@@ -30,8 +23,6 @@ from sessiontree.stores.postgres.listen import (
     Mark,
     Watches,
     channel_of,
-    is_direct,
-    is_direct_async,
 )
 from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
@@ -45,11 +36,8 @@ __all__ = ["AsyncPostgresStore", "PostgresStore"]
 
 T = TypeVar("T")
 
-_RECONNECT_SECONDS = 5.0
-_PREPARE_AFTER = 2
 _SETTINGS = """
 SELECT current_setting('server_encoding'), current_setting('fsync'), current_setting('synchronous_commit')"""
-_PLAIN: dict[str, Any] = {"autocommit": True, "prepare_threshold": None}
 
 
 class _Verbs:
@@ -138,31 +126,21 @@ class PostgresStore:
     ) -> None:
         self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
         self.place = self._verbs.place
-        settings = self._verbs.options
-        self._prepare()
-        self._pool: ConnectionPool[PlainConnection] = ConnectionPool(
-            self._verbs.conninfo,
-            connection_class=PlainConnection,
-            kwargs=_PLAIN,
-            min_size=0,
-            max_size=settings.pool_size,
-            timeout=settings.pool_timeout_seconds,
-            reconnect_timeout=_RECONNECT_SECONDS,
-            configure=_configure,
-            open=False,
-        )
+        verbs = self._verbs
+        driver.run_alone(verbs.prepare, verbs.conninfo, verbs.waits(), self.place)
+        self._pool = driver.make_pool(verbs.conninfo, verbs.options)
         self._pool.open()
-        self._listener = Listener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
+        self._listener = Listener(verbs.listen_conninfo, channel_of(verbs.options.namespace))
 
     def commit(self, command: Command) -> Result:
-        return run(self._verbs.commit(command), self._pool)
+        return driver.run(self._verbs.commit(command), self._pool)
 
     def read(self, query: Query[T]) -> T:
-        return run(self._verbs.read(query), self._pool)
+        return driver.run(self._verbs.read(query), self._pool)
 
     def mark(self, thread_id: str) -> object:
         try:
-            topic = run(self._verbs.topic(thread_id), self._pool)
+            topic = driver.run(self._verbs.topic(thread_id), self._pool)
         except (NotFoundError, StoreAccessError):
             return None
         return None if topic is None else self._listener.mark(topic)
@@ -179,17 +157,6 @@ class PostgresStore:
         self._listener.close()
         self._pool.close()
 
-    def _prepare(self) -> None:
-        """A server that is down or starts is waited for; what breaks off in between is done again from the start."""
-        waits = self._verbs.waits()
-        while True:
-            try:
-                with PlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
-                    return run_on(self._verbs.prepare(), connection)
-            except psycopg.Error as error:
-                wait = wait_to_open(error, waits, self.place)
-            time.sleep(wait)
-
 
 class AsyncPostgresStore:
     """The store for ``AsyncJournal``. It connects at the first verb, because only then an event loop runs."""
@@ -204,21 +171,21 @@ class AsyncPostgresStore:
     ) -> None:
         self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
         self.place = self._verbs.place
-        self._opening: asyncio.Task[AsyncConnectionPool[AsyncPlainConnection]] | None = None
-        self._pool: AsyncConnectionPool[AsyncPlainConnection] | None = None
+        self._opening: asyncio.Task[AsyncConnectionPool[driver_async.AsyncPlainConnection]] | None = None
+        self._pool: AsyncConnectionPool[driver_async.AsyncPlainConnection] | None = None
         self._listener: AsyncListener | None = None
         self._is_closed = False
 
     async def acommit(self, command: Command) -> Result:
-        return await run_async(self._verbs.commit(command), await self._opened())
+        return await driver_async.run(self._verbs.commit(command), await self._opened())
 
     async def aread(self, query: Query[T]) -> T:
-        return await run_async(self._verbs.read(query), await self._opened())
+        return await driver_async.run(self._verbs.read(query), await self._opened())
 
     async def amark(self, thread_id: str) -> object:
         pool = await self._opened()
         try:
-            topic = await run_async(self._verbs.topic(thread_id), pool)
+            topic = await driver_async.run(self._verbs.topic(thread_id), pool)
         except (NotFoundError, StoreAccessError):
             return None
         if self._listener is None:
@@ -243,57 +210,26 @@ class AsyncPostgresStore:
             if _has_opened(self._opening):
                 await self._opening.result().close()
 
-    async def _opened(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+    async def _opened(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
         if self._is_closed:
             raise StoreClosedError(self.place)
         if self._pool is None:
             self._pool = await self._open_once()
         return self._pool
 
-    async def _open_once(self) -> AsyncConnectionPool[AsyncPlainConnection]:
+    async def _open_once(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
         """All who come while it opens wait for the same attempt, and hear of its failure together."""
         if self._opening is None or (self._opening.done() and not _has_opened(self._opening)):
             self._opening = asyncio.create_task(self._open(), name="sessiontree opening")
         return await asyncio.shield(self._opening)
 
-    async def _open(self) -> AsyncConnectionPool[AsyncPlainConnection]:
-        await self._prepare()
-        settings = self._verbs.options
-        pool: AsyncConnectionPool[AsyncPlainConnection] = AsyncConnectionPool(
-            self._verbs.conninfo,
-            connection_class=AsyncPlainConnection,
-            kwargs=_PLAIN,
-            min_size=0,
-            max_size=settings.pool_size,
-            timeout=settings.pool_timeout_seconds,
-            reconnect_timeout=_RECONNECT_SECONDS,
-            configure=_configure_async,
-            open=False,
-        )
+    async def _open(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
+        verbs = self._verbs
+        await driver_async.run_alone(verbs.prepare, verbs.conninfo, verbs.waits(), self.place)
+        pool = driver_async.make_pool(verbs.conninfo, verbs.options)
         await pool.open()
         return pool
-
-    async def _prepare(self) -> None:
-        waits = self._verbs.waits()
-        while True:
-            try:
-                async with await AsyncPlainConnection.connect(self._verbs.conninfo, **_PLAIN) as connection:
-                    return await run_on_async(self._verbs.prepare(), connection)
-            except psycopg.Error as error:
-                wait = wait_to_open(error, waits, self.place)
-            await asyncio.sleep(wait)
 
 
 def _has_opened(opening: asyncio.Task[Any]) -> bool:
     return not opening.cancelled() and opening.exception() is None
-
-
-def _configure(connection: PlainConnection) -> None:
-    """Prepared statements live in a server's session, so they are used only where nobody pools sessions."""
-    if is_direct(connection):
-        connection.prepare_threshold = _PREPARE_AFTER
-
-
-async def _configure_async(connection: AsyncPlainConnection) -> None:
-    if await is_direct_async(connection):
-        connection.prepare_threshold = _PREPARE_AFTER
