@@ -195,20 +195,20 @@ def test_a_root_that_was_deleted_can_be_made_again_beside_its_forks(store, tmp_p
 
 def test_news_cursors_survive_a_rewrite_of_the_file(store) -> None:
     do(store, create("t"), append("t", "e1", "e2"), fork("t", "f"), append("f", "f1"), append("t", "e3"))
-    cursor = store.news("f", None).cursor
+    cursor = store.new_entries("f", None).cursor
     do(store, append("t", "e4"), delete("t"), append("f", "f2"))
-    news = store.news("f", cursor)
+    news = store.new_entries("f", cursor)
     assert [entry.id for entry in news.entries] == ["f2"]
-    assert store.news("f", news.cursor).entries == ()
+    assert store.new_entries("f", news.cursor).entries == ()
 
 
 def test_numbers_of_deleted_entries_are_not_given_again(store, tmp_path) -> None:
     do(store, create("t"), append("t", "e1"), fork("t", "f"), append("t", "e2", "e3"))
-    cursor = store.news("t", None).cursor
+    cursor = store.new_entries("t", None).cursor
     do(store, delete("t"), append("f", "f1"))
     again = JsonlBackend(tmp_path / "store")
     do(again, append("f", "f2"))
-    assert again.news("f", None).cursor > cursor + 1
+    assert again.new_entries("f", None).cursor > cursor + 1
     again.close()
 
 

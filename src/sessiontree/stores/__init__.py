@@ -1,1 +1,1 @@
-"""The stores: memory, JSONL files and SQLite. ``url.py`` finds the one that an address names."""
+"""Stores: the protocol, what each write means (``rules``), and the memory, SQLite, JSONL and PostgreSQL stores."""

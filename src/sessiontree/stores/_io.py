@@ -1,10 +1,6 @@
-"""The only module that writes and syncs files; tests put a failing one in its place.
+"""What the embedded stores need of the operating system: file writes, syncs, a lock between processes, mounts.
 
-An open file that is closed once, also by nobody.
-
-The gate: one exclusive lock between processes, on a side file, so that writers queue instead of starving.
-
-Which file system a path is on, because locks between machines cannot be trusted on network ones.
+Tests pass another ``Files`` to make single operations fail or to simulate a power cut.
 """
 
 from __future__ import annotations
@@ -26,7 +22,7 @@ Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
 
 
 def kind_of(path: Path) -> Kind:
-    """What is at a path, without opening it: opening a pipe waits for its other end."""
+    """What is at a path, without opening it: opening a pipe blocks until its other end is opened."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -39,24 +35,28 @@ def kind_of(path: Path) -> Kind:
 
 
 class Files:
-    """Plain file work. A short write is finished or reported, never taken for a whole one."""
+    """File operations. A short write is completed or raises; it is never mistaken for a complete one."""
 
     def open_append(self, path: Path) -> int:
+        """Open a file for reading and appending; create it if needed."""
         return os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def append(self, file: int, data: bytes) -> None:
+        """Write all of ``data`` at the end."""
         rest = memoryview(data)
         while rest:
             rest = rest[os.write(file, rest) :]
 
     def truncate(self, file: int, size: int) -> None:
+        """Cut a file to ``size`` bytes."""
         os.ftruncate(file, size)
 
     def sync(self, file: int) -> None:
+        """Make what was written durable."""
         os.fdatasync(file)
 
     def sync_folder(self, folder: Path) -> None:
-        """Make created and renamed names in a folder durable."""
+        """Make names that were created, renamed or removed in a folder durable."""
         file = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             os.fsync(file)
@@ -64,7 +64,7 @@ class Files:
             os.close(file)
 
     def write_new(self, path: Path, data: bytes) -> None:
-        """Write a file that must not exist yet, durably."""
+        """Write and sync a file; raise FileExistsError if it exists."""
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             self.append(file, data)
@@ -73,14 +73,14 @@ class Files:
             os.close(file)
 
     def put(self, path: Path, data: bytes) -> None:
-        """Give a file this content, durably; a crash leaves the old content or the new one."""
-        fresh = path.with_name(path.name + ".new")
-        fresh.unlink(missing_ok=True)
-        self.write_new(fresh, data)
-        self.replace(fresh, path)
+        """Replace the content of a file durably; after a crash it has the old content or the new."""
+        new = path.with_name(path.name + ".new")
+        new.unlink(missing_ok=True)
+        self.write_new(new, data)
+        self.replace(new, path)
 
     def make_folder(self, path: Path) -> None:
-        """Make a folder that only its owner can enter, durably; one that exists stays as it is."""
+        """Create a folder with mode 700, durably; one that exists is left unchanged."""
         try:
             path.mkdir(mode=0o700)
         except FileExistsError:
@@ -88,33 +88,35 @@ class Files:
         self.sync_folder(path.parent)
 
     def replace(self, source: Path, target: Path) -> None:
-        """Put a finished file in the place of another one, durably."""
+        """Rename a file over another, durably."""
         os.replace(source, target)
         self.sync_folder(target.parent)
 
     def remove(self, path: Path) -> None:
+        """Remove a file durably."""
         path.unlink()
         self.sync_folder(path.parent)
 
 
 class FileDescriptor:
-    """``number`` is for system calls. Where an interrupt kept the owner from closing it, it goes with its owner."""
+    """A file descriptor that is closed exactly once, by its owner or by the garbage collector."""
 
     def __init__(self, path: str | os.PathLike[str], flags: int) -> None:
         self.number = os.open(path, flags | os.O_CLOEXEC, 0o600)
         self._closer = weakref.finalize(self, os.close, self.number)
-        # At the end of the process a thread may still write, and the system closes everything anyway.
+        # Threads may still write while the process exits; the system closes the file afterwards.
         self._closer.atexit = False
 
     def close(self) -> None:
+        """Close the file; the second call is a no-op."""
         self._closer()
 
 
 class ProcessLock:
-    """``with gate:`` holds the lock. Safe between processes; within one, the committer lets one writer in.
+    """An exclusive lock between processes, on a file beside the data: ``with lock:`` holds it.
 
-    Nobody gets in once the file or folder that it is ``of`` was deleted or replaced: what is written to a file without
-    a name is lost.
+    Waiting writers queue for it, so none starves. Within a process the committer lets one writer in at a time. Entering
+    raises StoreGoneError once the file or folder ``of`` was deleted or replaced: what is written there would be lost.
     """
 
     def __init__(self, path: Path, *, of: Path) -> None:
@@ -126,14 +128,14 @@ class ProcessLock:
     def __enter__(self) -> None:
         try:
             fcntl.flock(self._file.number, fcntl.LOCK_EX)
-            found = os.stat(self._place)  # noqa: PTH116  every commit comes by, and a Path costs more than the call
+            found = os.stat(self._place)  # noqa: PTH116  on the path of every commit, and a Path costs more than the call
             if found.st_ino != self._number or found.st_dev != self._device:
                 self._refuse()
         except FileNotFoundError:
             fcntl.flock(self._file.number, fcntl.LOCK_UN)
             self._refuse()
         except BaseException:
-            # An interrupt may come when the lock has just been taken, and then nobody would leave the block.
+            # An interrupt may come just after the lock was taken; __exit__ would not run then.
             fcntl.flock(self._file.number, fcntl.LOCK_UN)
             raise
 
@@ -143,6 +145,7 @@ class ProcessLock:
         fcntl.flock(self._file.number, fcntl.LOCK_UN)
 
     def close(self) -> None:
+        """Close the lock file."""
         self._file.close()
 
     def _refuse(self) -> NoReturn:
@@ -164,7 +167,7 @@ def refuse_network(path: Path, mounts: Path = _MOUNTS) -> None:
 
 
 def file_system_of(path: Path, mounts: Path = _MOUNTS) -> str:
-    """The type of the file system that holds a path, or "" where the system does not tell."""
+    """The type of the file system that holds a path, or "" if the system does not say."""
     try:
         lines = mounts.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except OSError:

@@ -1,18 +1,18 @@
-"""Trees held in memory: the view of the memory store and of a JSONL file that was read.
-
-Blobs in memory.
-"""
+"""Trees in memory: what the rules read in the memory store and in a JSONL file that was loaded."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Protocol
+
+from msgspec import UnsetType
 
 from sessiontree.errors import BlobNotFoundError, EntryNotFoundError
 from sessiontree.model import Checkpoint, Entry, Lease, Move
 from sessiontree.model.blobs import Blob, Blobs, unpacked
 from sessiontree.stores.commands import Draft
-from sessiontree.stores.rules.append import existing, visible
+from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.state import (
     DropBlobs,
     DropThread,
@@ -28,46 +28,14 @@ from sessiontree.stores.rules.state import (
     ThreadState,
 )
 
-__all__ = ["MemoryBlobs", "Stock", "TreeState"]
-
-
-class MemoryBlobs:
-    def __init__(self) -> None:
-        self._blobs: dict[str, Blob] = {}
-
-    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        return frozenset(hashes).difference(self._blobs)
-
-    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        try:
-            return [self._blobs[name] for name in hashes]
-        except KeyError as error:
-            raise BlobNotFoundError(str(error.args[0])) from None
-
-    def blob_hashes(self) -> Collection[str]:
-        return self._blobs.keys()
-
-    def apply(self, fact: PutPack | DropBlobs) -> None:
-        match fact:
-            case PutPack(pack=pack):
-                self._blobs.update((blob.hash, blob) for blob in unpacked(pack))
-            case DropBlobs(hashes=hashes):
-                for name in hashes:
-                    self._blobs.pop(name, None)
-
-    @property
-    def size(self) -> int:
-        return sum(len(blob.body) for blob in self._blobs.values())
-
-
-class Stock(Blobs, Protocol):
-    """The blobs beside the trees."""
-
-    def blob_hashes(self) -> Collection[str]: ...
+__all__ = ["BlobStore", "MemoryBlobs", "TreeState"]
 
 
 class TreeState:
-    """Threads, nodes, moves and leases in dictionaries; ``draft_of`` fetches the content of a node."""
+    """Threads, nodes, moves and leases in dictionaries: a ``View`` that ``apply`` changes.
+
+    ``draft_of`` returns the content of a node.
+    """
 
     def __init__(self, draft_of: Callable[[Node], Draft]) -> None:
         self.draft = draft_of
@@ -80,9 +48,10 @@ class TreeState:
         self.owner_ids: dict[int, str] = {}
         self.trees: dict[str, int] = {}
         self.checkpoints: dict[int, str] = {}
-        """Entry to manifest."""
-        self.stock: Stock = MemoryBlobs()
-        self.manifests_elsewhere: Callable[[], Iterable[str]] = tuple
+        """Manifests by the key of their checkpoint entry."""
+        self.blob_store: BlobStore = MemoryBlobs()
+        self.other_manifests: Callable[[], Iterable[str]] = tuple
+        """The manifests of checkpoints in other files of the store."""
         self._last_entry_key = 0
         self._last_thread_key = 0
 
@@ -114,7 +83,7 @@ class TreeState:
         return self.trees.get(thread_id)
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
-        """Entries of the tree that no other thread owns or inherits."""
+        """Keys of the entries that no thread but this one sees."""
         family = [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
         owners = {other.key for other in family}
         inherited: set[int] = set()
@@ -127,20 +96,20 @@ class TreeState:
         return [node.key for node in tree_nodes if node.owner not in owners and node.key not in inherited]
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        return self.stock.missing_blobs(hashes)
+        return self.blob_store.missing_blobs(hashes)
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        return self.stock.blobs(hashes)
+        return self.blob_store.blobs(hashes)
 
     def blob_hashes(self) -> Collection[str]:
-        return self.stock.blob_hashes()
+        return self.blob_store.blob_hashes()
 
     def manifests(self, entries: Collection[int]) -> Manifests:
         chosen = set(entries)
         theirs = {manifest for key, manifest in self.checkpoints.items() if key in chosen}
         others = {manifest for key, manifest in self.checkpoints.items() if key not in chosen}
         if theirs:
-            others.update(self.manifests_elsewhere())
+            others.update(self.other_manifests())
         return Manifests(frozenset(theirs), frozenset(others))
 
     def next_entry_key(self) -> int:
@@ -152,6 +121,7 @@ class TreeState:
         return self._last_thread_key
 
     def apply(self, fact: Fact) -> None:
+        """Change the dictionaries as a fact says; blobs are not kept here."""
         match fact:
             case PutEntry(state=state, node=node, draft=draft):
                 self._put_entry(state, node)
@@ -171,33 +141,56 @@ class TreeState:
                 self._drop(state, entries)
 
     def upwards(self, node: Node | None) -> Iterator[Node]:
-        """From a node to its root."""
+        """Yield a node and its ancestors, the root last."""
         while node is not None:
             yield node
             node = self.parent(node)
 
-    def path(self, leaf: Node | None, limit: int | None) -> list[Entry]:
-        nodes: list[Node] = []
-        for node in self.upwards(leaf):
-            if len(nodes) == limit:
-                break
-            nodes.append(node)
-        nodes.reverse()
-        return [self.entry(node) for node in nodes]
+    def tip(self, state: ThreadState, leaf: str | UnsetType | None) -> Node | None:
+        """The node that a path ends with: ``leaf``, or the thread's leaf if it is UNSET."""
+        match leaf:
+            case None:
+                return None
+            case str():
+                return self.visible_node(state, leaf)
+            case _:
+                return state.leaf
 
-    def visible_nodes(self, state: ThreadState) -> list[Node]:
+    def path(self, tip: Node | None, limit: int | None) -> list[Node]:
+        """The nodes from the root to ``tip``; ``limit`` keeps the newest."""
+        nodes = list(islice(self.upwards(tip), limit))
+        nodes.reverse()
+        return nodes
+
+    def visible_nodes(self, state: ThreadState, after: str | None = None) -> list[Node]:
+        """The nodes that a thread sees, in commit order, after an entry if one is given."""
+        start = 0 if after is None else self.visible_node(state, after).key
         keys = set(self.owned_keys.get(state.key, ()))
         keys.update(node.key for node in self.upwards(state.base))
-        return [self.nodes[key] for key in sorted(keys)]
+        return [self.nodes[key] for key in sorted(keys) if key > start]
 
-    def visible_node(self, thread_id: str, entry_id: str) -> Node:
-        state = existing(self, thread_id)
+    def visible_node(self, state: ThreadState, entry_id: str) -> Node:
+        """A node that a thread sees; raise EntryNotFoundError if it does not."""
         node = visible(self, state, entry_id)
         if node is None:
-            raise EntryNotFoundError(thread_id, entry_id)
+            raise EntryNotFoundError(state.meta.id, entry_id)
         return node
 
+    def children(self, state: ThreadState, entry_id: str | None) -> list[Node]:
+        """The children of an entry that a thread sees; None gives the roots."""
+        parent = None if entry_id is None else self.visible_node(state, entry_id).key
+        return [node for node in self.visible_nodes(state) if node.parent == parent]
+
+    def appended_after(self, state: ThreadState, cursor: int | None) -> tuple[list[Node], int]:
+        """The nodes appended through a thread after a cursor, and the cursor to continue from; None gives no nodes."""
+        keys = self.owned_keys.get(state.key, [])
+        last = keys[-1] if keys else 0
+        if cursor is None:
+            return [], last
+        return [self.nodes[key] for key in keys if key > cursor], max(cursor, last)
+
     def entry(self, node: Node) -> Entry:
+        """The entry at a node."""
         draft = self.draft(node)
         return Entry(
             id=node.id,
@@ -233,3 +226,44 @@ class TreeState:
             self.owned_keys[owner] = [key for key in keys if key not in gone]
         if not any(other.tree == state.tree for other in self.states.values()):
             self.trees = {name: tree for name, tree in self.trees.items() if tree != state.tree}
+
+
+class BlobStore(Blobs, Protocol):
+    """Where the blobs are; they are shared by all trees."""
+
+    def blob_hashes(self) -> Collection[str]:
+        """The hashes of all blobs."""
+        ...
+
+
+class MemoryBlobs:
+    """Blobs in a dictionary."""
+
+    def __init__(self) -> None:
+        self._blobs: dict[str, Blob] = {}
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes).difference(self._blobs)
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        try:
+            return [self._blobs[name] for name in hashes]
+        except KeyError as error:
+            raise BlobNotFoundError(str(error.args[0])) from None
+
+    def blob_hashes(self) -> Collection[str]:
+        return self._blobs.keys()
+
+    def apply(self, fact: PutPack | DropBlobs) -> None:
+        """Add or remove the blobs of a fact."""
+        match fact:
+            case PutPack(pack=pack):
+                self._blobs.update((blob.hash, blob) for blob in unpacked(pack))
+            case DropBlobs(hashes=hashes):
+                for name in hashes:
+                    self._blobs.pop(name, None)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the blobs take."""
+        return sum(len(blob.body) for blob in self._blobs.values())

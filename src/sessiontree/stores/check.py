@@ -1,4 +1,4 @@
-"""The invariants of a store, checked over its whole content; the same function serves tests and ``doctor``."""
+"""The invariants of a store, checked over its whole content by ``doctor`` and by the tests of every store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Content", "blob_findings", "findings_in"]
 
 
 class Content(Protocol):
-    """Everything that a store holds, as the checker walks it."""
+    """Everything in a store, as the checks read it."""
 
     @property
     def states(self) -> Mapping[str, ThreadState]: ...
@@ -34,7 +34,7 @@ class Content(Protocol):
 
 
 def findings_in(content: Content, place: str, progress: Progress | None = None) -> list[Finding]:
-    """Every broken invariant; an empty list means the store is sound. ``progress`` counts entries."""
+    """List every broken invariant of threads, entries, leases and reflogs. ``progress`` counts entries."""
     return [
         *_in_entries(content, place, progress),
         *_in_threads(content, place),
@@ -44,7 +44,7 @@ def findings_in(content: Content, place: str, progress: Progress | None = None) 
 
 
 def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str], place: str) -> list[Finding]:
-    """Blobs that a checkpoint needs and that are not there, and blobs that are not what they were."""
+    """List blobs that a checkpoint needs and that are missing, and blobs that do not match their hash."""
     damaged = {finding.problem: finding for name in hashes for finding in _in_blob(blobs, name, place)}
     missing: set[str] = set()
     for manifest in set(manifests):
@@ -54,9 +54,7 @@ def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str],
             missing.add(error.hash)
         except DamagedDataError:
             continue
-    lost = [
-        _finding("blob", place, f"blob {name} is needed by a checkpoint and is missing") for name in sorted(missing)
-    ]
+    lost = [_finding("blob", place, f"blob {name} is missing and a checkpoint needs it") for name in sorted(missing)]
     return [*damaged.values(), *lost]
 
 
@@ -72,7 +70,7 @@ def _in_entries(content: Content, place: str, progress: Progress | None) -> Iter
         yield from _in_chain(content, place, node)
         draft = content.draft(node)
         if encode_payload(draft.payload) != draft.body:
-            yield _finding("content", place, "the content does not hash to what was written", entry=node.id)
+            yield _finding("content", place, "the content differs from what was written", entry=node.id)
 
 
 def _in_chain(content: Content, place: str, node: Node) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""What a store is asked to do: write commands, each of which happens wholly or not at all."""
+"""Commands: every write that a store accepts. Each is applied completely or not at all."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ __all__ = [
 
 
 class Draft(Record, frozen=True, kw_only=True):
-    """An entry that has no place yet: ``body`` is the sealed payload, ``tokens`` and ``messages`` what it weighs.
+    """An entry without a parent yet. ``body`` is the validated, encoded payload.
 
-    ``blobs`` must be in the store when the entry goes in; it is a condition of the append, not kept with the entry.
-    ``has_new_id`` says that the id was made for this draft, so no earlier attempt can have stored it.
+    ``messages`` and ``tokens`` are what the entry adds to the counters of its path. ``blobs`` are hashes that must be in
+    the store when the entry is appended; they are a condition of the append and not stored with the entry.
+    ``has_new_id`` means that the id was generated for this draft, so that no earlier attempt can have stored it.
     """
 
     id: str
@@ -57,14 +58,14 @@ class Draft(Record, frozen=True, kw_only=True):
 
 
 class CreateThread(StoreRequest, frozen=True, kw_only=True):
-    """The new thread as it shall be, with its first entries; the store fills in what it counts itself."""
+    """Create a thread with its first entries. The store sets the counters, the leaf and the tree itself."""
 
     thread: Thread
     drafts: tuple[Draft, ...] = ()
 
 
 class UpdateThread(StoreRequest, frozen=True, kw_only=True):
-    """``changed`` is the thread with its new metadata, ``fields`` names the ones to take from it."""
+    """Change metadata: ``fields`` names what to take from ``changed``."""
 
     thread_id: str
     changed: Thread
@@ -74,14 +75,17 @@ class UpdateThread(StoreRequest, frozen=True, kw_only=True):
 
 
 class DeleteThread(StoreRequest, frozen=True, kw_only=True):
+    """Delete a thread and the entries that no other thread sees."""
+
     thread_id: str
     expect_version: int | None = None
 
 
 class Append(StoreRequest, frozen=True, kw_only=True):
-    """Put drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one.
+    """Append drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one.
 
-    ``expect_live`` refuses them where the thread is archived.
+    ``expect_leaf`` refuses the append if the leaf is another, ``token`` if that lease is not in force, ``expect_live`` if
+    the thread is archived.
     """
 
     thread_id: str
@@ -92,13 +96,15 @@ class Append(StoreRequest, frozen=True, kw_only=True):
     expect_live: bool = False
 
     def __post_init__(self) -> None:
-        """The plain append, which is most of them, needs no closer look."""
+        """Skip the checks for a plain append, the most frequent command."""
         is_plain = self.parent is UNSET and self.expect_leaf is UNSET and self.token is None
         if not (is_plain and type(self.thread_id) is str and self.thread_id.isascii()):
             super().__post_init__()
 
 
 class MoveLeaf(StoreRequest, frozen=True, kw_only=True):
+    """Move the leaf to an entry that the thread sees, or before the first one (None)."""
+
     thread_id: str
     to_entry: str | None
     reason: MoveReason
@@ -118,9 +124,9 @@ class Redo(StoreRequest, frozen=True, kw_only=True):
 
 
 class Fork(StoreRequest, frozen=True, kw_only=True):
-    """A new thread on a shared entry: ``position`` at or before ``entry_id`` (None: the leaf of the source).
+    """Create a thread that shares entries up to ``entry_id`` (None: the leaf of the source), at or before it.
 
-    ``fields`` names the metadata that the caller gave; what a fork inherits is taken from the source for the rest.
+    ``fields`` names the metadata that the caller gave; a fork inherits some of the rest from its source.
     """
 
     source_id: str
@@ -131,6 +137,8 @@ class Fork(StoreRequest, frozen=True, kw_only=True):
 
 
 class AcquireLease(StoreRequest, frozen=True, kw_only=True):
+    """Take the lease of a thread, unless another one is in force."""
+
     thread_id: str
     turn_id: str
     owner: str
@@ -139,25 +147,29 @@ class AcquireLease(StoreRequest, frozen=True, kw_only=True):
 
 
 class RenewLease(StoreRequest, frozen=True, kw_only=True):
+    """Move the expiry of a lease that is in force."""
+
     thread_id: str
     token: int
     expires_ns: int
 
 
 class ReleaseLease(StoreRequest, frozen=True, kw_only=True):
+    """End a lease; a no-op if it is not in force."""
+
     thread_id: str
     token: int
 
 
 class ClearLease(StoreRequest, frozen=True, kw_only=True):
-    """Take a lease away if it has expired at ``now_ns``."""
+    """Remove a lease that has expired at ``now_ns``; its result is the removed lease."""
 
     thread_id: str
     now_ns: int
 
 
 class ClaimCompaction(StoreRequest, frozen=True, kw_only=True):
-    """Become the one who compacts a thread; a renewal only gives more time to who still is."""
+    """Claim a thread for compaction, or extend the current claim (``is_renewal``)."""
 
     thread_id: str
     claim: CompactionClaim
@@ -166,12 +178,14 @@ class ClaimCompaction(StoreRequest, frozen=True, kw_only=True):
 
 
 class ReleaseClaim(StoreRequest, frozen=True, kw_only=True):
+    """Release a compaction claim; a no-op if another one is in force."""
+
     thread_id: str
     claim_id: str
 
 
 class InstallCompaction(StoreRequest, frozen=True, kw_only=True):
-    """Put a compaction under the leaf, if the claim still holds and ``base`` is still on the path to the leaf."""
+    """Append a compaction if the claim is still in force and ``base`` is still on the path to the leaf."""
 
     thread_id: str
     draft: Draft
@@ -181,9 +195,9 @@ class InstallCompaction(StoreRequest, frozen=True, kw_only=True):
 
 
 class ImportThread(StoreRequest, frozen=True, kw_only=True):
-    """A thread of another store as it was there, before its entries: ``base`` is the fork point.
+    """Create a thread as it is in another store, without its entries. ``base`` is its fork point.
 
-    Where the thread is there already, with the same metadata, nothing happens.
+    A no-op if the thread exists with the same metadata.
     """
 
     thread: Thread
@@ -191,16 +205,16 @@ class ImportThread(StoreRequest, frozen=True, kw_only=True):
 
 
 class PositionedDraft(Record, frozen=True, kw_only=True):
-    """An entry whose place is known."""
+    """A draft and the id of its parent."""
 
     parent: str | None
     draft: Draft
 
 
 class ImportHistory(StoreRequest, frozen=True, kw_only=True):
-    """Entries and leaf moves of another store, in an order in which they can have happened.
+    """Add entries and leaf moves of another store to an imported thread, parents before their children.
 
-    What is there already is skipped, so an import that was interrupted can be repeated.
+    Entries and moves that exist are skipped, so an interrupted import can be repeated.
     """
 
     thread_id: str
@@ -208,13 +222,13 @@ class ImportHistory(StoreRequest, frozen=True, kw_only=True):
 
 
 class PutBlobs(StoreRequest, frozen=True, kw_only=True):
-    """Keep blobs; the ones that are there already are left alone."""
+    """Store blobs; those that exist are skipped."""
 
     blobs: tuple[Blob, ...]
 
 
 class Deleted(Record, frozen=True, kw_only=True):
-    """What a delete took away, and how many entries stay because a fork shows them."""
+    """The result of a delete. ``entries_kept`` counts the thread's entries that a fork still sees."""
 
     thread_id: str
     entries_removed: int

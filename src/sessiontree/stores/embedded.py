@@ -1,11 +1,8 @@
-"""A backend behind the committer: the sync surface of a store.
+"""Embedded stores: a ``Backend`` behind group commit.
 
-Group commit: one writer at a time carries out everything that waits, with one flush.
-
-A lone sync caller writes by itself, without a thread switch. Whoever finds the writer busy queues up, and the
-running flush is the batching window: no timer, nobody waits for company.
-
-What stands between the stores and the operating system: group commit, locks, syncing.
+One writer at a time writes everything that is queued, with one sync. A sync caller that finds the writer idle writes in
+its own thread, without a thread switch. A caller that finds it busy queues, and is written with the next batch: the
+running sync is the batching window, so there is no timer.
 """
 
 from __future__ import annotations
@@ -31,13 +28,54 @@ if TYPE_CHECKING:
 __all__ = ["Committer", "EmbeddedStore"]
 
 
+T = TypeVar("T")
+
+POLL_SECONDS = 0.02
+_MAX_BATCH = 512
+
 Write = Callable[[Sequence[Command]], list[Outcome]]
 
-_MOST_PER_GROUP = 512
+
+class EmbeddedStore:
+    """A ``Store`` over a ``Backend``."""
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+        self.place = backend.place
+        self.committer = Committer(backend.write, backend.place)
+        self.is_closed = False
+
+    def commit(self, command: Command) -> Result:
+        """Run a command and return once it is durable."""
+        return self.committer.commit(command)
+
+    def read(self, query: Query[T]) -> T:
+        """Answer a query."""
+        if self.is_closed:
+            raise StoreClosedError(self.place)
+        self.committer.check_open()
+        return query.run(self.backend)
+
+    def mark(self, thread_id: str) -> object:
+        """Return a value for ``wait``."""
+        return self.backend.mark(thread_id)
+
+    def wait(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Poll until the thread's mark differs from ``mark``, at most for ``timeout`` seconds."""
+        end = time.monotonic() + timeout
+        while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
+            time.sleep(POLL_SECONDS)
+
+    def close(self) -> None:
+        """Write what is queued and close the backend; the second call is a no-op."""
+        if self.is_closed:
+            return
+        self.is_closed = True
+        self.committer.close(self.backend.close)
 
 
 class _Ticket(Struct, eq=False):
-    """One caller's place in the queue; the caller waits for ``done`` or, in a loop, for ``future``."""
+    """A queued command. Its caller waits for the lock ``done`` or, in an event loop, for ``future``."""
 
     command: Command
     done: threading.Lock | None = None
@@ -47,6 +85,8 @@ class _Ticket(Struct, eq=False):
 
 
 class Committer:
+    """Queues the commands of many threads and event loops, and writes them in batches."""
+
     def __init__(self, write: Write, place: str) -> None:
         self._write = write
         self._place = place
@@ -60,13 +100,13 @@ class Committer:
         self._is_closed = False
 
     def commit(self, command: Command) -> Result:
-        """Carry out a command for a sync caller."""
+        """Run a command for a sync caller and return its result, or raise the reason it was refused."""
         if not self._queue and not self._writing.locked():
-            # A with block, because nothing can interrupt between taking a lock and entering the block.
+            # A with block: an interrupt cannot come between taking the lock and entering the block.
             with self._writing:
                 self.check_open()
                 outcome = self._write((command,))[0]
-            return _result(outcome)
+            return _result_or_raise(outcome)
         self.check_open()
         done = threading.Lock()
         done.acquire()
@@ -74,12 +114,12 @@ class Committer:
         self._queue.append(ticket)
         self._wake()
         done.acquire()
-        return _result(ticket.outcome)
+        return _result_or_raise(ticket.outcome)
 
     def submit(self, command: Command, loop: asyncio.AbstractEventLoop) -> asyncio.Future[Result]:
-        """Carry out a command for an async caller. Cancelling the future does not take the command back.
+        """Run a command for an async caller. Cancelling the future does not cancel the command.
 
-        The writer is woken at the end of the loop's round, when every task that is ready has queued up.
+        The writer is woken at the end of the loop's iteration, after every task that is ready has queued its command.
         """
         self.check_open()
         future: asyncio.Future[Result] = loop.create_future()
@@ -90,10 +130,10 @@ class Committer:
         return future
 
     def close(self, close_store: Callable[[], None]) -> None:
-        """Finish what is queued, close the store, then refuse.
+        """Write what is queued, close the store, then refuse commands.
 
-        A command that slips in behind waits until the store is closed, which then refuses it: a store that wrote
-        while it is closed would write to files that are no longer its own.
+        The store is closed under the writer's lock: a command that comes late waits and is then refused, because the
+        closed store's files may belong to another program by then.
         """
         if not self.is_in_its_process:
             self._is_closed = True
@@ -109,14 +149,15 @@ class Committer:
 
     @property
     def is_in_its_process(self) -> bool:
-        """Not so in the child of a fork, where locks and connections belong to the parent."""
+        """False in the child of a fork, where locks and connections belong to the parent."""
         return self._pid == os.getpid()
 
     def check_open(self) -> None:
+        """Raise StoreClosedError, or StoreError in the child of a fork."""
         if self._is_closed:
             raise StoreClosedError(self._place)
         if self._pid != os.getpid():
-            raise StoreError(self._place, "was opened before a fork of the process; open it again in the child")
+            raise StoreError(self._place, "was opened before this process was forked; open it again in the child")
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         with self._waiting:
@@ -131,8 +172,8 @@ class Committer:
     def _serve(self) -> None:
         while self._wait_for_work():
             with self._writing:
-                tickets = [self._queue.popleft() for _ in range(min(len(self._queue), _MOST_PER_GROUP))]
-                self._carry_out(tickets)
+                tickets = [self._queue.popleft() for _ in range(min(len(self._queue), _MAX_BATCH))]
+                self._write_batch(tickets)
             _deliver(tickets)
 
     def _wait_for_work(self) -> bool:
@@ -144,10 +185,10 @@ class Committer:
                 self._waiting.wait()
             return True
 
-    def _carry_out(self, tickets: Sequence[_Ticket]) -> None:
+    def _write_batch(self, tickets: Sequence[_Ticket]) -> None:
         try:
             outcomes = self._write([ticket.command for ticket in tickets])
-        except BaseException as error:  # noqa: BLE001  every caller in the group must hear of it
+        except BaseException as error:  # noqa: BLE001  raised in every caller of the batch
             for ticket in tickets:
                 ticket.outcome = error
         else:
@@ -156,7 +197,7 @@ class Committer:
 
 
 def _deliver(tickets: Sequence[_Ticket]) -> None:
-    """Wake the callers: one call per event loop, not one per ticket."""
+    """Wake the callers, with one call for each event loop."""
     loops: dict[asyncio.AbstractEventLoop, list[_Ticket]] = {}
     for ticket in tickets:
         if ticket.loop is not None:
@@ -164,7 +205,7 @@ def _deliver(tickets: Sequence[_Ticket]) -> None:
         elif ticket.done is not None:
             ticket.done.release()
     for loop, group in loops.items():
-        # A loop that was closed has nobody left who waits.
+        # A closed loop has no callers left.
         with suppress(RuntimeError):
             loop.call_soon_threadsafe(_settle, group)
 
@@ -180,45 +221,7 @@ def _settle(tickets: Sequence[_Ticket]) -> None:
             future.set_result(ticket.outcome)
 
 
-def _result(outcome: Outcome | BaseException) -> Result:
+def _result_or_raise(outcome: Outcome | BaseException) -> Result:
     if isinstance(outcome, BaseException):
         raise outcome
     return outcome
-
-
-T = TypeVar("T")
-
-POLL_SECONDS = 0.02
-
-
-class EmbeddedStore:
-    """A Store over one Backend."""
-
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
-        self.place = backend.place
-        self.committer = Committer(backend.write, backend.place)
-        self.is_closed = False
-
-    def commit(self, command: Command) -> Result:
-        return self.committer.commit(command)
-
-    def read(self, query: Query[T]) -> T:
-        if self.is_closed:
-            raise StoreClosedError(self.place)
-        self.committer.check_open()
-        return query.run(self.backend)
-
-    def mark(self, thread_id: str) -> object:
-        return self.backend.mark(thread_id)
-
-    def wait(self, thread_id: str, mark: object, timeout: float) -> None:
-        end = time.monotonic() + timeout
-        while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
-            time.sleep(POLL_SECONDS)
-
-    def close(self) -> None:
-        if self.is_closed:
-            return
-        self.is_closed = True
-        self.committer.close(self.backend.close)

@@ -1,4 +1,4 @@
-"""The async surface of an embedded store; a module of its own, because asyncio is slow to import."""
+"""The async interface of an embedded store; a module of its own because asyncio is slow to import."""
 
 from __future__ import annotations
 
@@ -17,36 +17,42 @@ __all__ = ["AsyncEmbeddedStore"]
 
 T = TypeVar("T")
 
-_READERS = 4
+_READER_THREADS = 4
 
 
 class AsyncEmbeddedStore(EmbeddedStore):
-    """An AsyncStore over one Backend; its sync surface works too, from other threads."""
+    """An ``AsyncStore`` over a ``Backend``. The methods of ``Store`` work too, from other threads."""
 
     def __init__(self, backend: Backend) -> None:
         super().__init__(backend)
-        self._readers = ThreadPoolExecutor(_READERS, thread_name_prefix=f"reader {self.place}")
+        self._readers = ThreadPoolExecutor(_READER_THREADS, thread_name_prefix=f"reader {self.place}")
 
     def close(self) -> None:
+        """Close the store and stop the reader threads."""
         super().close()
         self._readers.shutdown()
 
     def acommit(self, command: Command) -> asyncio.Future[Result]:
+        """Run a command; the future is done once it is durable."""
         return self.committer.submit(command, asyncio.get_running_loop())
 
     async def aread(self, query: Query[T]) -> T:
-        # In the child of a fork the readers have no threads: nobody would ever answer.
+        """Answer a query, in a reader thread if the backend blocks."""
+        # In the child of a fork the executor has no threads, so a read there would never return.
         if not self.backend.is_blocking or self.is_closed or not self.committer.is_in_its_process:
             return self.read(query)
         return await asyncio.get_running_loop().run_in_executor(self._readers, self.read, query)
 
     async def amark(self, thread_id: str) -> object:
+        """Return a value for ``await_change``."""
         return self.backend.mark(thread_id)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Poll until the thread's mark differs from ``mark``, at most for ``timeout`` seconds."""
         end = time.monotonic() + timeout
         while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
             await asyncio.sleep(POLL_SECONDS)
 
     async def aclose(self) -> None:
+        """Close the store without blocking the event loop."""
         await asyncio.get_running_loop().run_in_executor(None, self.close)

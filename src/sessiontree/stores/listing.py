@@ -1,4 +1,7 @@
-"""Listing threads: the one meaning of filters, order and cursors, for every store."""
+"""What a list of threads means in every store: filters, order, cursors; and ids by prefix or suffix.
+
+The SQL stores translate the filters and share ``cut`` and ``position_of``; the others call ``page_of``.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +30,11 @@ WORD_COLUMNS = {
     "forked_from_thread": "forked_from_thread",
     "tree": "tree_id",
 }
-"""The filters of a query that ask for one word, and the columns in which the SQL stores keep it."""
+"""Query fields that are compared for equality, and their columns in the SQL stores."""
 
 
 class Position(msgspec.Struct, frozen=True, array_like=True):
-    """A place in a listing: the time that it is ordered by, and the thread id that breaks ties."""
+    """The decoded cursor: the order, and the time and id of the last thread of a page."""
 
     order: str
     time_ns: int
@@ -42,7 +45,7 @@ _positions = json_decoder(Position)
 
 
 def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
-    """Filter, sort newest first (ties by id), skip to the cursor, cut at the limit."""
+    """Filter threads, sort them newest first (ties by id), skip to the cursor, cut at the limit."""
     start = position_of(query)
     found = [thread for thread in threads if matches(thread, query)]
     found.sort(key=lambda thread: (-_time(thread, query), thread.id))
@@ -52,18 +55,20 @@ def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
 
 
 def cut(found: list[Thread], query: ThreadQuery) -> Page:
-    """A page of at most ``limit`` threads out of a sorted list that may hold more."""
+    """Make a page of a sorted list that has one thread more than ``limit`` if there is another page."""
     shown = tuple(found[: query.limit])
     has_more = len(found) > query.limit
     return Page(threads=shown, cursor=cursor_after(shown[-1], query) if has_more and shown else None)
 
 
 def cursor_after(thread: Thread, query: ThreadQuery) -> str:
+    """The cursor of the page that follows a thread."""
     position = Position(query.order, _time(thread, query), thread.id)
     return msgspec.json.encode(position).hex()
 
 
 def position_of(query: ThreadQuery) -> Position | None:
+    """Decode the cursor of a query; raise InvalidInputError if it, or the limit, is invalid."""
     if query.limit < 1:
         raise InvalidInputError(f"limit must be at least 1, not {query.limit}")
     if query.cursor is None:
@@ -71,14 +76,25 @@ def position_of(query: ThreadQuery) -> Position | None:
     try:
         position = _positions.decode(bytes.fromhex(query.cursor))
     except (ValueError, msgspec.MsgspecError) as error:
-        raise InvalidInputError(f"{query.cursor!r} is no cursor; pass the one that the last page gave") from error
+        raise InvalidInputError(f"invalid cursor {query.cursor!r}; pass the cursor of the previous page") from error
     if position.order != query.order:
-        raise InvalidInputError(f"the cursor belongs to a list ordered by {position.order}, not by {query.order}")
+        raise InvalidInputError(
+            f"the cursor is from a list ordered by {position.order}, not by {query.order}; use the same order for every page"
+        )
     return position
 
 
 def matches(thread: Thread, query: ThreadQuery) -> bool:
+    """Whether a thread passes every filter of a query."""
     return _matches_fields(thread, query) and _matches_times(thread, query)
+
+
+def matching_ids(ids: Iterable[str], part: str) -> list[str]:
+    """Sorted ids that start or end with ``part``; only ``part`` if it is itself an id."""
+    known = list(ids)
+    if part in known:
+        return [part]
+    return sorted(name for name in known if name.startswith(part) or name.endswith(part))
 
 
 def _matches_fields(thread: Thread, query: ThreadQuery) -> bool:
@@ -105,7 +121,7 @@ def _matches_fields(thread: Thread, query: ThreadQuery) -> bool:
 
 
 def _matches_times(thread: Thread, query: ThreadQuery) -> bool:
-    """Ranges include their start and leave out their end."""
+    """Ranges include their start and exclude their end."""
     return (
         (query.created_after_ns is None or thread.created_ns >= query.created_after_ns)
         and (query.created_before_ns is None or thread.created_ns < query.created_before_ns)
@@ -116,11 +132,3 @@ def _matches_times(thread: Thread, query: ThreadQuery) -> bool:
 
 def _time(thread: Thread, query: ThreadQuery) -> int:
     return thread.created_ns if query.order == "created" else thread.updated_ns
-
-
-def matching_ids(ids: Iterable[str], part: str) -> list[str]:
-    """Ids that begin or end with a part, in order; the part alone where it is an id."""
-    known = list(ids)
-    if part in known:
-        return [part]
-    return sorted(name for name in known if name.startswith(part) or name.endswith(part))

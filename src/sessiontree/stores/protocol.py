@@ -1,7 +1,7 @@
-"""The seam between journals and stores.
+"""The interface between journals and stores.
 
-An embedded store is written once, synchronously, as a ``Backend``: it answers reads and writes groups of commands.
-``EmbeddedStore`` puts the committer in front of it and gives it the sync and the async surface.
+A journal talks to a ``Store`` or an ``AsyncStore``. An embedded store is written once, synchronously, as a ``Backend``;
+``EmbeddedStore`` and ``AsyncEmbeddedStore`` add group commit and the two interfaces.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ Durability = Literal["power_loss", "process_crash"]
 """What an acknowledged write survives."""
 
 Outcome = Result | Exception
-"""A command's result, or why it was not carried out: what is wrong with one command must not fail its neighbours."""
+"""A command's result, or the reason it was refused: one refused command must not fail the rest of the batch."""
 
 
 class Backend(Reads, Protocol):
-    """What a store author writes. Reads may come from any thread; ``write`` from one at a time."""
+    """What the author of an embedded store implements.
+
+    Reads may come from any thread, also at the same time; ``write`` is called by one thread at a time.
+    """
 
     place: str
     """Where the data is, for messages."""
@@ -34,38 +37,65 @@ class Backend(Reads, Protocol):
     """Whether reads touch a disk or a socket, so that an event loop must not run them itself."""
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
-        """Carry out the commands in order, as one durable group. Raises only if the group as a whole failed."""
+        """Run the commands in order and make them durable together; raise only if the batch as a whole failed."""
         ...
 
     def mark(self, thread_id: str) -> object:
-        """A cheap value that differs after the thread changed, whichever process changed it."""
+        """Return a cheap value that differs after the thread changed, in this process or another."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Release files, connections and locks."""
+        ...
 
 
 class Store(Protocol):
-    """What a Journal talks to."""
+    """What a Journal uses."""
 
     place: str
 
-    def commit(self, command: Command) -> Result: ...
-    def read(self, query: Query[T]) -> T: ...
-    def wait(self, thread_id: str, mark: object, timeout: float) -> None:
-        """Return when the thread may have changed since ``mark`` was taken, or after the time-out."""
+    def commit(self, command: Command) -> Result:
+        """Run a command and return once it is durable."""
         ...
 
-    def mark(self, thread_id: str) -> object: ...
-    def close(self) -> None: ...
+    def read(self, query: Query[T]) -> T:
+        """Answer a query."""
+        ...
+
+    def wait(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Return when the thread may have changed since ``mark`` was taken, or after ``timeout`` seconds."""
+        ...
+
+    def mark(self, thread_id: str) -> object:
+        """Return a value for ``wait``."""
+        ...
+
+    def close(self) -> None:
+        """Finish what is queued and release everything."""
+        ...
 
 
 class AsyncStore(Protocol):
-    """What an AsyncJournal talks to."""
+    """What an AsyncJournal uses: the methods of ``Store`` as coroutines."""
 
     place: str
 
-    def acommit(self, command: Command) -> Awaitable[Result]: ...
-    async def aread(self, query: Query[T]) -> T: ...
-    async def await_change(self, thread_id: str, mark: object, timeout: float) -> None: ...
-    async def amark(self, thread_id: str) -> object: ...
-    async def aclose(self) -> None: ...
+    def acommit(self, command: Command) -> Awaitable[Result]:
+        """Run a command and return once it is durable."""
+        ...
+
+    async def aread(self, query: Query[T]) -> T:
+        """Answer a query."""
+        ...
+
+    async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Return when the thread may have changed since ``mark`` was taken, or after ``timeout`` seconds."""
+        ...
+
+    async def amark(self, thread_id: str) -> object:
+        """Return a value for ``await_change``."""
+        ...
+
+    async def aclose(self) -> None:
+        """Finish what is queued and release everything."""
+        ...

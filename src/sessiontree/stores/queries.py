@@ -1,4 +1,4 @@
-"""What a store can be asked: read-only requests, each with the type of its answer."""
+"""Queries: every read that a store answers, each typed by its answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
     "ReadEntry",
     "ReadLease",
     "ReadMoves",
-    "ReadNews",
+    "ReadNewEntries",
     "ReadPath",
     "ReadStats",
     "ReadThread",
@@ -42,7 +42,7 @@ T = TypeVar("T", covariant=True)
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """Something that is not as it should be: where, what, and whether ``doctor --repair`` can mend it."""
+    """A broken invariant: where, what, and whether ``doctor --repair`` can fix it."""
 
     kind: str
     place: str
@@ -54,6 +54,8 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class StoreStats(Record, frozen=True, kw_only=True):
+    """Counts over a whole store."""
+
     threads: int = 0
     archived: int = 0
     entries: int = 0
@@ -63,14 +65,17 @@ class StoreStats(Record, frozen=True, kw_only=True):
 
 
 class NewEntries(Record, frozen=True, kw_only=True):
-    """Entries that were appended through a thread after ``cursor``, and the cursor to go on from."""
+    """Entries appended through a thread after a cursor, and the cursor to continue from."""
 
     entries: tuple[Entry, ...]
     cursor: int
 
 
 class Reads(Blobs, Protocol):
-    """The reading half of a store. An unknown thread is ThreadNotFoundError, an unseen entry EntryNotFoundError."""
+    """The read methods of a store, one for each query.
+
+    An unknown thread raises ThreadNotFoundError; an entry that the thread does not see raises EntryNotFoundError.
+    """
 
     def thread(self, thread_id: str) -> Thread: ...
     def threads(self, query: ThreadQuery) -> Page: ...
@@ -80,7 +85,7 @@ class Reads(Blobs, Protocol):
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]: ...
     def moves(self, thread_id: str) -> Sequence[Move]: ...
     def lease(self, thread_id: str) -> Lease | None: ...
-    def news(self, thread_id: str, cursor: int | None) -> NewEntries: ...
+    def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries: ...
     def thread_ids(self, part: str, limit: int) -> list[str]: ...
     def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]: ...
     def search(self, search: Search) -> SearchPage: ...
@@ -89,13 +94,19 @@ class Reads(Blobs, Protocol):
 
 
 class Query(StoreRequest, Generic[T], frozen=True, kw_only=True):
-    """A request that a reader answers; the same object works on a sync and on an async reader."""
+    """A read; ``run`` calls the method of ``Reads`` that answers it.
+
+    The PostgreSQL store passes an object whose methods return generators of statements, so ``run`` must do nothing else.
+    """
 
     def run(self, reads: Reads) -> T:
+        """Call the method that answers this query."""
         raise NotImplementedError
 
 
 class ReadThread(Query[Thread], frozen=True, kw_only=True):
+    """One thread."""
+
     thread_id: str
 
     def run(self, reads: Reads) -> Thread:
@@ -103,6 +114,8 @@ class ReadThread(Query[Thread], frozen=True, kw_only=True):
 
 
 class ListThreads(Query[Page], frozen=True, kw_only=True):
+    """A page of threads; ``stores.listing`` defines filters, order and cursors."""
+
     query: ThreadQuery
 
     def run(self, reads: Reads) -> Page:
@@ -110,6 +123,8 @@ class ListThreads(Query[Page], frozen=True, kw_only=True):
 
 
 class ReadEntry(Query[Entry], frozen=True, kw_only=True):
+    """One entry that a thread sees."""
+
     thread_id: str
     entry_id: str
 
@@ -118,7 +133,7 @@ class ReadEntry(Query[Entry], frozen=True, kw_only=True):
 
 
 class ReadEntries(Query[list[Entry]], frozen=True, kw_only=True):
-    """All entries that a thread sees, every branch, in the order of their commits."""
+    """All entries that a thread sees, on every branch, in commit order."""
 
     thread_id: str
     after: str | None = None
@@ -129,7 +144,7 @@ class ReadEntries(Query[list[Entry]], frozen=True, kw_only=True):
 
 
 class ReadPath(Query[list[Entry]], frozen=True, kw_only=True):
-    """Root to ``leaf`` (UNSET: the leaf of the thread); ``limit`` keeps the newest ones."""
+    """The entries from the root to ``leaf`` (UNSET: the thread's leaf); ``limit`` keeps the newest."""
 
     thread_id: str
     leaf: str | UnsetType | None = UNSET
@@ -140,7 +155,7 @@ class ReadPath(Query[list[Entry]], frozen=True, kw_only=True):
 
 
 class ReadChildren(Query[list[Entry]], frozen=True, kw_only=True):
-    """Children of an entry in the order of their commits; ``None`` asks for the roots."""
+    """The children of an entry, in commit order; None gives the roots."""
 
     thread_id: str
     entry_id: str | None
@@ -150,6 +165,8 @@ class ReadChildren(Query[list[Entry]], frozen=True, kw_only=True):
 
 
 class ReadMoves(Query[Sequence[Move]], frozen=True, kw_only=True):
+    """The reflog of a thread, oldest first."""
+
     thread_id: str
 
     def run(self, reads: Reads) -> Sequence[Move]:
@@ -157,24 +174,26 @@ class ReadMoves(Query[Sequence[Move]], frozen=True, kw_only=True):
 
 
 class ReadLease(Query[Lease | None], frozen=True, kw_only=True):
+    """The lease of a thread, expired or not."""
+
     thread_id: str
 
     def run(self, reads: Reads) -> Lease | None:
         return reads.lease(self.thread_id)
 
 
-class ReadNews(Query[NewEntries], frozen=True, kw_only=True):
-    """``cursor`` None: nothing yet, only the cursor of the present."""
+class ReadNewEntries(Query[NewEntries], frozen=True, kw_only=True):
+    """Entries appended after ``cursor``; None gives no entries, only the current cursor."""
 
     thread_id: str
     cursor: int | None = None
 
     def run(self, reads: Reads) -> NewEntries:
-        return reads.news(self.thread_id, self.cursor)
+        return reads.new_entries(self.thread_id, self.cursor)
 
 
 class FindMissingBlobs(Query[frozenset[str]], frozen=True, kw_only=True):
-    """Those of the hashes that the store does not have."""
+    """The hashes that are not in the store."""
 
     hashes: tuple[str, ...]
 
@@ -183,6 +202,8 @@ class FindMissingBlobs(Query[frozenset[str]], frozen=True, kw_only=True):
 
 
 class ReadBlobs(Query[list[Blob]], frozen=True, kw_only=True):
+    """Blobs, in the order of ``hashes``."""
+
     hashes: tuple[str, ...]
 
     def run(self, reads: Reads) -> list[Blob]:
@@ -190,7 +211,7 @@ class ReadBlobs(Query[list[Blob]], frozen=True, kw_only=True):
 
 
 class FindThreads(Query[list[str]], frozen=True, kw_only=True):
-    """Ids that begin or end with ``part``, in order; only ``part`` itself where it is an id."""
+    """Sorted thread ids that start or end with ``part``; only ``part`` if it is itself an id."""
 
     part: str
     limit: int
@@ -200,7 +221,7 @@ class FindThreads(Query[list[str]], frozen=True, kw_only=True):
 
 
 class FindEntries(Query[list[str]], frozen=True, kw_only=True):
-    """The same among the entries that a thread sees."""
+    """Sorted ids of entries that a thread sees and that start or end with ``part``; only ``part`` if it is an id."""
 
     thread_id: str
     part: str
@@ -211,9 +232,9 @@ class FindEntries(Query[list[str]], frozen=True, kw_only=True):
 
 
 class Search(Query[SearchPage], frozen=True, kw_only=True):
-    """Entries that match, with everything that was committed before. Thread ids in the query are whole ones.
+    """Entries that match, including everything committed before. Thread ids in the query are complete.
 
-    ``progress`` hears how far an index has caught up: entries done, and entries there are.
+    ``progress(done, total)`` is called with entry counts while an index catches up.
     """
 
     query: SearchQuery
@@ -227,12 +248,14 @@ class Search(Query[SearchPage], frozen=True, kw_only=True):
 
 
 class ReadStats(Query[StoreStats], frozen=True, kw_only=True):
+    """Counts over the whole store."""
+
     def run(self, reads: Reads) -> StoreStats:
         return reads.stats()
 
 
 class Inspect(Query[list[Finding]], frozen=True, kw_only=True):
-    """Everything in the store that breaks an invariant. ``progress`` hears how much was looked at, and how much there is."""
+    """Every broken invariant in the store. ``progress(done, total)`` is called with entry or byte counts."""
 
     progress: Progress | None = None
 

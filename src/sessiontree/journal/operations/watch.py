@@ -8,7 +8,7 @@ from msgspec import UnsetType
 
 from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import Entry
-from sessiontree.stores.queries import NewEntries, ReadEntries, ReadNews
+from sessiontree.stores.queries import NewEntries, ReadEntries, ReadNewEntries
 
 __all__ = ["Feed"]
 
@@ -31,7 +31,7 @@ class Feed:
 
     def start(self) -> Operation[None]:
         """Find the place in the thread where watching begins."""
-        self._new = yield ReadNews(thread_id=self.thread_id, cursor=0 if self._after is None else None)
+        self._new = yield ReadNewEntries(thread_id=self.thread_id, cursor=0 if self._after is None else None)
         if isinstance(self._after, str):
             seen: list[Entry] = yield ReadEntries(thread_id=self.thread_id, after=self._after)
             self._known = [entry for entry in seen if entry.thread_id == self.thread_id]
@@ -39,7 +39,7 @@ class Feed:
 
     def read(self) -> Operation[bool]:
         """Read what was committed since the last read; return whether there was anything."""
-        self._new = yield ReadNews(thread_id=self.thread_id, cursor=self._new.cursor)
+        self._new = yield ReadNewEntries(thread_id=self.thread_id, cursor=self._new.cursor)
         return bool(self._new.entries)
 
     def take(self) -> list[Entry]:

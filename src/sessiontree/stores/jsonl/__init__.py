@@ -1,4 +1,4 @@
-"""The JSONL store: one readable, checksummed file a tree."""
+"""The JSONL store: one readable, checksummed file for each tree."""
 
 from sessiontree.stores.jsonl.store import JsonlBackend
 

@@ -1,6 +1,6 @@
-"""Where things are in the folder of a JSONL store, and whether the folder is ours.
+"""The files in the folder of a JSONL store, and whether a folder is such a store.
 
-Any string is an id, so no id becomes a name: a name is a readable slug, and the hash of the id that decides.
+An id can be any string, so a file name is a readable slug of it and a hash, which makes it unique.
 
 >>> name_of("../etc/passwd")
 'etc-passwd-7fef78f53440346c04dac510'
@@ -29,89 +29,104 @@ _LONGEST_SLUG = 40
 
 
 class Marker(Record, frozen=True, kw_only=True):
+    """The content of ``sessiontree.json``."""
+
     format: str
     version: int
 
 
 class Layout(Record, frozen=True, kw_only=True):
+    """The paths in a store's folder."""
+
     folder: Path
 
     @property
     def marker(self) -> Path:
+        """The file that says that the folder is a store, and its version."""
         return self.folder / "sessiontree.json"
 
     @property
-    def gate(self) -> Path:
+    def lock(self) -> Path:
+        """The file that writers lock."""
         return self.folder / "gate.lock"
 
     @property
     def index(self) -> Path:
+        """The cached summaries of trees."""
         return self.folder / "index.db"
 
     @property
     def search(self) -> Path:
+        """The search index."""
         return self.folder / "search.db"
 
     @property
     def trees(self) -> Path:
+        """The folder of tree files."""
         return self.folder / "trees"
 
     @property
     def forks(self) -> Path:
+        """The folder of pointers from forks to their trees."""
         return self.folder / "forks"
 
     @property
     def blobs(self) -> Path:
+        """The folder of blob packs."""
         return self.folder / "blobs"
 
     @property
     def torn(self) -> Path:
+        """The folder of bytes that were cut out of damaged files."""
         return self.folder / "torn"
 
     def tree(self, name: str) -> Path:
+        """The file of a tree."""
         return self.trees / (name + TREE_SUFFIX)
 
     def pointer(self, thread_id: str) -> Path:
+        """The pointer of a fork."""
         return self.forks / name_of(thread_id)
 
-    def home_of_fork(self, thread_id: str) -> str | None:
-        """The tree that a fork lives in, as its pointer says."""
+    def tree_of_fork(self, thread_id: str) -> str | None:
+        """The id of the tree that a fork is in, or None without a readable pointer."""
         try:
             return json_decoder(str).decode(self.pointer(thread_id).read_bytes())
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
 
     def leftovers(self, name: str) -> list[Path]:
-        """What repairs cut out of a tree file."""
+        """Files with bytes that were cut out of a tree file."""
         prefix = name + TREE_SUFFIX + "."
         return [path for path in self.torn.iterdir() if path.name.startswith(prefix)]
 
 
 def name_of(any_id: str) -> str:
+    """The file name for an id, without suffix."""
     digest = hashlib.sha256(any_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]
     slug = _UNSAFE.sub("-", any_id[: 4 * _LONGEST_SLUG])[:_LONGEST_SLUG].strip("-.")
     return f"{slug}-{digest}" if slug else digest
 
 
 def open_folder(folder: Path, files: Files) -> tuple[Layout, ProcessLock]:
-    """Make the folder a store, or find the store that it is; anything else is refused and left untouched."""
+    """Open the store in a folder, or create one; raise ForeignStoreError for any other folder and leave it unchanged."""
     layout = Layout(folder=folder)
-    _refuse_what_is_no_folder(folder)
+    _refuse_non_folder(folder)
     refuse_network(folder)
-    _make_with_parents(folder, files)
+    _create_with_parents(folder, files)
     if not _is_ours(layout):
-        _refuse_strangers(layout)
-    gate = ProcessLock(layout.gate, of=folder)
+        _refuse_other_files(layout)
+    lock = ProcessLock(layout.lock, of=folder)
     try:
-        with gate:
+        with lock:
             _complete(layout, files)
     except BaseException:
-        gate.close()
+        lock.close()
         raise
-    return layout, gate
+    return layout, lock
 
 
-def _refuse_what_is_no_folder(folder: Path) -> None:
+def _refuse_non_folder(folder: Path) -> None:
     try:
         kind = kind_of(folder)
     except NotADirectoryError:
@@ -120,7 +135,7 @@ def _refuse_what_is_no_folder(folder: Path) -> None:
         raise ForeignStoreError(str(folder), f"it is a {kind}, not a folder")
 
 
-def _make_with_parents(folder: Path, files: Files) -> None:
+def _create_with_parents(folder: Path, files: Files) -> None:
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     for path in reversed(missing):
         files.make_folder(path)
@@ -136,20 +151,22 @@ def _is_ours(layout: Layout) -> bool:
     try:
         marker = json_decoder(Marker).decode(text)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} is not ours: {error}") from error
+        raise ForeignStoreError(
+            str(layout.folder), f"{layout.marker.name} is not a sessiontree marker: {error}"
+        ) from error
     if marker.format != _FORMAT:
-        raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} says {marker.format!r}")
+        raise ForeignStoreError(str(layout.folder), f"{layout.marker.name} has the format {marker.format!r}")
     if marker.version > _VERSION:
         raise NewerFormatError(str(layout.folder), marker.version, _VERSION)
     return True
 
 
-def _refuse_strangers(layout: Layout) -> None:
-    own = {layout.gate.name, layout.marker.name + ".new"}
-    strangers = sorted(path.name for path in layout.folder.iterdir() if path.name not in own)
-    # Another process may have finished making the store between the two looks.
-    if strangers and not _is_ours(layout):
-        raise ForeignStoreError(str(layout.folder), f"a folder with {strangers[0]!r} and no {layout.marker.name}")
+def _refuse_other_files(layout: Layout) -> None:
+    own = {layout.lock.name, layout.marker.name + ".new"}
+    others = sorted(path.name for path in layout.folder.iterdir() if path.name not in own)
+    # Another process may have created the store since the first check.
+    if others and not _is_ours(layout):
+        raise ForeignStoreError(str(layout.folder), f"a folder with {others[0]!r} and no {layout.marker.name}")
 
 
 def _complete(layout: Layout, files: Files) -> None:

@@ -1,16 +1,15 @@
-r"""One line of a tree file: a JSON object whose last field is the checksum of what stands before it.
+r"""The lines of a tree file, with checksums, and ``LineScan``, which reads them command by command.
 
-A command that needs several lines says so on its first one (``"lines": 3``), so that a reader takes all of them or
-none. Numbers (``n``) are given to entries once and stay, also when a delete rewrites the file.
+A line is a JSON object whose last field is the checksum of the bytes before it. A command of several lines says so on
+the first (``"lines": 3``), so that a reader takes all of them or none. An entry keeps its number (``n``) for ever, also
+when a delete rewrites the file.
 
 >>> encode_line(MoveLine(thread="t", number=1, reason="reset", at=7))
 b'{"kind":"move","thread":"t","number":1,"reason":"reset","at":7,"crc":"91de28b6"}\n'
 
-Reading a tree file from some offset on: whole commands, damage, and an end that was torn off.
-
-Only the end of a file can be torn: an unterminated line, bad lines with nothing good after them, a command that is
-not complete, or the last command if zeros stand in it (a block that never reached the disk). Bad lines with good
-ones after them are damage: nothing that we do leaves such a file behind, so it is shown and never cut silently.
+An interrupted write leaves a torn end: an unterminated line, bad lines with no good line after them, an incomplete
+command, or a last command with zeros in it (a block that was never written). A bad line before a good one is damage: no
+interrupted write leaves it, so it is reported and never cut silently.
 """
 
 from __future__ import annotations
@@ -47,14 +46,17 @@ __all__ = [
 
 
 FORMAT = 1
+_CHUNK = 4 << 20
+_GAP = 64 << 10
+"""Places that are closer than this are read with one call."""
 
 
 class BadLineError(Exception):
-    """The bytes are not a line that we wrote."""
+    """The bytes are not a line of this store."""
 
 
 class TreeLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="tree"):
-    """The first line. ``last`` is the highest entry number ever given, where a delete took the entry away."""
+    """The first line. ``last`` is the highest entry number ever given, if a delete removed that entry."""
 
     format: int
     tree: str
@@ -63,7 +65,7 @@ class TreeLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="tree"):
 
 
 class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="thread"):
-    """A thread is new, or its metadata changed. ``base`` is the entry that a fork starts from."""
+    """A new thread, or new metadata. ``base`` is the fork point."""
 
     thread: Thread
     base: str | None = None
@@ -71,7 +73,7 @@ class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="threa
 
 
 class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"):
-    """``payload`` is the sealed body, byte for byte. ``is_kept``: its thread was deleted, a fork still shows it."""
+    """A new entry. ``payload`` is the encoded payload. ``is_kept``: its thread was deleted and a fork still sees it."""
 
     n: int
     id: str
@@ -87,6 +89,8 @@ class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"
 
 
 class MoveLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="move"):
+    """A leaf move."""
+
     thread: str
     number: int
     from_entry: str | None = None
@@ -97,7 +101,7 @@ class MoveLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="move"):
 
 
 class LeaseLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="lease"):
-    """No ``lease``: it was released or cleared."""
+    """A new lease; without ``lease``, the end of one."""
 
     thread: str
     lease: Lease | None = None
@@ -105,7 +109,7 @@ class LeaseLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="lease"
 
 
 class UnknownLine(Record, frozen=True, kw_only=True):
-    """A record of a newer version: carried along, and removed with its thread."""
+    """A record of a newer version: kept, and removed with its thread."""
 
     kind: str
     thread: Any = None
@@ -120,32 +124,32 @@ _unknown = json_decoder(UnknownLine)
 _fields = json_decoder(dict[str, msgspec.Raw])
 _KINDS = frozenset({"tree", "thread", "entry", "move", "lease"})
 _CRC_FIELD = b',"crc":"'
-_SEAL_LENGTH = len(_CRC_FIELD) + 8 + len(b'"}')
+_CHECKSUM_LENGTH = len(_CRC_FIELD) + 8 + len(b'"}')
 
 
 def encode_line(line: Line) -> bytes:
-    """The line with checksum and newline, or InvalidInputError if a text in it is no Unicode."""
-    return _sealed(encode_record(line, "the record"))
+    """The line with checksum and newline; raise InvalidInputError if a text in it is not valid Unicode."""
+    return _with_checksum(encode_record(line, "the record"))
 
 
 def decode_line(data: bytes) -> Line:
-    """The record of a line without its newline, or BadLineError that says what is wrong."""
-    content = memoryview(data)[:-_SEAL_LENGTH]
-    seal = data[-_SEAL_LENGTH:]
-    if not content or not seal.startswith(_CRC_FIELD):
+    """The record of a line without its newline; raise BadLineError if it is not valid."""
+    content = memoryview(data)[:-_CHECKSUM_LENGTH]
+    checksum = data[-_CHECKSUM_LENGTH:]
+    if not content or not checksum.startswith(_CRC_FIELD):
         raise BadLineError("the line has no checksum")
-    if seal[len(_CRC_FIELD) : -2] != b"%08x" % crc32(content):
+    if checksum[len(_CRC_FIELD) : -2] != b"%08x" % crc32(content):
         raise BadLineError("the checksum does not match")
     try:
         return _decoder.decode(data)
     except msgspec.ValidationError as error:
         return _newer(data, error)
     except msgspec.DecodeError as error:
-        raise BadLineError(f"the line is no JSON: {error}") from error
+        raise BadLineError(f"the line is not valid JSON: {error}") from error
 
 
 def changed_line(data: bytes, lines: int, *, is_kept: bool = False) -> bytes:
-    """The same record as the first of ``lines``; every other byte of its values stays."""
+    """The line as the first of ``lines``; the bytes of all other values are unchanged."""
     fields = _fields.decode(data)
     for name in ("crc", "lines"):
         fields.pop(name, None)
@@ -156,10 +160,10 @@ def changed_line(data: bytes, lines: int, *, is_kept: bool = False) -> bytes:
         fields["is_kept"] = msgspec.Raw(b"true")
     if payload is not None:
         fields["payload"] = payload
-    return _sealed(msgspec.json.encode(fields))
+    return _with_checksum(msgspec.json.encode(fields))
 
 
-def _sealed(record: bytes) -> bytes:
+def _with_checksum(record: bytes) -> bytes:
     content = record[:-1]
     return b'%b%b%08x"}\n' % (content, _CRC_FIELD, crc32(content))
 
@@ -168,18 +172,14 @@ def _newer(data: bytes, error: msgspec.ValidationError) -> UnknownLine:
     try:
         line = _unknown.decode(data)
     except msgspec.DecodeError:
-        raise BadLineError(f"the record is not understood: {error}") from error
+        raise BadLineError(f"invalid record: {error}") from error
     if line.kind in _KINDS:
-        raise BadLineError(f"the record is not understood: {error}") from error
+        raise BadLineError(f"invalid record: {error}") from error
     return line
 
 
-_CHUNK = 4 << 20
-_GAP = 64 << 10
-
-
 class Located(NamedTuple):
-    """A line and where its text stands, without the newline."""
+    """A line with the offset and length of its text, without the newline."""
 
     line: Line
     offset: int
@@ -187,7 +187,7 @@ class Located(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """Bytes that are no line of ours, newline included."""
+    """Bytes that are not a valid line, newline included."""
 
     offset: int
     length: int
@@ -196,7 +196,7 @@ class Damage(NamedTuple):
 
 
 class LineScan:
-    """``groups()`` yields command by command; then ``damage``, ``end`` and ``torn`` say how the file looks."""
+    """Reads a file from an offset; afterwards ``damage``, ``end`` and ``torn`` describe what was found."""
 
     def __init__(self, file: int, start: int = 0) -> None:
         self.damage: list[Damage] = []
@@ -209,6 +209,7 @@ class LineScan:
         self._size = start
 
     def groups(self) -> Iterator[Sequence[Located]]:
+        """Yield the lines of each complete command."""
         for offset, text, is_whole in _texts(self._file, self.end):
             self._size = offset + len(text) + is_whole
             found = _read(offset, text, is_whole=is_whole)
@@ -249,7 +250,7 @@ class LineScan:
 
 
 def read_spans(file: int, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The texts at these (offset, length) places; neighbours come with one read."""
+    """The bytes at these (offset, length) places; places near each other are read with one call."""
     texts: list[bytes] = [b""] * len(spans)
     order = sorted(range(len(spans)), key=spans.__getitem__)
     at = 0
@@ -274,7 +275,7 @@ def _is_near(span: tuple[int, int], start: int, end: int) -> bool:
 
 
 def _pread(file: int, length: int, offset: int) -> bytes:
-    """That many bytes, or fewer at the end of the file: one call returns at most 2 GiB."""
+    """Read ``length`` bytes, or fewer at the end of the file; a single call returns at most 2 GiB."""
     block = os.pread(file, length, offset)
     while len(block) < length:
         more = os.pread(file, length - len(block), offset + len(block))
@@ -285,7 +286,7 @@ def _pread(file: int, length: int, offset: int) -> bytes:
 
 
 def _texts(file: int, start: int) -> Iterator[tuple[int, bytes, bool]]:
-    """(offset, text, ends in a newline) for every line from ``start`` to the end of the file."""
+    """Yield (offset, text, ends with a newline) for every line from ``start`` on."""
     parts: list[bytes] = []
     offset = read_to = start
     while chunk := os.pread(file, _CHUNK, read_to):
@@ -305,7 +306,7 @@ def _texts(file: int, start: int) -> Iterator[tuple[int, bytes, bool]]:
 def _read(offset: int, text: bytes, *, is_whole: bool) -> Located | Damage:
     length = len(text) + is_whole
     if not is_whole:
-        return Damage(offset, length, "the last line has no end", b"\0" in text)
+        return Damage(offset, length, "the last line has no newline", b"\0" in text)
     try:
         return Located(decode_line(text), offset, len(text))
     except BadLineError as error:

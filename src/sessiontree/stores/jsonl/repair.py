@@ -1,8 +1,6 @@
-"""What is wrong with the files of a store, and how it is mended.
+"""Findings in tree files, and every change of a file other than an append: torn ends, deletes, repairs, fork pointers.
 
-Everything that changes a tree file other than at its end: torn ends, deletes, repairs, and the pointers of forks.
-
-A file is rewritten beside itself and renamed into place; whoever has the old one open notices by its inode.
+A file is rewritten beside itself and renamed into place; a reader of the old file sees that its inode changed.
 """
 
 from __future__ import annotations
@@ -17,6 +15,7 @@ import msgspec
 from sessiontree.model._base import Progress
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import findings_in
+from sessiontree.stores.jsonl.errors import syncing
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.lines import (
     FORMAT,
@@ -35,26 +34,37 @@ from sessiontree.stores.jsonl.replay import TREE, Problem
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.queries import Finding
 
-__all__ = ["SyncFailedError", "cut_torn_end", "findings_of", "mend", "point_to", "remove_thread", "restore", "syncing"]
+__all__ = ["cut_torn_end", "findings_of", "point_to", "remove_thread", "repair_tree"]
 
 
 _CHUNK = 1 << 20
 
 
-class SyncFailedError(OSError):
-    """Nobody knows what is on the disk now."""
+def findings_of(tree: Tree, layout: Layout, progress: Progress | None = None) -> list[Finding]:
+    """List what is wrong with a tree file and its content."""
+    return [*_in_file(tree), *_in_names(tree, layout), *findings_in(tree.state, tree.place, progress)]
 
 
-@contextlib.contextmanager
-def syncing() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise SyncFailedError(error.errno, str(error)) from error
+def repair_tree(tree: Tree, layout: Layout, files: Files) -> list[Finding]:
+    """Repair what can be repaired and return it. Bytes that are cut out are kept in ``torn/``."""
+    found = [finding for finding in findings_of(tree, layout) if finding.is_repairable]
+    if tree.replay.newer_format or not found:
+        return []
+    for finding in found:
+        if finding.kind == "pointer":
+            point_to(tree.tree_id or "", finding.thread_id, layout, files)
+    if tree.torn is not None:
+        cut_torn_end(tree, layout, files)
+    kinds = {finding.kind for finding in found}
+    if kinds - {"torn", "pointer", "name"}:
+        _rewrite_repaired(tree, layout, files)
+    if "name" in kinds:
+        files.replace(tree.path, layout.tree(name_of(tree.tree_id or "")))
+    return found
 
 
 def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
-    """Keep the torn bytes aside, then cut the file after its last whole command."""
+    """Cut a file after its last complete command; the torn bytes are kept in ``torn/``."""
     assert tree.torn is not None
     _set_aside(tree, tree.torn.offset, tree.torn.length, layout, files)
     file = files.open_append(tree.path)
@@ -67,31 +77,76 @@ def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
     tree.torn = None
 
 
-def remove_thread(tree: Tree, thread_id: str, gone: Collection[int], layout: Layout, files: Files) -> None:
-    """Rewrite a file without a thread and the entries that went with it; without the last thread, drop the file."""
+def remove_thread(tree: Tree, thread_id: str, removed: Collection[int], layout: Layout, files: Files) -> None:
+    """Rewrite a file without a thread and the removed entries; remove it with its last thread."""
     for path in layout.leftovers(tree.name):
         files.remove(path)
     if set(tree.state.states) == {thread_id}:
-        _fresh(tree).unlink(missing_ok=True)
+        _new_path(tree).unlink(missing_ok=True)
         files.remove(tree.path)
     else:
-        _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in gone}), files)
+        _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in removed}), files)
     pointer = layout.pointer(thread_id)
     if pointer.exists():
         files.remove(pointer)
 
 
-def restore(tree: Tree, layout: Layout, files: Files) -> None:
-    """Rewrite a file without its bad and useless lines, which are kept aside, and with the lines that it lacks."""
+def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None:
+    """Write the pointer from a fork to its tree; an older, dangling pointer is overwritten."""
+    files.put(layout.pointer(thread_id), msgspec.json.encode(tree_id) + b"\n")
+
+
+def _in_file(tree: Tree) -> Iterator[Finding]:
+    if tree.torn is not None:
+        yield _finding(tree, "torn", f"{tree.torn.problem}: {tree.torn.length} bytes", tree.torn.offset)
+    for damage in tree.damage:
+        yield _finding(tree, "damage", damage.problem, damage.offset)
+    if tree.end > 0 and not tree.replay.has_header:
+        yield _finding(tree, "header", "the first line is missing", 0)
+    for problem in tree.problems:
+        yield _in_line(tree, problem)
+
+
+def _in_line(tree: Tree, problem: Problem) -> Finding:
+    is_cycle = problem.kind == "parent" and tree.state.find(TREE, problem.parent_id) is not None
+    return Finding(
+        kind="cycle" if is_cycle else problem.kind,
+        place=tree.place,
+        problem=problem.text,
+        offset=problem.offset,
+        thread_id=problem.thread_id,
+        entry_id=problem.entry_id,
+        is_repairable=problem.is_useless or problem.thread_id in tree.replay.recovered,
+    )
+
+
+def _in_names(tree: Tree, layout: Layout) -> Iterator[Finding]:
+    if tree.tree_id is not None and tree.name != name_of(tree.tree_id):
+        problem = f"the file holds tree {tree.tree_id!r}, whose name is {name_of(tree.tree_id)!r}"
+        is_free = not layout.tree(name_of(tree.tree_id)).exists()
+        yield Finding(kind="name", place=tree.place, problem=problem, is_repairable=is_free)
+        return
+    for thread_id in tree.state.states:
+        if thread_id != tree.tree_id and layout.tree_of_fork(thread_id) != tree.tree_id:
+            yield Finding(
+                kind="pointer",
+                place=str(layout.pointer(thread_id)),
+                problem="the fork has no pointer to its tree",
+                thread_id=thread_id,
+                is_repairable=True,
+            )
+
+
+def _finding(tree: Tree, kind: str, problem: str, offset: int) -> Finding:
+    return Finding(kind=kind, place=tree.place, problem=problem, offset=offset, is_repairable=True)
+
+
+def _rewrite_repaired(tree: Tree, layout: Layout, files: Files) -> None:
+    """Rewrite a file without its damaged and useless lines, which are kept in ``torn/``, and with its missing lines."""
     useless = [(problem.offset, problem.length) for problem in tree.problems if problem.is_useless]
     for offset, length in [(bad.offset, bad.length) for bad in tree.damage] + useless:
         _set_aside(tree, offset, length, layout, files)
     _rewrite(tree, _restored(tree, {offset for offset, _ in useless}), files)
-
-
-def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None:
-    """Say where a fork lives. An older pointer that leads nowhere is overwritten."""
-    files.put(layout.pointer(thread_id), msgspec.json.encode(tree_id) + b"\n")
 
 
 def _set_aside(tree: Tree, offset: int, length: int, layout: Layout, files: Files) -> None:
@@ -109,22 +164,22 @@ def _header(tree: Tree) -> Iterator[bytes]:
         yield encode_line(TreeLine(format=FORMAT, tree=tree.tree_id, last=tree.state.last_entry_key))
 
 
-def _without(tree: Tree, thread_id: str, gone: Collection[str]) -> Iterator[bytes]:
+def _without(tree: Tree, thread_id: str, removed: Collection[str]) -> Iterator[bytes]:
     yield from _header(tree)
     for group in tree.groups():
         for item in group:
-            if not _goes(item.line, thread_id, gone):
+            if not _is_removed(item.line, thread_id, removed):
                 yield _as_kept(tree, item, thread_id)
 
 
-def _goes(line: Line, thread_id: str, gone: Collection[str]) -> bool:
+def _is_removed(line: Line, thread_id: str, removed: Collection[str]) -> bool:
     match line:
         case TreeLine():
             return True
         case ThreadLine(thread=thread):
             return thread.id == thread_id
         case EntryLine(id=entry_id):
-            return entry_id in gone
+            return entry_id in removed
         case MoveLine(thread=owner) | LeaseLine(thread=owner) | UnknownLine(thread=owner):
             return bool(owner == thread_id)
 
@@ -138,11 +193,11 @@ def _as_kept(tree: Tree, item: Located, thread_id: str) -> bytes:
 
 def _restored(tree: Tree, useless: Collection[int]) -> Iterator[bytes]:
     yield from _header(tree)
-    invented = dict(tree.replay.invented)
+    recovered = dict(tree.replay.recovered)
     for group in tree.groups():
         kept = [item for item in group if not isinstance(item.line, TreeLine) and item.offset not in useless]
         for item in kept[:1]:
-            if isinstance(item.line, EntryLine) and (meta := invented.pop(item.line.thread, None)) is not None:
+            if isinstance(item.line, EntryLine) and (meta := recovered.pop(item.line.thread, None)) is not None:
                 yield encode_line(ThreadLine(thread=meta, base=_base_id(tree, meta.id)))
         yield from _regrouped(tree, kept)
 
@@ -153,29 +208,29 @@ def _base_id(tree: Tree, thread_id: str) -> str | None:
 
 
 def _regrouped(tree: Tree, kept: Sequence[Located]) -> Iterator[bytes]:
-    """The lines of one command, whose first one says how many of them are left."""
+    """The lines of one command; the first has the number of those that are left."""
     for number, item in enumerate(kept):
         text = tree.text(item.offset, item.length)
         lines = len(kept) if number == 0 else 1
         yield text + b"\n" if item.line.lines == lines else changed_line(text, lines)
 
 
-def _fresh(tree: Tree) -> Path:
+def _new_path(tree: Tree) -> Path:
     return tree.path.with_name(tree.path.name + ".new")
 
 
 def _rewrite(tree: Tree, texts: Iterable[bytes], files: Files) -> None:
-    fresh = _fresh(tree)
-    fresh.unlink(missing_ok=True)
-    file = files.open_append(fresh)
+    new = _new_path(tree)
+    new.unlink(missing_ok=True)
+    file = files.open_append(new)
     try:
         for block in _blocks(texts):
             files.append(file, block)
         files.sync(file)
-        files.replace(fresh, tree.path)
+        files.replace(new, tree.path)
     except BaseException:
         with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
+            new.unlink(missing_ok=True)
         raise
     finally:
         os.close(file)
@@ -193,70 +248,3 @@ def _blocks(texts: Iterable[bytes]) -> Iterator[bytes]:
             size = 0
     if block:
         yield b"".join(block)
-
-
-def findings_of(tree: Tree, layout: Layout, progress: Progress | None = None) -> list[Finding]:
-    return [*_in_file(tree), *_in_names(tree, layout), *findings_in(tree.state, tree.place, progress)]
-
-
-def mend(tree: Tree, layout: Layout, files: Files) -> list[Finding]:
-    """Mend what can be mended and say what it was. The bytes that are cut out are kept."""
-    found = [finding for finding in findings_of(tree, layout) if finding.is_repairable]
-    if tree.replay.newer_format or not found:
-        return []
-    for finding in found:
-        if finding.kind == "pointer":
-            point_to(tree.tree_id or "", finding.thread_id, layout, files)
-    if tree.torn is not None:
-        cut_torn_end(tree, layout, files)
-    kinds = {finding.kind for finding in found}
-    if kinds - {"torn", "pointer", "name"}:
-        restore(tree, layout, files)
-    if "name" in kinds:
-        files.replace(tree.path, layout.tree(name_of(tree.tree_id or "")))
-    return found
-
-
-def _in_file(tree: Tree) -> Iterator[Finding]:
-    if tree.torn is not None:
-        yield _finding(tree, "torn", f"{tree.torn.problem}: {tree.torn.length} bytes", tree.torn.offset)
-    for damage in tree.damage:
-        yield _finding(tree, "damage", damage.problem, damage.offset)
-    if tree.end > 0 and not tree.replay.has_header:
-        yield _finding(tree, "header", "the first line is lost", 0)
-    for problem in tree.problems:
-        yield _in_line(tree, problem)
-
-
-def _in_line(tree: Tree, problem: Problem) -> Finding:
-    is_cycle = problem.kind == "parent" and tree.state.find(TREE, problem.parent_id) is not None
-    return Finding(
-        kind="cycle" if is_cycle else problem.kind,
-        place=tree.place,
-        problem=problem.text,
-        offset=problem.offset,
-        thread_id=problem.thread_id,
-        entry_id=problem.entry_id,
-        is_repairable=problem.is_useless or problem.thread_id in tree.replay.invented,
-    )
-
-
-def _in_names(tree: Tree, layout: Layout) -> Iterator[Finding]:
-    if tree.tree_id is not None and tree.name != name_of(tree.tree_id):
-        problem = f"the file holds tree {tree.tree_id!r}, whose name is {name_of(tree.tree_id)!r}"
-        is_free = not layout.tree(name_of(tree.tree_id)).exists()
-        yield Finding(kind="name", place=tree.place, problem=problem, is_repairable=is_free)
-        return
-    for thread_id in tree.state.states:
-        if thread_id != tree.tree_id and layout.home_of_fork(thread_id) != tree.tree_id:
-            yield Finding(
-                kind="pointer",
-                place=str(layout.pointer(thread_id)),
-                problem="nothing leads to this fork",
-                thread_id=thread_id,
-                is_repairable=True,
-            )
-
-
-def _finding(tree: Tree, kind: str, problem: str, offset: int) -> Finding:
-    return Finding(kind=kind, place=tree.place, problem=problem, offset=offset, is_repairable=True)

@@ -1,7 +1,7 @@
-"""Lines of a file turned back into the facts that were written, so that both give the same state.
+"""Rebuild the state of a tree from the lines of its file.
 
-What does not fit (a second entry with the same id, a parent that is not there, a move without a thread) never stops
-the reading: it is left out or shown unlinked, and noted as a problem.
+A line that contradicts the lines before it (a second entry with the same id, a missing parent, a move without a thread)
+does not stop the replay: it is skipped, or shown without its parent, and reported as a ``Problem``.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ProblemKind = Literal["duplicate", "parent", "thread", "reflog", "format"]
 
 
 class Problem(NamedTuple):
-    """A line that does not fit to the ones before it. ``is_useless`` lines are skipped, and cut by a repair."""
+    """A line that contradicts the lines before it. ``is_useless`` lines are skipped, and removed by a repair."""
 
     kind: ProblemKind
     offset: int
@@ -53,19 +53,20 @@ class Problem(NamedTuple):
 
 
 class FileState(TreeState):
-    """The threads and nodes of one file. ``elsewhere`` looks a thread up in the other files."""
+    """The state of one file. ``find_elsewhere`` looks a thread up in the other files."""
 
     def __init__(self, draft_of: Callable[[Node], Draft]) -> None:
         super().__init__(draft_of)
-        self.elsewhere: Callable[[str], ThreadState | None] = lambda _: None
+        self.find_elsewhere: Callable[[str], ThreadState | None] = lambda _: None
 
     def thread(self, thread_id: str) -> ThreadState | None:
-        return self.states.get(thread_id) or self.elsewhere(thread_id)
+        return self.states.get(thread_id) or self.find_elsewhere(thread_id)
 
     def tree_of(self, thread_id: str) -> int:
         return TREE
 
     def put_node(self, node: Node) -> None:
+        """Add a node."""
         self.nodes[node.key] = node
         self.by_id[TREE, node.id] = node
         self.owned_keys.setdefault(node.owner, []).append(node.key)
@@ -73,28 +74,30 @@ class FileState(TreeState):
 
     @property
     def last_entry_key(self) -> int:
+        """The highest entry number ever given."""
         return self._last_entry_key
 
     def reserve(self, key: int) -> None:
-        """Never give this entry number, or a lower one, again."""
+        """Give only entry numbers higher than this one from now on."""
         self._last_entry_key = max(self._last_entry_key, key)
 
 
 class Replay:
-    """Feeds a state, command by command, and remembers where each entry stands."""
+    """Applies lines to a state, command by command, and records where each entry is in the file."""
 
     def __init__(self, state: FileState, spans: dict[int, tuple[int, int]]) -> None:
         self.tree_id: str | None = None
         self.has_header = False
         self.newer_format = 0
         self.problems: list[Problem] = []
-        self.invented: dict[str, Thread] = {}
-        """Threads whose own line is lost: their entries tell that they were there."""
+        self.recovered: dict[str, Thread] = {}
+        """Threads whose own line is missing, known from their entries."""
         self._state = state
         self._spans = spans
-        self._ghosts: dict[str, int] = {}
+        self._deleted_owners: dict[str, int] = {}
 
     def apply(self, group: Sequence[Located]) -> None:
+        """Apply the lines of one command."""
         entries = [item for item in group if isinstance(item.line, EntryLine)]
         last = entries[-1] if entries else None
         for item in group:
@@ -140,17 +143,17 @@ class Replay:
 
     def _entry(self, item: Located, line: EntryLine, *, is_last: bool) -> None:
         if self._state.find(TREE, line.id) is not None:
-            text = "an entry with this id stands further up; the first one counts"
+            text = "an earlier line has an entry with this id; the first one counts"
             self._note(item, "duplicate", text, thread=line.thread, entry=line.id, is_useless=True)
             return
         parent = None if line.parent is None else self._state.find(TREE, line.parent)
         if line.parent is not None and parent is None:
-            text = f"its parent {line.parent!r} is not above it; it is shown as a root"
+            text = f"no earlier line has its parent {line.parent!r}; it is shown as a root"
             self._note(item, "parent", text, thread=line.thread, entry=line.id, parent=line.parent)
         state = self._state.states.get(line.thread)
         if state is None and not line.is_kept:
-            state = self._invent(item, line, parent)
-        owner = self._ghost(line.thread) if state is None or line.is_kept else state.key
+            state = self._recover(item, line, parent)
+        owner = self._deleted_owner(line.thread) if state is None or line.is_kept else state.key
         node = self._node(line, owner, parent)
         self._spans[node.key] = (item.offset, item.length)
         self._state.put_node(node)
@@ -169,38 +172,39 @@ class Replay:
         messages, tokens = parent.messages + line.messages, parent.tokens + line.tokens
         return Node(key, line.id, owner, parent.key, parent.depth + 1, messages, tokens)
 
-    def _invent(self, item: Located, line: EntryLine, parent: Node | None) -> ThreadState:
+    def _recover(self, item: Located, line: EntryLine, parent: Node | None) -> ThreadState:
         meta = Thread(id=line.thread, tree=self.tree_id or line.thread, created_ns=line.at, updated_ns=line.at)
-        text = "the line of the thread is lost; it is shown without its metadata"
+        text = "the line of the thread is missing; it is shown without its metadata"
         self._note(item, "thread", text, thread=line.thread)
-        self.invented[line.thread] = meta
+        self.recovered[line.thread] = meta
         return self._begin(meta, parent)
 
-    def _ghost(self, thread_id: str) -> int:
-        """A key for the owner of entries that outlived their thread."""
-        if thread_id not in self._ghosts:
+    def _deleted_owner(self, thread_id: str) -> int:
+        """A key for a deleted thread whose entries a fork still sees."""
+        if thread_id not in self._deleted_owners:
             key = self._state.next_thread_key()
             self._state.owner_ids[key] = thread_id
-            self._ghosts[thread_id] = key
-        return self._ghosts[thread_id]
+            self._deleted_owners[thread_id] = key
+        return self._deleted_owners[thread_id]
 
     def _move(self, item: Located, line: MoveLine) -> None:
         state = self._state.states.get(line.thread)
         if state is None or line.number <= state.moves:
-            text = "a move of no thread" if state is None else f"move {line.number} stands further up"
+            text = "a move of a missing thread" if state is None else f"an earlier line has move {line.number}"
             self._note(item, "reflog", text, thread=line.thread, is_useless=True)
             return
         leaf = None if line.to_entry is None else self._state.find(TREE, line.to_entry)
         if line.to_entry is not None and leaf is None:
-            self._note(item, "reflog", f"the leaf moved to {line.to_entry!r}, which is not here", thread=line.thread)
+            self._note(item, "reflog", f"the leaf moved to {line.to_entry!r}, which is missing", thread=line.thread)
             leaf = state.leaf
-        move = self._fitting(item, line, state)
+        move = self._move_of(item, line, state)
         updated = state.updated_ns if line.reason == "branch" else max(state.updated_ns, line.at)
         moved = replace(state, leaf=leaf, moves=move.number, updated_ns=updated)
         self._state.apply(PutMove(moved, move))
         self._state.apply(PutHead(moved))
 
-    def _fitting(self, item: Located, line: MoveLine, state: ThreadState) -> Move:
+    def _move_of(self, item: Located, line: MoveLine, state: ThreadState) -> Move:
+        """The move of a line, renumbered after a gap; an undo or redo that cannot be replayed becomes a plain move."""
         move = Move(
             number=line.number,
             thread_id=line.thread,
@@ -213,7 +217,7 @@ class Replay:
         if line.number == state.moves + 1 and not has_gap:
             return move
         if not has_gap:
-            self._note(item, "reflog", f"moves before number {line.number} are lost", thread=line.thread)
+            self._note(item, "reflog", f"moves before number {line.number} are missing", thread=line.thread)
         move = replace(move, number=state.moves + 1)
         try:
             replay([*self._state.moves(state), move])
@@ -227,7 +231,7 @@ class Replay:
     def _lease(self, item: Located, line: LeaseLine) -> None:
         state = self._state.states.get(line.thread)
         if state is None:
-            self._note(item, "thread", "a lease of no thread", thread=line.thread, is_useless=True)
+            self._note(item, "thread", "a lease of a missing thread", thread=line.thread, is_useless=True)
             return
         if line.lease is not None and line.lease.token > state.fence:
             state = replace(state, fence=line.lease.token)

@@ -1,4 +1,4 @@
-"""Search in the JSONL store: the index beside the files is disposable and follows each tree by itself."""
+"""Search in the JSONL store: an FTS index file beside the trees, brought up to date tree by tree before each search."""
 
 from __future__ import annotations
 
@@ -22,22 +22,27 @@ __all__ = ["JsonlSearch"]
 
 
 class JsonlSearch:
-    """``lock`` is the backend's; the index is never waited for with it held, but it may be taken inside."""
+    """Searches, and the ``Source`` of the index.
 
-    def __init__(self, layout: Layout, shelf: TreeCache, catalogue: ThreadIndex, lock: threading.RLock) -> None:
+    ``lock`` is the backend's. To avoid a deadlock it is never held while waiting for the index; the index may take it.
+    """
+
+    def __init__(self, layout: Layout, trees: TreeCache, threads: ThreadIndex, lock: threading.RLock) -> None:
         self._index = SearchIndex(layout.search)
         self._place = str(layout.folder)
-        self._shelf = shelf
-        self._catalogue = catalogue
+        self._trees = trees
+        self._threads = threads
         self._lock = lock
 
     def search(self, search: Search) -> SearchPage:
+        """Answer a search; an index that turns out broken is rebuilt once."""
         try:
             return self._index.healing(lambda: self._search(search))
         except sqlite3.Error as error:
-            raise StoreUnavailableError(self._place, f"the search index: {error}") from error
+            raise StoreUnavailableError(self._place, f"the search index failed: {error}") from error
 
     def rebuild(self) -> None:
+        """Discard the index; the next search builds it again."""
         self._index.rebuild()
 
     def _search(self, search: Search) -> SearchPage:
@@ -54,15 +59,18 @@ class JsonlSearch:
         )
 
     def forget(self, deleted: tuple[str, tuple[int, ...]]) -> None:
+        """Remove deleted entries of a tree from the index."""
         name, numbers = deleted
         self._index.forget(name, numbers)
 
     def close(self) -> None:
+        """Close the index."""
         self._index.close()
 
     def sources(self) -> Sequence[SourceState]:
+        """The tree files and their versions."""
         with self._lock:
-            summaries = self._catalogue.refresh()
+            summaries = self._threads.refresh()
         return [
             SourceState(
                 name=name,
@@ -74,15 +82,18 @@ class JsonlSearch:
         ]
 
     def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]:
+        """Entries of a tree after a number, in order."""
         with self._tree(name) as tree:
             keys = sorted(key for key in tree.state.nodes if key > number)[:limit] if tree else []
             return _items(tree, keys)
 
     def items(self, name: str, numbers: Sequence[int]) -> Sequence[StoredEntry]:
+        """The entries of a tree with these numbers, as far as they exist."""
         with self._tree(name) as tree:
             return _items(tree, [number for number in numbers if tree and number in tree.state.nodes])
 
     def numbers(self, name: str) -> Iterable[int]:
+        """The numbers of all entries of a tree."""
         with self._tree(name) as tree:
             return list(tree.state.nodes) if tree else []
 
@@ -100,13 +111,13 @@ class JsonlSearch:
 
     def _seen_by(self, thread_id: str) -> Scope:
         with self._lock:
-            tree = self._shelf.holding(thread_id)
+            tree = self._trees.with_thread(thread_id)
             nodes = tree.state.visible_nodes(tree.state.states[thread_id])
             return Scope(source=tree.name, numbers=tuple(node.key for node in nodes))
 
     def _path_of(self, thread_id: str) -> Scope:
         with self._lock:
-            tree = self._shelf.holding(thread_id)
+            tree = self._trees.with_thread(thread_id)
             leaf = tree.state.states[thread_id].leaf
             return Scope(source=tree.name, numbers=tuple(node.key for node in tree.state.upwards(leaf)))
 
@@ -123,12 +134,12 @@ class JsonlSearch:
     @contextmanager
     def _tree(self, name: str) -> Iterator[Tree | None]:
         with self._lock:
-            tree = self._shelf.peek(name)
+            tree = self._trees.peek(name)
             try:
                 yield tree
             finally:
                 if tree is not None:
-                    self._shelf.release(tree)
+                    self._trees.release(tree)
 
 
 def _items(tree: Tree | None, keys: Sequence[int]) -> list[StoredEntry]:

@@ -1,20 +1,19 @@
-"""One tree file that was read: its state in memory, its bodies on disk.
+"""Loaded tree files (``Tree``) and the cache of them (``TreeCache``).
 
-The trees that were read lately, each brought up to date before it is used.
+A loaded tree keeps threads, nodes and leases in memory; the contents of entries stay in the file.
 """
 
 from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sessiontree.errors import DamagedDataError, NewerFormatError, ThreadNotFoundError
 from sessiontree.model import Entry
 from sessiontree.model.codec import decode_payload
-from sessiontree.stores._tree_state import Stock
+from sessiontree.stores._tree_state import BlobStore
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.lines import (
@@ -33,12 +32,13 @@ from sessiontree.stores.rules.state import Node, ThreadState
 __all__ = ["Tree", "TreeCache"]
 
 
+_MAX_TREES = 256
 _TAIL = 12
-"""The last bytes of a line hold its checksum: they tell whether the file below us is still the one we read."""
+"""The last bytes of a line contain its checksum, so they show whether the file is still the one that was read."""
 
 
 class Tree:
-    """Knows the file up to ``end``; ``catch_up`` reads on from there. Without a file it is a tree to be made."""
+    """A tree file, loaded up to ``end``; ``catch_up`` reads on from there. Without a file, a tree to be created."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
@@ -47,7 +47,7 @@ class Tree:
         self.inode = 0
         self.spans: dict[int, tuple[int, int]] = {}
         self.drafts: dict[int, Draft] = {}
-        """Entries of the running group that are not in the file yet."""
+        """Entries of the current batch that are not in the file yet."""
         self.state = FileState(self.draft)
         self.replay = Replay(self.state, self.spans)
         self.damage: list[Damage] = []
@@ -58,7 +58,7 @@ class Tree:
 
     @classmethod
     def read(cls, name: str, path: Path) -> Tree:
-        """FileNotFoundError if there is none."""
+        """Load a file; raise FileNotFoundError if there is none."""
         tree = cls(name, path)
         tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -71,18 +71,21 @@ class Tree:
 
     @property
     def place(self) -> str:
+        """The path, for messages."""
         return str(self.path)
 
     @property
     def tree_id(self) -> str | None:
+        """The id of the tree, as its header says."""
         return self.replay.tree_id
 
     @property
     def problems(self) -> Sequence[Problem]:
+        """Lines that contradict the lines before them."""
         return self.replay.problems
 
     def catch_up(self) -> None:
-        """Read what was appended since the last time."""
+        """Read what was appended since the last read."""
         self._mtime_ns = os.fstat(self._file).st_mtime_ns
         scan = LineScan(self._file, self.end)
         for group in scan.groups():
@@ -92,23 +95,24 @@ class Tree:
         self.grown_to(scan.end)
 
     def grown_to(self, end: int, tail: bytes | None = None) -> None:
-        """The file is known up to ``end``; ``tail`` are its last bytes, where the caller wrote them."""
+        """Note that the file is loaded up to ``end``. ``tail`` is its last line, if the caller wrote it."""
         self.end = end
         start = max(0, end - _TAIL)
         self._tail = tail[-_TAIL:] if tail is not None else os.pread(self._file, end - start, start)
 
     def is_current(self, now: os.stat_result) -> bool:
+        """Whether the file has neither grown nor changed since the last read."""
         return now.st_size == self.end and now.st_mtime_ns == self._mtime_ns
 
-    def can_go_on(self, now: os.stat_result) -> bool:
-        """Whether the file is the one that was read, perhaps with more at its end."""
+    def can_catch_up(self, now: os.stat_result) -> bool:
+        """Whether the file is the one that was read, possibly with more lines."""
         if now.st_ino != self.inode or now.st_size < self.end:
             return False
         start = max(0, self.end - _TAIL)
         return os.pread(self._file, self.end - start, start) == self._tail
 
     def check_writable(self) -> None:
-        """Refuse to write behind damage, or into a file that a newer version made."""
+        """Raise if the file is damaged or in a newer format: nothing may be appended then."""
         if self.replay.newer_format:
             raise NewerFormatError(self.place, self.replay.newer_format, FORMAT)
         if self.damage:
@@ -116,6 +120,7 @@ class Tree:
             raise DamagedDataError(self.place, first.offset, first.problem)
 
     def draft(self, node: Node) -> Draft:
+        """The content of an entry."""
         fresh = self.drafts.get(node.key)
         if fresh is not None:
             return fresh
@@ -131,8 +136,8 @@ class Tree:
             tokens=line.tokens,
         )
 
-    def entries(self, nodes: Iterable[Node]) -> list[Entry]:
-        wanted = list(nodes)
+    def entries(self, nodes: Sequence[Node]) -> list[Entry]:
+        """The entries at these nodes."""
         return [
             Entry(
                 id=node.id,
@@ -142,28 +147,24 @@ class Tree:
                 turn_id=line.turn,
                 payload=decode_payload(bytes(line.payload)),
             )
-            for node, line in zip(wanted, self._lines(wanted), strict=True)
+            for node, line in zip(nodes, self._lines(nodes), strict=True)
         ]
 
     def bodies(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, EntryLine, bytes]]:
-        """Entries as their lines and bodies, not taken apart."""
+        """Yield nodes with their lines and encoded payloads."""
         for node, line in zip(nodes, self._lines(nodes), strict=True):
             yield node, line, bytes(line.payload)
 
-    def path_to(self, leaf: Node | None, limit: int | None) -> list[Entry]:
-        nodes = list(islice(self.state.upwards(leaf), limit))
-        nodes.reverse()
-        return self.entries(nodes)
-
     def groups(self) -> Iterator[Sequence[Located]]:
-        """The whole file again, command by command."""
+        """Read the whole file again, command by command."""
         return LineScan(self._file).groups()
 
     def text(self, offset: int, length: int) -> bytes:
-        """The bytes of the file as they are."""
+        """Bytes of the file."""
         return read_spans(self._file, [(offset, length)])[0]
 
     def close(self) -> None:
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -182,28 +183,27 @@ class Tree:
         return line
 
 
-_MOST_TREES = 256
-
-
 class TreeCache:
-    def __init__(self, layout: Layout, stock: Stock, most: int = _MOST_TREES) -> None:
+    """The trees that were used most recently, each brought up to date before it is returned."""
+
+    def __init__(self, layout: Layout, blob_store: BlobStore) -> None:
         self._layout = layout
-        self._stock = stock
-        self._most = most
+        self._blob_store = blob_store
         self._trees: OrderedDict[str, Tree] = OrderedDict()
         self._pinned: set[str] = set()
 
     def pin(self, tree: Tree) -> None:
-        """Give out this tree as it is until ``unpin``: a running group changes it, its file does not know yet."""
-        self._equip(tree)
+        """Return this tree unchecked until ``unpin``: a batch changes it before its file."""
+        self._connect(tree)
         self._trees[tree.name] = tree
         self._pinned.add(tree.name)
 
     def unpin(self, name: str) -> None:
+        """End a ``pin``."""
         self._pinned.discard(name)
 
     def get(self, name: str) -> Tree | None:
-        """The tree as its file is now, or None where there is no file."""
+        """The tree, up to date with its file, or None if there is no file."""
         tree = self._refreshed(name)
         if tree is None:
             return None
@@ -213,48 +213,50 @@ class TreeCache:
         return tree
 
     def peek(self, name: str) -> Tree | None:
-        """Like ``get``, for a walk over all trees: a tree that was not on the shelf is the caller's to close."""
+        """Like ``get``, but without caching, for a walk over all trees; call ``release`` afterwards."""
         if name in self._trees:
             return self.get(name)
         return self.read(name)
 
     def read(self, name: str) -> Tree | None:
-        """The whole file, read now, for the caller to close."""
+        """Load a file that the caller closes; None if there is none."""
         try:
             tree = Tree.read(name, self._layout.tree(name))
         except FileNotFoundError:
             return None
-        self._equip(tree)
+        self._connect(tree)
         return tree
 
     def release(self, tree: Tree) -> None:
-        """The end of a ``peek``."""
+        """Close the tree of a ``peek``, unless it is cached."""
         if self._trees.get(tree.name) is not tree:
             tree.close()
 
     def find(self, thread_id: str) -> Tree | None:
-        """The tree that holds a thread: the one named after it, or the one that its pointer names."""
+        """The tree of a thread: the one named after it, or the one that its pointer names; else None."""
         tree = self.get(name_of(thread_id))
         if tree is not None and thread_id in tree.state.states:
             return tree
-        home = self._layout.home_of_fork(thread_id)
-        if home is None:
+        tree_id = self._layout.tree_of_fork(thread_id)
+        if tree_id is None:
             return None
-        tree = self.get(name_of(home))
+        tree = self.get(name_of(tree_id))
         return tree if tree is not None and thread_id in tree.state.states else None
 
-    def holding(self, thread_id: str) -> Tree:
+    def with_thread(self, thread_id: str) -> Tree:
+        """The tree of a thread; raise ThreadNotFoundError if there is none."""
         tree = self.find(thread_id)
         if tree is None:
             raise ThreadNotFoundError(thread_id)
         return tree
 
     def state_of(self, thread_id: str) -> ThreadState | None:
+        """The state of a thread in whichever file it is."""
         tree = self.find(thread_id)
         return None if tree is None else tree.state.states[thread_id]
 
-    def names(self) -> Iterator[tuple[str, os.stat_result]]:
-        """Every tree file and how it is now."""
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """Yield the name and the stat result of every tree file."""
         with os.scandir(self._layout.trees) as found:
             for item in found:
                 if not item.name.endswith(TREE_SUFFIX) or not item.is_file():
@@ -265,32 +267,34 @@ class TreeCache:
                     continue
 
     def forget(self, name: str) -> None:
+        """Drop a tree from the cache and close it."""
         self._pinned.discard(name)
         tree = self._trees.pop(name, None)
         if tree is not None:
             tree.close()
 
     def clear(self) -> None:
+        """Drop every tree."""
         for name in list(self._trees):
             self.forget(name)
 
-    def _equip(self, tree: Tree) -> None:
-        """Let the rules look beyond the tree's own file."""
-        tree.state.elsewhere = self.state_of
-        tree.state.stock = self._stock
-        tree.state.manifests_elsewhere = lambda: self._manifests_besides(tree.name)
+    def _connect(self, tree: Tree) -> None:
+        """Let the rules read beyond the tree's own file."""
+        tree.state.find_elsewhere = self.state_of
+        tree.state.blob_store = self._blob_store
+        tree.state.other_manifests = lambda: self._manifests_outside(tree.name)
 
-    def _manifests_besides(self, name: str) -> Iterator[str]:
-        for other, _ in list(self.names()):
+    def _manifests_outside(self, name: str) -> Iterator[str]:
+        for other, _ in list(self.files()):
             tree = self.peek(other) if other != name else None
             if tree is not None:
-                # Behind damage there may be a checkpoint that nobody can see now: then nothing must be collected.
+                # A damaged part may contain a checkpoint, so nothing may be collected then.
                 tree.check_writable()
                 yield from tree.state.checkpoints.values()
                 self.release(tree)
 
     def _evict(self) -> None:
-        if len(self._trees) > self._most:
+        if len(self._trees) > _MAX_TREES:
             oldest = next((name for name in self._trees if name not in self._pinned), None)
             if oldest is not None:
                 self.forget(oldest)
@@ -308,7 +312,7 @@ class TreeCache:
             return None
         if now.st_ino == tree.inode and tree.is_current(now):
             return tree
-        if tree.can_go_on(now):
+        if tree.can_catch_up(now):
             tree.catch_up()
             return tree
         self.forget(name)

@@ -1,14 +1,12 @@
-"""The writing half of the backend: one process at a time behind the gate, the sync after it.
+"""The writes of the JSONL store.
 
-What goes wrong is told apart: a failed write is taken back and may be tried again; after a failed sync nobody knows
-what is on the disk, so nothing more is acknowledged.
-
-A group of commands: decided one after the other, written to each tree file with one call.
+``Writer`` holds the process lock while a ``Batch`` decides commands one after the other and appends the lines of each
+tree with one call; the sync follows after the lock is released. A failed write is undone and may be tried again. After
+a failed sync it is unknown what is on the disk, so the store is poisoned and acknowledges nothing more.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import threading
 from collections.abc import Iterator, Sequence
@@ -22,13 +20,12 @@ from sessiontree.errors import (
     CommitUnknownError,
     SessionTreeError,
     StoreError,
-    StoreFullError,
     StorePoisonedError,
-    StoreReadOnlyError,
     StoreUnavailableError,
 )
 from sessiontree.stores._io import Files, ProcessLock
 from sessiontree.stores.commands import Append, Command, CreateThread, DeleteThread, Fork, ImportThread, PutBlobs
+from sessiontree.stores.jsonl.errors import SyncFailedError, syncing, translate_error
 from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.lines import (
     FORMAT,
@@ -41,7 +38,7 @@ from sessiontree.stores.jsonl.lines import (
     encode_line,
 )
 from sessiontree.stores.jsonl.packs import PackFolder
-from sessiontree.stores.jsonl.repair import SyncFailedError, cut_torn_end, mend, point_to, remove_thread, syncing
+from sessiontree.stores.jsonl.repair import cut_torn_end, point_to, remove_thread, repair_tree
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Durability, Outcome
@@ -60,28 +57,186 @@ from sessiontree.stores.rules.state import (
     ThreadState,
 )
 
-__all__ = ["Batch", "Writer", "store_error"]
+__all__ = ["Batch", "Writer"]
 
 
-class _Pending:
-    """What a tree file is to get."""
+class Writer:
+    """Runs the commands of this process, one batch at a time."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.tree = tree
-        self.texts: list[bytes] = []
-        self.end = tree.end
+    def __init__(
+        self,
+        *,
+        layout: Layout,
+        process_lock: ProcessLock,
+        trees: TreeCache,
+        packs: PackFolder,
+        index: ThreadIndex,
+        files: Files,
+        durability: Durability,
+        lock: threading.RLock,
+    ) -> None:
+        self.torn_ends_cut = 0
+        self._layout = layout
+        self._process_lock = process_lock
+        self._trees = trees
+        self._packs = packs
+        self._index = index
+        self._files = files
+        self._is_synced = durability == "power_loss"
+        self._lock = lock
+        self._thread_lock = threading.Lock()
+        self._place = str(layout.folder)
+        self._poison = ""
+        self._deleted: list[tuple[str, tuple[int, ...]]] = []
 
-    def add(self, text: bytes) -> None:
-        self.texts.append(text)
-        self.end += len(text)
+    def take_deleted(self) -> list[tuple[str, tuple[int, ...]]]:
+        """Return and forget the trees that lost entries, and the numbers of those entries."""
+        deleted, self._deleted = self._deleted, []
+        return deleted
+
+    def write(self, commands: Sequence[Command]) -> list[Outcome]:
+        """Run commands in order.
+
+        Deletes and packs replace or create whole files and cannot be undone, so they run one by one; the commands
+        between them are batches.
+        """
+        outcomes: list[Outcome] = []
+        for is_alone, run in groupby(commands, key=lambda command: isinstance(command, DeleteThread | PutBlobs)):
+            try:
+                if is_alone:
+                    outcomes += [self._write_alone(command) for command in run]
+                else:
+                    outcomes += self._write_batch(list(run))
+            except StoreError as error:
+                if not outcomes:
+                    raise
+                return outcomes + [error] * (len(commands) - len(outcomes))
+        return outcomes
+
+    def repair(self) -> list[Finding]:
+        """Repair every tree file and return what was repaired."""
+        repaired: list[Finding] = []
+        with self._rewriting():
+            for name, _ in list(self._trees.files()):
+                self._trees.forget(name)
+                tree = self._trees.read(name)
+                if tree is None:
+                    continue
+                try:
+                    repaired += repair_tree(tree, self._layout, self._files)
+                finally:
+                    tree.close()
+        return repaired
+
+    def save_index(self) -> None:
+        """Write the cached summaries of trees."""
+        with self._exclusive(), self._lock:
+            self._index.save()
+
+    def _write_batch(self, commands: Sequence[Command]) -> list[Outcome]:
+        batch = Batch(self._trees, self._layout, self._files, is_synced=self._is_synced)
+        with self._exclusive(), self._lock:
+            self._check_not_poisoned()
+            try:
+                outcomes = [batch.execute(command) for command in commands]
+                files = batch.append()
+            except SyncFailedError as error:
+                batch.undo()
+                raise self._poisoned(error) from error
+            except OSError as error:
+                batch.undo()
+                raise translate_error(self._place, error) from error
+            except BaseException:
+                batch.undo()
+                raise
+            self.torn_ends_cut += batch.torn_ends
+        self._sync(files)
+        return outcomes
+
+    def _sync(self, files: Sequence[int]) -> None:
+        try:
+            if self._is_synced:
+                for file in files:
+                    self._files.sync(file)
+        except OSError as error:
+            raise self._poisoned(error) from error
+        finally:
+            for file in files:
+                os.close(file)
+
+    def _write_alone(self, command: Command) -> Outcome:
+        if isinstance(command, PutBlobs):
+            return self._put_blobs(command)
+        assert isinstance(command, DeleteThread)
+        return self._delete(command)
+
+    def _put_blobs(self, command: PutBlobs) -> Outcome:
+        with self._rewriting():
+            decision = put_blobs(command, self._packs)
+            for fact in decision.facts:
+                assert isinstance(fact, PutPack)
+                self._packs.put(fact.pack)
+        return decision.result
+
+    def _delete(self, command: DeleteThread) -> Outcome:
+        with self._rewriting():
+            try:
+                tree = self._trees.with_thread(command.thread_id)
+                tree.check_writable()
+                decision = decide(command, tree.state)
+            except SessionTreeError as refusal:
+                return refusal
+            drop, *blob_facts = decision.facts
+            assert isinstance(drop, DropThread)
+            # The cached summary first: a crash in between must not leave a deleted thread in it.
+            self._index.forget(tree.name)
+            try:
+                remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
+            finally:
+                self._trees.forget(tree.name)
+            self._deleted.append((tree.name, drop.entries))
+            for fact in blob_facts:
+                assert isinstance(fact, DropBlobs)
+                self._packs.drop(fact.hashes)
+            return decision.result
+
+    @contextmanager
+    def _rewriting(self) -> Iterator[None]:
+        """Replace whole files. A failure other than missing space or rights may be a failed sync, so it poisons."""
+        with self._exclusive(), self._lock:
+            self._check_not_poisoned()
+            try:
+                yield
+            except OSError as error:
+                known = translate_error(self._place, error)
+                if not isinstance(known, StoreUnavailableError):
+                    raise known from error
+                raise self._poisoned(error) from error
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Exclude all other writers: the threads of this process, and other processes."""
+        with self._thread_lock, self._process_lock:
+            yield
+
+    def _poisoned(self, error: OSError) -> StorePoisonedError:
+        self._poison = str(error)
+        return StorePoisonedError(self._place, self._poison)
+
+    def _check_not_poisoned(self) -> None:
+        if self._poison:
+            raise StorePoisonedError(self._place, self._poison)
 
 
 class Batch:
-    """Call with the gate held: ``carry_out`` each command, then ``append``; on any failure ``undo``."""
+    """Commands that are written together, under the process lock.
 
-    def __init__(self, shelf: TreeCache, layout: Layout, files: Files, *, is_synced: bool) -> None:
+    Call ``execute`` for each command, then ``append``; on any failure ``undo``.
+    """
+
+    def __init__(self, trees: TreeCache, layout: Layout, files: Files, *, is_synced: bool) -> None:
         self.torn_ends = 0
-        self._shelf = shelf
+        self._trees = trees
         self._layout = layout
         self._files = files
         self._is_synced = is_synced
@@ -89,7 +244,8 @@ class Batch:
         self._opened: list[tuple[int, int]] = []
         self._entry_ids: list[str] = []
 
-    def carry_out(self, command: Command) -> Outcome:
+    def execute(self, command: Command) -> Outcome:
+        """Decide a command and keep its lines for ``append``; return its result or the refusal."""
         try:
             pending = self._pending_for(command)
             tree = pending.tree
@@ -97,7 +253,7 @@ class Batch:
             texts = _texts_of(decision.facts)
         except OSError:
             raise
-        except Exception as refusal:  # noqa: BLE001  nothing is written yet, so the neighbours are not concerned
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet; the other commands of the batch go on
             return refusal
         for fact, text in zip(decision.facts, texts, strict=True):
             self._apply(fact, text, pending)
@@ -106,26 +262,26 @@ class Batch:
         return decision.result
 
     def append(self) -> list[int]:
-        """Write every tree's lines and return the open files, for the caller to sync and close.
+        """Write the lines of every tree and return the open files, for the caller to sync and close.
 
-        A tree without new lines is synced too: the answer may rest on a line that another process has not synced yet.
+        A tree without new lines is synced too: a result may depend on a line that another process has not synced yet.
         """
         for pending in self._pending.values():
             if pending.texts or pending.tree.end:
-                self._write(pending)
+                self._append_lines(pending)
         for name, pending in self._pending.items():
-            self._shelf.unpin(name)
+            self._trees.unpin(name)
             if pending.tree.end == 0:
-                self._shelf.forget(name)
+                self._trees.forget(name)
             elif pending.texts:
                 pending.tree.drafts.clear()
                 pending.tree.grown_to(pending.end, pending.texts[-1])
         return [file for file, _ in self._opened]
 
     def undo(self) -> None:
-        """Make the files what they were, and forget what was decided."""
+        """Cut the files to their former size and forget the loaded trees."""
         for name in self._pending:
-            self._shelf.forget(name)
+            self._trees.forget(name)
         try:
             for file, size in self._opened:
                 self._files.truncate(file, size)
@@ -136,11 +292,11 @@ class Batch:
                 os.close(file)
             self._opened.clear()
 
-    def _write(self, pending: _Pending) -> None:
+    def _append_lines(self, pending: _Pending) -> None:
         tree = pending.tree
         file = self._files.open_append(tree.path)
         self._opened.append((file, tree.end))
-        # Before the first line goes in: whoever appends next relies on the name being durable.
+        # Before the first line is written: the next append assumes that the file name is durable.
         if tree.end == 0 and self._is_synced:
             with syncing():
                 self._files.sync_folder(tree.path.parent)
@@ -155,7 +311,7 @@ class Batch:
             if tree.torn is not None:
                 cut_torn_end(tree, self._layout, self._files)
                 self.torn_ends += 1
-            self._shelf.pin(tree)
+            self._trees.pin(tree)
             pending = self._pending[tree.name] = _Pending(tree)
         return pending
 
@@ -163,23 +319,23 @@ class Batch:
         match command:
             case CreateThread(thread=thread):
                 name = name_of(thread.id)
-                found = self._shelf.find(thread.id) or self._shelf.get(name)
+                found = self._trees.find(thread.id) or self._trees.get(name)
                 return found or Tree(name, self._layout.tree(name))
             case ImportThread(thread=thread):
                 name = name_of(thread.tree)
-                return self._shelf.get(name) or Tree(name, self._layout.tree(name))
+                return self._trees.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
-                return self._shelf.holding(thread_id)
+                return self._trees.with_thread(thread_id)
             case PutBlobs():
-                raise AssertionError("blobs are put by the writer: they belong to no tree")
+                raise AssertionError("PutBlobs is written by Writer: blobs belong to no tree")
             case _:
-                return self._shelf.holding(command.thread_id)
+                return self._trees.with_thread(command.thread_id)
 
     def _apply(self, fact: Fact, text: bytes, pending: _Pending) -> None:
         tree = pending.tree
         match fact:
             case PutThread(state=state):
-                self._place(state, pending)
+                self._write_first(state, pending)
             case PutEntry(node=node, draft=draft):
                 tree.drafts[node.key] = draft
                 tree.spans[node.key] = (pending.end, len(text) - 1)
@@ -187,8 +343,8 @@ class Batch:
         if text:
             pending.add(text)
 
-    def _place(self, state: ThreadState, pending: _Pending) -> None:
-        """What must stand before the first line of a thread: the header of a new file, the pointer to a fork."""
+    def _write_first(self, state: ThreadState, pending: _Pending) -> None:
+        """Write what must precede a thread's first line: the header of a new file, the pointer to a fork."""
         thread_id, tree_id = state.meta.id, state.meta.tree
         if pending.end == 0:
             pending.add(encode_line(TreeLine(format=FORMAT, tree=tree_id)))
@@ -196,8 +352,21 @@ class Batch:
             point_to(tree_id, thread_id, self._layout, self._files)
 
 
+class _Pending:
+    """The lines that a tree file is about to get."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.texts: list[bytes] = []
+        self.end = tree.end
+
+    def add(self, text: bytes) -> None:
+        self.texts.append(text)
+        self.end += len(text)
+
+
 def _texts_of(facts: Sequence[Fact]) -> list[bytes]:
-    """The line of each fact, empty where it needs none; the first line says how many there are."""
+    """The line of each fact, empty if it needs none; the first line has the number of lines."""
     lines = [_line_of(fact) for fact in facts]
     count = sum(line is not None for line in lines)
     texts: list[bytes] = []
@@ -236,176 +405,3 @@ def _line_of(fact: Fact) -> Line | None:
             return LeaseLine(thread=state.meta.id, lease=lease)
         case _:
             return None
-
-
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
-_READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
-
-
-def store_error(place: str, error: OSError) -> StoreError:
-    """What the operating system said, as one of our errors."""
-    if error.errno in _FULL:
-        return StoreFullError(place)
-    if error.errno in _READ_ONLY:
-        return StoreReadOnlyError(place)
-    return StoreUnavailableError(place, str(error))
-
-
-class Writer:
-    def __init__(
-        self,
-        *,
-        layout: Layout,
-        gate: ProcessLock,
-        shelf: TreeCache,
-        packs: PackFolder,
-        catalogue: ThreadIndex,
-        files: Files,
-        durability: Durability,
-        lock: threading.RLock,
-    ) -> None:
-        self.torn_ends_cut = 0
-        self._layout = layout
-        self._gate = gate
-        self._shelf = shelf
-        self._packs = packs
-        self._catalogue = catalogue
-        self._files = files
-        self._is_synced = durability == "power_loss"
-        self._lock = lock
-        self._entering = threading.Lock()
-        self._place = str(layout.folder)
-        self._poison = ""
-        self._deleted: list[tuple[str, tuple[int, ...]]] = []
-
-    def take_deleted(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Trees that lost entries since the last call, and the numbers of these."""
-        deleted, self._deleted = self._deleted, []
-        return deleted
-
-    def write(self, commands: Sequence[Command]) -> list[Outcome]:
-        """Deletes and packs are files of their own that cannot be taken back: what stands between them is a group."""
-        outcomes: list[Outcome] = []
-        for is_alone, run in groupby(commands, key=lambda command: isinstance(command, DeleteThread | PutBlobs)):
-            try:
-                if is_alone:
-                    outcomes += [self._carry_out_alone(command) for command in run]
-                else:
-                    outcomes += self._write(list(run))
-            except StoreError as error:
-                if not outcomes:
-                    raise
-                return outcomes + [error] * (len(commands) - len(outcomes))
-        return outcomes
-
-    def repair(self) -> list[Finding]:
-        mended: list[Finding] = []
-        with self._rewriting():
-            for name, _ in list(self._shelf.names()):
-                self._shelf.forget(name)
-                tree = self._shelf.read(name)
-                if tree is None:
-                    continue
-                try:
-                    mended += mend(tree, self._layout, self._files)
-                finally:
-                    tree.close()
-        return mended
-
-    def save_catalogue(self) -> None:
-        with self._alone(), self._lock:
-            self._catalogue.save()
-
-    def _write(self, commands: Sequence[Command]) -> list[Outcome]:
-        batch = Batch(self._shelf, self._layout, self._files, is_synced=self._is_synced)
-        with self._alone(), self._lock:
-            self._check_sound()
-            try:
-                outcomes = [batch.carry_out(command) for command in commands]
-                files = batch.append()
-            except SyncFailedError as error:
-                batch.undo()
-                raise self._poisoned(error) from error
-            except OSError as error:
-                batch.undo()
-                raise store_error(self._place, error) from error
-            except BaseException:
-                batch.undo()
-                raise
-            self.torn_ends_cut += batch.torn_ends
-        self._sync(files)
-        return outcomes
-
-    def _sync(self, files: Sequence[int]) -> None:
-        try:
-            if self._is_synced:
-                for file in files:
-                    self._files.sync(file)
-        except OSError as error:
-            raise self._poisoned(error) from error
-        finally:
-            for file in files:
-                os.close(file)
-
-    def _carry_out_alone(self, command: Command) -> Outcome:
-        if isinstance(command, PutBlobs):
-            return self._put_blobs(command)
-        assert isinstance(command, DeleteThread)
-        return self._delete(command)
-
-    def _put_blobs(self, command: PutBlobs) -> Outcome:
-        with self._rewriting():
-            decision = put_blobs(command, self._packs)
-            for fact in decision.facts:
-                assert isinstance(fact, PutPack)
-                self._packs.put(fact.pack)
-        return decision.result
-
-    def _delete(self, command: DeleteThread) -> Outcome:
-        with self._rewriting():
-            try:
-                tree = self._shelf.holding(command.thread_id)
-                tree.check_writable()
-                decision = decide(command, tree.state)
-            except SessionTreeError as refusal:
-                return refusal
-            drop = decision.facts[0]
-            assert isinstance(drop, DropThread)
-            # The cache goes first: a crash in between must not leave there what is gone from the tree.
-            self._catalogue.forget(tree.name)
-            try:
-                remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
-            finally:
-                self._shelf.forget(tree.name)
-            self._deleted.append((tree.name, drop.entries))
-            for fact in decision.facts[1:]:
-                assert isinstance(fact, DropBlobs)
-                self._packs.drop(fact.hashes)
-            return decision.result
-
-    @contextmanager
-    def _rewriting(self) -> Iterator[None]:
-        """Behind the gate; a failure other than a lack of space or rights may be a failed sync, and poisons."""
-        with self._alone(), self._lock:
-            self._check_sound()
-            try:
-                yield
-            except OSError as error:
-                known = store_error(self._place, error)
-                if not isinstance(known, StoreUnavailableError):
-                    raise known from error
-                raise self._poisoned(error) from error
-
-    @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """The only one at the files: of the threads here, and of all processes."""
-        with self._entering, self._gate:
-            yield
-
-    def _poisoned(self, error: OSError) -> StorePoisonedError:
-        self._poison = str(error)
-        return StorePoisonedError(self._place, self._poison)
-
-    def _check_sound(self) -> None:
-        if self._poison:
-            raise StorePoisonedError(self._place, self._poison)

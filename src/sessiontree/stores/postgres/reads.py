@@ -152,7 +152,7 @@ class StepReads:
     def lease(self, thread_id: str) -> Steps[Lease | None]:
         return (yield from self._head(thread_id)).lease
 
-    def news(self, thread_id: str, cursor: int | None) -> Steps[NewEntries]:
+    def new_entries(self, thread_id: str, cursor: int | None) -> Steps[NewEntries]:
         if cursor is None:
             head = yield from self._head(thread_id)
             return NewEntries(entries=(), cursor=head.seq)

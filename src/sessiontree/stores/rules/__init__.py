@@ -1,4 +1,4 @@
-"""What each write command means, decided once for every store, as pure functions of a view."""
+"""What each command means, decided once for every store, as pure functions of a ``View``."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = ["decide"]
 
 
 def decide(command: Command, view: View) -> Decision:
-    """The result of a command and the facts to write, or the error that says why it is refused."""
+    """Return the result of a command and the facts to write, or raise the reason it is refused."""
     match command:
         case Append():
             return append(command, view)

@@ -1,7 +1,4 @@
-"""Append: where new entries go, and when they may not.
-
-Blobs: put once, kept while a checkpoint needs them.
-"""
+"""Append entries and put blobs; the checks that other rules share."""
 
 from __future__ import annotations
 
@@ -53,42 +50,8 @@ __all__ = [
 ]
 
 
-def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
-    given = {blob.hash: blob for blob in command.blobs}
-    missing = view.missing_blobs(given)
-    fresh = [blob for name, blob in given.items() if name in missing]
-    return Decision(None, (PutPack(pack_of(fresh)),) if fresh else ())
-
-
-def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
-    """A delete may have collected blobs between their put and this append; then nothing may refer to them."""
-    for draft in drafts:
-        if draft.blobs:
-            missing = view.missing_blobs({name for each in drafts for name in each.blobs})
-            if missing:
-                raise MissingBlobsError(thread_id, sorted(missing))
-            return
-
-
-def garbage_without(view: View, entries: Collection[int]) -> tuple[DropBlobs, ...]:
-    """What no checkpoint needs once these entries are gone; leftovers of snapshots that never ended go with it."""
-    manifests = view.manifests(entries)
-    if not manifests.theirs:
-        return ()
-    needed = reachable(manifests.others, lambda name: data_of(view.blobs([name])[0]))
-    garbage = frozenset(view.blob_hashes()) - needed
-    return (DropBlobs(garbage),) if garbage else ()
-
-
-class Grown(Struct, frozen=True, gc=False):
-    """Entries under a thread's new leaf, and what must be written for them."""
-
-    state: ThreadState
-    entries: tuple[Entry, ...]
-    facts: tuple[Fact, ...]
-
-
 def append(command: Append, view: View) -> Decision:
+    """Append drafts under a parent; an append that was stored before returns its entries again."""
     state = existing(view, command.thread_id)
     if _has_given_ids(command):
         refuse_repeated(command.drafts)
@@ -114,6 +77,7 @@ def append(command: Append, view: View) -> Decision:
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
+    """The state of a thread; raise ThreadNotFoundError if there is none."""
     state = view.thread(thread_id)
     if state is None:
         raise ThreadNotFoundError(thread_id)
@@ -121,7 +85,7 @@ def existing(view: View, thread_id: str) -> ThreadState:
 
 
 def check_fence(view: View, state: ThreadState, token: int | None) -> None:
-    """A write under a lease counts only while that lease is the one in force; its expiry does not matter here."""
+    """Raise FencedError unless ``token`` is that of the current lease, expired or not."""
     if token is None:
         return
     lease = view.lease(state)
@@ -130,6 +94,7 @@ def check_fence(view: View, state: ThreadState, token: int | None) -> None:
 
 
 def check_leaf(state: ThreadState, expected: object) -> None:
+    """Raise StaleLeafError unless the leaf is ``expected`` or that is UNSET."""
     if expected is UNSET:
         return
     actual = state.leaf.id if state.leaf else None
@@ -139,7 +104,7 @@ def check_leaf(state: ThreadState, expected: object) -> None:
 
 
 def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:
-    """The entry, if the thread sees it: appended through it, or an ancestor of its fork point."""
+    """The entry if the thread sees it: appended through it, its fork point, or an ancestor of that; else None."""
     node = view.find(state.tree, entry_id)
     if node is None or node.owner == state.key:
         return node
@@ -149,7 +114,7 @@ def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:
 
 
 def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...] | None:
-    """The entries of an append that happened before: same ids, same content, same order."""
+    """The entries of an append that was stored before, with the same ids, content and order; else None."""
     nodes = [None if draft.has_new_id else view.find(state.tree, draft.id) for draft in command.drafts]
     if not any(nodes):
         return None
@@ -161,13 +126,13 @@ def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...
             raise DuplicateEntryError(command.thread_id, taken)
         if above is not None and node.parent != above.key:
             raise DuplicateEntryError(command.thread_id, node.id)
-        entries.append(_settled(command, view, state, draft, node))
+        entries.append(_stored_entry(command, view, state, draft, node))
         above = node
     return tuple(entries)
 
 
 def _has_given_ids(command: Append) -> bool:
-    # A plain loop: every append comes by, and a generator costs more than what it looks at.
+    # A plain loop: this is on the path of every append, and a generator costs more than the loop.
     for draft in command.drafts:  # noqa: SIM110
         if not draft.has_new_id:
             return True
@@ -175,13 +140,14 @@ def _has_given_ids(command: Append) -> bool:
 
 
 def refuse_repeated(drafts: Sequence[Draft]) -> None:
+    """Raise InvalidInputError if two drafts have the same id."""
     ids = [draft.id for draft in drafts]
     if len(ids) > 1 and len(set(ids)) < len(ids):
         twice = next(name for name in ids if ids.count(name) > 1)
-        raise InvalidInputError(f"entry id {twice!r} stands twice in one append; give each entry its own id")
+        raise InvalidInputError(f"entry id {twice!r} occurs twice in one append; give each entry its own id")
 
 
-def _settled(command: Append, view: View, state: ThreadState, draft: Draft, node: Node) -> Entry:
+def _stored_entry(command: Append, view: View, state: ThreadState, draft: Draft, node: Node) -> Entry:
     before = view.draft(node)
     same = before.body == draft.body and before.turn_id == draft.turn_id and node.owner == state.key
     parent = view.parent(node)
@@ -205,8 +171,16 @@ def _is_leaf(node: Node | None, state: ThreadState) -> bool:
     return node is not None and state.leaf is not None and node.key == state.leaf.key
 
 
+class Grown(Struct, frozen=True, gc=False):
+    """A thread after an append, the new entries, and the facts to write."""
+
+    state: ThreadState
+    entries: tuple[Entry, ...]
+    facts: tuple[Fact, ...]
+
+
 def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draft]) -> Grown:
-    """Put drafts, in order, under a node and move the leaf to the last one."""
+    """Append drafts, in order, under a node and move the leaf to the last one."""
     facts: list[Fact] = []
     entries: list[Entry] = []
     previous = state.newest
@@ -219,7 +193,7 @@ def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draf
         entries.append(_entry(draft, state, parent_id))
         tip, previous = node, node.key
     updated_ns = max(state.updated_ns, drafts[-1].created_ns)
-    # All fields by hand: replace() costs more than all else here.
+    # Positional, because replace() would cost more than the rest of this function.
     grown = ThreadState(
         state.key, state.tree, state.meta, tip, state.base, updated_ns, state.fence, state.moves, previous
     )
@@ -227,7 +201,7 @@ def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draf
 
 
 def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:
-    """An append under another parent than the leaf leaves a branch behind: that is a move, so it can be undone."""
+    """The thread after a move to ``parent``: an append elsewhere than at the leaf leaves a branch, and can be undone."""
     move = Move(
         number=state.moves + 1,
         thread_id=state.meta.id,
@@ -241,6 +215,7 @@ def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[Thre
 
 
 def child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:
+    """The node of a draft under a parent."""
     if parent is None:
         return Node(key, draft.id, state.key, None, 1, draft.messages, draft.tokens)
     messages = parent.messages + draft.messages
@@ -256,3 +231,34 @@ def _entry(draft: Draft, state: ThreadState, parent_id: str | None) -> Entry:
         turn_id=draft.turn_id,
         payload=draft.payload,
     )
+
+
+def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
+    """Store the blobs that are missing."""
+    given = {blob.hash: blob for blob in command.blobs}
+    missing = view.missing_blobs(given)
+    new = [blob for name, blob in given.items() if name in missing]
+    return Decision(None, (PutPack(pack_of(new)),) if new else ())
+
+
+def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
+    """Raise MissingBlobsError if a blob that the drafts need is missing: a delete may have collected it since its put."""
+    for draft in drafts:
+        if draft.blobs:
+            missing = view.missing_blobs({name for each in drafts for name in each.blobs})
+            if missing:
+                raise MissingBlobsError(thread_id, sorted(missing))
+            return
+
+
+def garbage_without(view: View, entries: Collection[int]) -> tuple[DropBlobs, ...]:
+    """The blobs that no checkpoint needs once these entries are deleted.
+
+    Blobs of snapshots that were never finished are among them.
+    """
+    manifests = view.manifests(entries)
+    if not manifests.theirs:
+        return ()
+    needed = reachable(manifests.others, lambda name: data_of(view.blobs([name])[0]))
+    garbage = frozenset(view.blob_hashes()) - needed
+    return (DropBlobs(garbage),) if garbage else ()

@@ -1,6 +1,6 @@
-"""Leases: one turn at a time, with a token that only grows.
+"""Leases (one turn at a time) and compaction claims (one compaction at a time, while appends go on).
 
-Compactions: one at a time per thread, without holding up anybody who appends.
+Every lease of a thread has a higher token than the ones before; a write with an older token is refused.
 """
 
 from __future__ import annotations
@@ -34,6 +34,7 @@ __all__ = [
 
 
 def acquire_lease(command: AcquireLease, view: View) -> Decision:
+    """Give out a lease, or the same one again to its owner and turn."""
     state = existing(view, command.thread_id)
     held = view.lease(state)
     if held is not None and not held.is_expired(command.now_ns):
@@ -53,6 +54,7 @@ def acquire_lease(command: AcquireLease, view: View) -> Decision:
 
 
 def renew_lease(command: RenewLease, view: View) -> Decision:
+    """Move the expiry of the current lease."""
     state = existing(view, command.thread_id)
     held = view.lease(state)
     if held is None or held.token != command.token:
@@ -62,6 +64,7 @@ def renew_lease(command: RenewLease, view: View) -> Decision:
 
 
 def release_lease(command: ReleaseLease, view: View) -> Decision:
+    """End the lease if it is the current one."""
     state = existing(view, command.thread_id)
     held = view.lease(state)
     if held is None or held.token != command.token:
@@ -70,6 +73,7 @@ def release_lease(command: ReleaseLease, view: View) -> Decision:
 
 
 def clear_lease(command: ClearLease, view: View) -> Decision:
+    """Remove the lease if it has expired, and return it."""
     state = existing(view, command.thread_id)
     held = view.lease(state)
     if held is None or not held.is_expired(command.now_ns):
@@ -78,11 +82,12 @@ def clear_lease(command: ClearLease, view: View) -> Decision:
 
 
 def _next_token(fence: int, now_ns: int) -> int:
-    # The clock keeps tokens growing across a thread that was deleted and created anew under the same id.
+    # The clock keeps tokens growing when a thread is deleted and another is created with its id.
     return max(fence + 1, now_ns)
 
 
 def claim_compaction(command: ClaimCompaction, view: View) -> Decision:
+    """Claim a thread for compaction, or extend the current claim."""
     state = existing(view, command.thread_id)
     held = state.meta.compaction_claim
     if command.is_renewal:
@@ -93,7 +98,7 @@ def claim_compaction(command: ClaimCompaction, view: View) -> Decision:
 
 
 def release_claim(command: ReleaseClaim, view: View) -> Decision:
-    """Give a claim back; one that somebody took over is left alone."""
+    """Release a claim if it is the current one."""
     state = existing(view, command.thread_id)
     held = state.meta.compaction_claim
     if held is None or held.id != command.claim_id:
@@ -102,10 +107,10 @@ def release_claim(command: ReleaseClaim, view: View) -> Decision:
 
 
 def install_compaction(command: InstallCompaction, view: View) -> Decision:
-    """The claim is the fence: who lost it while a model was thinking writes nothing.
+    """Append a compaction and release its claim; raise ClaimLostError if the claim is not the current one.
 
-    The leaf may have grown meanwhile, so it is not compared; only what was summarised must still be on its path. The
-    same commit gives the claim back: nothing that fails afterwards can make an installed compaction look failed.
+    Entries may have been appended since the claim, so the leaf is not compared; what was summarised must still be on
+    its path. The claim is released in the same commit, so no later failure makes an installed compaction look failed.
     """
     state = existing(view, command.thread_id)
     if view.find(state.tree, command.draft.id) is None:
@@ -121,7 +126,7 @@ def install_compaction(command: InstallCompaction, view: View) -> Decision:
 
 
 def _with_claim(state: ThreadState, claim: CompactionClaim | None) -> Decision:
-    # The version stays: a claim is nobody's metadata, so it must not make a caller's update stale.
+    # The version stays: a claim must not make a caller's update of the metadata stale.
     changed = replace(state, meta=replace(state.meta, compaction_claim=claim))
     return Decision(changed.public(), (PutThread(changed),))
 

@@ -1,4 +1,4 @@
-"""What the rules look at and what they decide: plain values, no store behind them."""
+"""What the rules read (``View``) and what they decide (``Decision``, a tuple of facts to write)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ __all__ = [
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """Where an entry sits. ``depth``, ``messages`` and ``tokens`` add up the path from the root to it."""
+    """An entry's position in its tree. ``depth``, ``messages`` and ``tokens`` are sums over the path from the root.
+
+    ``key`` numbers the entries of a store in commit order, ``owner`` is the key of the thread it was appended through.
+    """
 
     key: int
     id: str
@@ -43,9 +46,10 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 class ThreadState(msgspec.Struct, frozen=True, gc=False):
-    """A thread inside a store. The fields that every append changes stand beside ``meta``, not in it.
+    """A thread inside a store. The fields that every append changes are outside ``meta``.
 
-    ``newest`` is the key of the last entry that was appended through it, 0 before the first one.
+    ``base`` is the fork point. ``fence`` is the highest lease token given out. ``newest`` is the key of the last entry
+    appended through the thread, 0 before the first.
     """
 
     key: int
@@ -59,7 +63,7 @@ class ThreadState(msgspec.Struct, frozen=True, gc=False):
     newest: int = 0
 
     def public(self) -> Thread:
-        """The thread as callers see it; they may change what is in ``custom``, it is theirs."""
+        """The thread as callers get it, with copies of the dictionaries that they may change."""
         leaf = self.leaf
         meta = self.meta
         if meta.custom or meta.origin:
@@ -77,51 +81,98 @@ class ThreadState(msgspec.Struct, frozen=True, gc=False):
 
 
 class Manifests(NamedTuple):
-    """The manifests of some checkpoint entries, and of all the others in the store."""
+    """The manifests of some checkpoint entries, and those of all others in the store."""
 
     theirs: frozenset[str]
     others: frozenset[str]
 
 
 class View(Protocol):
-    """What the rules may ask inside one transaction."""
+    """What the rules may read, within one transaction."""
 
-    def thread(self, thread_id: str) -> ThreadState | None: ...
-    def find(self, tree: int, entry_id: str) -> Node | None: ...
-    def has_new(self, tree: int, entry_id: str) -> bool:
-        """Whether an id is there that was made just now: a random source may repeat itself."""
+    def thread(self, thread_id: str) -> ThreadState | None:
+        """A thread, or None."""
         ...
 
-    def draft(self, node: Node) -> Draft: ...
-    def parent(self, node: Node) -> Node | None: ...
-    def is_ancestor(self, node: Node, of: Node) -> bool: ...
-    def moves(self, state: ThreadState) -> Sequence[Move]: ...
-    def lease(self, state: ThreadState) -> Lease | None: ...
-    def unseen_without(self, state: ThreadState) -> Sequence[int]: ...
-    def owned(self, state: ThreadState) -> int: ...
-    def tree_of(self, thread_id: str) -> int | None: ...
-    def next_entry_key(self) -> int: ...
-    def next_thread_key(self) -> int: ...
-    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]: ...
-    def blobs(self, hashes: Sequence[str]) -> list[Blob]: ...
-    def blob_hashes(self) -> Collection[str]: ...
-    def manifests(self, entries: Collection[int]) -> Manifests: ...
+    def find(self, tree: int, entry_id: str) -> Node | None:
+        """An entry of a tree, whichever thread it was appended through."""
+        ...
+
+    def has_new(self, tree: int, entry_id: str) -> bool:
+        """Whether an id that was just generated is taken: a random source may repeat itself."""
+        ...
+
+    def draft(self, node: Node) -> Draft:
+        """The content of an entry."""
+        ...
+
+    def parent(self, node: Node) -> Node | None:
+        """The parent of an entry."""
+        ...
+
+    def is_ancestor(self, node: Node, of: Node) -> bool:
+        """Whether ``node`` is on the path from the root to ``of``."""
+        ...
+
+    def moves(self, state: ThreadState) -> Sequence[Move]:
+        """The reflog of a thread."""
+        ...
+
+    def lease(self, state: ThreadState) -> Lease | None:
+        """The lease of a thread, expired or not."""
+        ...
+
+    def unseen_without(self, state: ThreadState) -> Sequence[int]:
+        """Keys of the entries that no thread but this one sees."""
+        ...
+
+    def owned(self, state: ThreadState) -> int:
+        """How many entries were appended through a thread."""
+        ...
+
+    def tree_of(self, thread_id: str) -> int | None:
+        """The tree named after a thread; it outlives the thread while forks of it exist."""
+        ...
+
+    def next_entry_key(self) -> int:
+        """A key for a new entry, higher than all before."""
+        ...
+
+    def next_thread_key(self) -> int:
+        """A key for a new thread."""
+        ...
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        """The hashes that are not in the store."""
+        ...
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        """Blobs, in the order of ``hashes``."""
+        ...
+
+    def blob_hashes(self) -> Collection[str]:
+        """The hashes of all blobs."""
+        ...
+
+    def manifests(self, entries: Collection[int]) -> Manifests:
+        """The manifests of the checkpoints among these entries, and those of all other checkpoints."""
+        ...
 
 
 class PutThread(msgspec.Struct, frozen=True, gc=False):
-    """A thread is new, or its metadata changed."""
+    """A new thread, or new metadata."""
 
     state: ThreadState
 
 
 class PutHead(msgspec.Struct, frozen=True, gc=False):
-    """Only the leaf, the counters or the fence of a thread changed."""
+    """A new leaf, new counters or a new fence; the metadata is unchanged."""
 
     state: ThreadState
 
 
 class PutEntry(msgspec.Struct, frozen=True, gc=False):
-    """A new entry; ``previous`` is the one that was appended through the same thread before it."""
+    """A new entry; ``previous`` is the key of the entry appended through the same thread before it."""
 
     state: ThreadState
     node: Node
@@ -131,30 +182,34 @@ class PutEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class PutMove(msgspec.Struct, frozen=True, gc=False):
+    """A new move in the reflog."""
+
     state: ThreadState
     move: Move
 
 
 class PutLease(msgspec.Struct, frozen=True, gc=False):
+    """A new lease, or None where it ended."""
+
     state: ThreadState
     lease: Lease | None
 
 
 class DropThread(msgspec.Struct, frozen=True, gc=False):
-    """A thread goes, and with it the entries that nobody sees any more."""
+    """A deleted thread, and the keys of the entries deleted with it."""
 
     state: ThreadState
     entries: tuple[int, ...]
 
 
 class PutPack(msgspec.Struct, frozen=True, gc=False):
-    """Blobs are new."""
+    """New blobs."""
 
     pack: Pack
 
 
 class DropBlobs(msgspec.Struct, frozen=True, gc=False):
-    """Blobs go that nothing needs any more."""
+    """Blobs that no checkpoint needs any more."""
 
     hashes: frozenset[str]
 
@@ -163,7 +218,7 @@ Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread | PutPac
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):
-    """The answer to a command and what must be written for it to be true; no facts, nothing to write."""
+    """The result of a command and the facts to write for it; a command that changes nothing has no facts."""
 
     result: Result
     facts: tuple[Fact, ...] = ()

@@ -1,6 +1,6 @@
-"""Threads: create, update, fork, delete.
+"""Create, update, fork, delete and import threads.
 
-Imports: threads of another store keep their ids, times, places, forks and reflogs.
+An imported thread keeps its ids, times, fork point and reflog.
 """
 
 from __future__ import annotations
@@ -57,6 +57,7 @@ INHERITED_BY_FORKS = ("workspace", "vendor", "endpoint", "model", "tags", "custo
 
 
 def create_thread(command: CreateThread, view: View) -> Decision:
+    """Create a thread, with entries if there are drafts."""
     thread = command.thread
     if view.thread(thread.id) is not None:
         raise ThreadExistsError(thread.id)
@@ -81,13 +82,14 @@ def create_thread(command: CreateThread, view: View) -> Decision:
 
 
 def _refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> None:
-    """Where a fork kept entries of a thread of this name that is gone, an id may be one of theirs."""
+    """Raise DuplicateEntryError if the tree has the id: forks may have kept entries of a deleted thread of this name."""
     for draft in drafts:
         if view.find(state.tree, draft.id) is not None:
             raise DuplicateEntryError(state.meta.id, draft.id)
 
 
 def update_thread(command: UpdateThread, view: View) -> Decision:
+    """Change metadata and count the version up."""
     state = existing(view, command.thread_id)
     version = state.meta.version
     _check_version(state, command.expect_version)
@@ -101,6 +103,7 @@ def update_thread(command: UpdateThread, view: View) -> Decision:
 
 
 def fork(command: Fork, view: View) -> Decision:
+    """Create a thread that shares the entries up to a fork point; the same fork again returns the existing one."""
     source = existing(view, command.source_id)
     base = _fork_point(command, view, source)
     taken = view.thread(command.thread.id)
@@ -118,6 +121,7 @@ def fork(command: Fork, view: View) -> Decision:
 
 
 def delete_thread(command: DeleteThread, view: View) -> Decision:
+    """Delete a thread, the entries that no other thread sees, and the blobs that no checkpoint needs then."""
     state = existing(view, command.thread_id)
     _check_version(state, command.expect_version)
     gone = tuple(view.unseen_without(state))
@@ -144,7 +148,7 @@ def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:
 
 
 def _same_fork(command: Fork, taken: ThreadState, base: Node | None) -> ThreadState:
-    """A fork that is asked for twice is one fork; where no entry was named, the source may have grown meanwhile."""
+    """The existing fork if the command repeats it; the source may have grown since if no entry was named."""
     is_same_place = command.entry_id is None or taken.meta.forked_from_entry == (base.id if base else "")
     if taken.meta.forked_from_thread != command.source_id or not is_same_place:
         raise ThreadExistsError(command.thread.id)
@@ -165,6 +169,7 @@ def _fork_meta(command: Fork, source: ThreadState, base: Node | None) -> Thread:
 
 
 def import_thread(command: ImportThread, view: View) -> Decision:
+    """Create a thread as it is in another store."""
     thread = command.thread
     taken = view.thread(thread.id)
     if taken is not None:
@@ -190,16 +195,17 @@ def import_thread(command: ImportThread, view: View) -> Decision:
 
 
 def import_history(command: ImportHistory, view: View) -> Decision:
+    """Add entries and moves, skipping those that exist."""
     state = existing(view, command.thread_id)
     facts: list[Fact] = []
-    fresh: dict[str, Node] = {}
+    new: dict[str, Node] = {}
     for step in command.steps:
         fact: PutEntry | PutMove | None
         match step:
             case PositionedDraft():
-                fact = _place(step, view, state, fresh)
+                fact = _import_entry(step, view, state, new)
             case Move():
-                fact = _move(step, view, state, fresh)
+                fact = _import_move(step, view, state, new)
         if fact is not None:
             facts.append(fact)
             state = _after(fact, state)
@@ -209,26 +215,26 @@ def import_history(command: ImportHistory, view: View) -> Decision:
     return Decision(state.public(), (*facts, PutHead(state)))
 
 
-def _place(step: PositionedDraft, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutEntry | None:
+def _import_entry(step: PositionedDraft, view: View, state: ThreadState, new: dict[str, Node]) -> PutEntry | None:
     draft = step.draft
-    if draft.id in fresh:
+    if draft.id in new:
         raise DuplicateEntryError(state.meta.id, draft.id)
     node = view.find(state.tree, draft.id)
     if node is not None:
         if node.owner != state.key or view.draft(node).body != draft.body:
             raise DuplicateEntryError(state.meta.id, draft.id)
         return None
-    parent = None if step.parent is None else fresh.get(step.parent) or visible(view, state, step.parent)
+    parent = None if step.parent is None else new.get(step.parent) or visible(view, state, step.parent)
     if parent is None and step.parent is not None:
         raise InvalidParentError(state.meta.id, step.parent)
-    fresh[draft.id] = node = child(parent, draft, state, view.next_entry_key())
+    new[draft.id] = node = child(parent, draft, state, view.next_entry_key())
     return PutEntry(state, node, step.parent, state.newest, draft)
 
 
-def _move(step: Move, view: View, state: ThreadState, fresh: dict[str, Node]) -> PutMove | None:
+def _import_move(step: Move, view: View, state: ThreadState, new: dict[str, Node]) -> PutMove | None:
     if step.number <= state.moves:
         return None
-    target = None if step.to_entry is None else fresh.get(step.to_entry) or visible(view, state, step.to_entry)
+    target = None if step.to_entry is None else new.get(step.to_entry) or visible(view, state, step.to_entry)
     if target is None and step.to_entry is not None:
         raise EntryNotFoundError(state.meta.id, step.to_entry)
     return PutMove(replace(state, leaf=target, moves=step.number), step)

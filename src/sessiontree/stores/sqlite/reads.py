@@ -104,7 +104,7 @@ class ReadSnapshot:
     def lease(self, thread_id: str) -> Lease | None:
         return self._view.lease(self.state(thread_id))
 
-    def news(self, thread_id: str, cursor: int | None) -> NewEntries:
+    def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
         state = self.state(thread_id)
         if cursor is None:
             return NewEntries(entries=(), cursor=state.newest)

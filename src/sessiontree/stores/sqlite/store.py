@@ -134,8 +134,8 @@ class SqliteBackend:
     def lease(self, thread_id: str) -> Lease | None:
         return self._read(lambda snapshot: snapshot.lease(thread_id))
 
-    def news(self, thread_id: str, cursor: int | None) -> NewEntries:
-        return self._read(lambda snapshot: snapshot.news(thread_id, cursor))
+    def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
+        return self._read(lambda snapshot: snapshot.new_entries(thread_id, cursor))
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         with self._reader() as connection:
