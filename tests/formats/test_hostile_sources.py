@@ -313,3 +313,30 @@ def test_an_export_goes_into_an_empty_folder_and_nowhere_else(name: str, sound: 
         assert (tmp_path / "file").read_text() == "mine"
         assert [path.name for path in (tmp_path / "full").iterdir()] == ["mine"]
         assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("value", [True, False, "2", 1.5, None])
+def test_a_fork_counter_that_is_no_number_counts_as_none(tmp_path: Path, value: object) -> None:
+    source = tmp_path / "sessions.json"
+    source.write_text(json.dumps({"sessions": {"s": {"ID": "s"}}, "fork_counters": {"s": value}}))
+    with st.open("memory:") as journal:
+        import_sessions(journal, source, format="openrouter")
+        assert journal.thread("s").origin["fork_counter"] == 0
+        export_sessions(journal, tmp_path / "out", format="openrouter")
+    assert json.loads((tmp_path / "out" / "sessions.json").read_bytes())["fork_counters"] == {}
+
+
+@pytest.mark.parametrize(("value", "cost"), [(True, 0), ("2", 0), (10**400, 0), (2, 2.0), (0.25, 0.25)])
+def test_a_cost_that_is_no_number_is_kept_without_one(tmp_path: Path, value: object, cost: float) -> None:
+    times = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+    record = {"type": "cost", "session_id": "s", **times, "cost": {"usd": value}}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "s.jsonl").write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, tmp_path / "in", format="ggcode")
+        assert report.damage == ()
+        [entry] = journal.entries("s")
+        assert isinstance(entry.payload, st.UsageReport)
+        assert entry.payload.usage.cost == cost
+        export_sessions(journal, tmp_path / "out", format="ggcode")
+    assert (tmp_path / "out" / "s.jsonl").read_bytes() == (tmp_path / "in" / "s.jsonl").read_bytes()

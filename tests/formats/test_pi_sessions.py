@@ -121,3 +121,59 @@ def test_labels_branches_and_model_changes_keep_their_meaning() -> None:
         kinds = {type(entry.payload) for entry in entries}
         assert kinds & {Label, BranchSummary, ModelChange, Compaction}
         assert journal.thread(report.threads[0]).leaf == entries[-1].id
+
+
+TIME = "2025-01-01T00:00:00.000Z"
+ODD_NUMBERS = [False, True, 0, 5, 0.0, 5.0, -3, 2**70, 10**400, "5", None, [1]]
+
+
+def imported_and_back(tmp_path: Path, header: dict, *entries: dict) -> tuple[st.ImportReport, list[st.Payload]]:
+    """The report and the payloads of an import; what is exported again must be the same JSON, to the last number."""
+    source = tmp_path / "session.jsonl"
+    rows = [{"type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/w", **header}]
+    for number, entry in enumerate(entries):
+        rows.append({"id": str(number), "parentId": str(number - 1) if number else None, "timestamp": TIME, **entry})
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, source, format="pi")
+        payloads = [entry.payload for entry in journal.entries("s")]
+        exported = export_sessions(journal, tmp_path / "out", format="pi")
+    written = (tmp_path / "out" / exported.files[0]).read_text().splitlines()[1:]
+    assert [json.dumps(json.loads(line), sort_keys=True) for line in written] == [
+        json.dumps(row, sort_keys=True) for row in rows[1:]
+    ]
+    return report, payloads
+
+
+@pytest.mark.parametrize("value", ODD_NUMBERS, ids=lambda value: str(value)[:10])
+def test_a_compaction_comes_in_whatever_its_token_count_is(tmp_path: Path, value: object) -> None:
+    entry = {"type": "compaction", "summary": "so far", "firstKeptEntryId": "0", "tokensBefore": value}
+    report, [payload] = imported_and_back(tmp_path, {}, entry)
+    assert report.notes == ()
+    assert isinstance(payload, Compaction)
+    assert payload.summary == "so far"
+    assert payload.tokens_before == (5 if value is ODD_NUMBERS[3] else 0)
+
+
+@pytest.mark.parametrize("value", ODD_NUMBERS, ids=lambda value: str(value)[:10])
+def test_an_answer_comes_in_whatever_its_usage_is(tmp_path: Path, value: object) -> None:
+    usage = {"input": value, "output": 7, "cost": {"total": value}}
+    message = {"role": "assistant", "content": "hello", "usage": usage}
+    report, [payload] = imported_and_back(tmp_path, {}, {"type": "message", "message": message})
+    assert report.notes == ()
+    assert isinstance(payload, st.AssistantMessage)
+    assert payload.message.text == "hello"
+    assert payload.usage is not None
+    is_whole = type(value) is int
+    assert (payload.usage.input_tokens, payload.usage.output_tokens) == (value if is_whole else 0, 7)
+    is_amount = type(value) in (int, float) and value < 10**300
+    assert payload.usage.cost == (value if is_amount else 0)
+
+
+def test_true_is_neither_a_version_nor_the_number_of_a_line(tmp_path: Path) -> None:
+    said = {"type": "message", "message": {"role": "user", "content": "one"}}
+    cut = {"type": "compaction", "summary": "so far", "firstKeptEntryIndex": True, "tokensBefore": 1}
+    report, payloads = imported_and_back(tmp_path, {"version": True}, said, cut)
+    assert ["version True" in note.problem for note in report.notes] == [True]
+    assert isinstance(payloads[1], Compaction)
+    assert payloads[1].first_kept_entry_id == ""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import zlib
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
@@ -28,9 +29,11 @@ __all__ = [
     "LineIds",
     "NoteKind",
     "Tally",
+    "amount",
     "chain_id",
     "unreadable",
     "unreadable_bytes",
+    "whole_number",
     "with_origin",
 ]
 
@@ -134,6 +137,30 @@ def with_origin(payload: Payload, **facts: Any) -> Payload:
     if isinstance(payload, UnknownPayload):
         return payload
     return replace(payload, origin={**payload.origin, **facts})
+
+
+def whole_number(value: Any) -> int | None:
+    """The value if JSON wrote it as a whole number. ``true`` is none, although Python's ``bool`` is an ``int``.
+
+    >>> whole_number(3), whole_number(True), whole_number("3")
+    (3, None, None)
+    """
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def amount(value: Any) -> float | None:
+    """The value as a float if JSON wrote it as a number that a float can hold.
+
+    >>> amount(3), amount(True), amount(10**400)
+    (3.0, None, None)
+    """
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    try:
+        number = float(value)
+    except OverflowError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 NoteKind = Literal["damage", "repair", "conflict", "loss", "hint"]

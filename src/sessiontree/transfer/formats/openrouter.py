@@ -44,7 +44,14 @@ from sessiontree.transfer.formats._files import (
     whole_of,
     without_foreign_origins,
 )
-from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id, with_origin
+from sessiontree.transfer.formats._records import (
+    ImportedRecord,
+    ImportedSession,
+    Tally,
+    chain_id,
+    whole_number,
+    with_origin,
+)
 
 __all__ = [
     "Files",
@@ -220,7 +227,7 @@ def _one(key: str, value: Any, counters: dict[str, Any], source: Path, tally: Ta
     if value is None:
         tally.note("repair", place, "the session is null; it comes in empty", thread_id=key)
     counter = counters.get(key, 0)
-    yield _Reader(key, session, counter if isinstance(counter, int) else 0, place, source).session()
+    yield _Reader(key, session, whole_number(counter) or 0, place, source).session()
 
 
 def _folded(value: dict[str, Any]) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from sessiontree.model import (
 from sessiontree.model._base import convert
 from sessiontree.model.builders import payload_of as payload_for
 from sessiontree.transfer.formats import _go
+from sessiontree.transfer.formats._records import amount
 
 __all__ = [
     "FOREIGN",
@@ -308,9 +309,8 @@ def _event(event: TunnelEvent) -> Event:
 def _usage(cost: Raw) -> UsageReport:
     """The record is the host's own; what it calls dollars is the cost."""
     facts = msgspec.json.decode(cost)
-    dollars = facts.get("usd") if isinstance(facts, dict) else None
-    amount = float(dollars) if isinstance(dollars, int | float) and abs(dollars) < 1e300 else None
-    usage = Usage() if amount is None else Usage(cost=amount, currency="USD")
+    dollars = amount(facts.get("usd")) if isinstance(facts, dict) else None
+    usage = Usage() if dollars is None else Usage(cost=dollars, currency="USD")
     return UsageReport(usage=usage, metadata={"cost": facts})
 
 

@@ -18,6 +18,7 @@ from sessiontree.transfer.formats._records import (
     Tally,
     chain_id,
     unreadable,
+    whole_number,
     with_origin,
 )
 from sessiontree.transfer.formats.pi.records import payload_of
@@ -62,12 +63,13 @@ class _File:
         self._path = path
         self._tally = tally
         self._header, self._has_header = self._read_header()
-        self._version = self._header.get("version", 1)
         self._by_index: list[str] = []
         self._title = ""
         self._last_ns = 0
-        if not isinstance(self._version, int) or self._version > _NEWEST:
-            problem = f"version {self._version!r} is not known here; what looks familiar was read"
+        version = self._header.get("version", 1)
+        number = whole_number(version)
+        if number is None or number > _NEWEST:
+            problem = f"version {version!r} of the format is not known; entries of known types were read"
             tally.note("hint", str(path), problem)
 
     def session(self) -> ImportedSession:
@@ -146,8 +148,8 @@ class _File:
 
     def _keep_index(self, wire: Json) -> None:
         """Version 1 names the first kept entry by the number of its line."""
-        index = wire["firstKeptEntryIndex"]
-        if wire.get("type") == "compaction" and isinstance(index, int) and "firstKeptEntryId" not in wire:
+        index = whole_number(wire["firstKeptEntryIndex"])
+        if wire.get("type") == "compaction" and index is not None and "firstKeptEntryId" not in wire:
             following = [entry_id for entry_id in self._by_index[max(index, 0) :] if entry_id]
             wire["firstKeptEntryId"] = following[0] if following else ""
 

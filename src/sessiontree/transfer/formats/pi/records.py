@@ -37,7 +37,7 @@ from sessiontree.model import (
 from sessiontree.model.builders import payload_of as payload_for
 from sessiontree.model.codec import decode_payload, encode_payload
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._records import with_origin
+from sessiontree.transfer.formats._records import amount, whole_number, with_origin
 
 __all__ = [
     "OURS",
@@ -97,10 +97,11 @@ def _answer(wire: Json, extra: Json) -> Payload:
 def _usage(wire: Any) -> Usage | None:
     if not isinstance(wire, dict):
         return None
-    counts = {ours: wire[theirs] for theirs, ours in _COUNTS.items() if isinstance(wire.get(theirs), int)}
+    found = {ours: whole_number(wire.get(theirs)) for theirs, ours in _COUNTS.items()}
+    counts: Json = {name: count for name, count in found.items() if count is not None}
     cost = wire.get("cost")
-    total = cost.get("total") if isinstance(cost, dict) else None
-    paid: Json = {"cost": float(total), "currency": "USD"} if isinstance(total, int | float) and total else {}
+    total = amount(cost.get("total")) if isinstance(cost, dict) else None
+    paid: Json = {"cost": total, "currency": "USD"} if total else {}
     return Usage(**counts, **paid) if counts or paid else None
 
 
@@ -277,7 +278,12 @@ def _comes_back(payload: Payload, wire: Json) -> bool:
     if type(payload) in _MESSAGE_TYPES and wire["type"] == "message" and wire.keys() <= _MESSAGE:
         message: Json = wire["message"]
         return wire_message(payload) == message
-    return fields_of(payload) == _body(wire)
+    return _canonical(fields_of(payload)) == _canonical(_body(wire))
+
+
+def _canonical(fields: Json) -> bytes:
+    """JSON that tells ``false`` from 0 and 1 from 1.0, which are equal in Python."""
+    return msgspec.json.encode(fields, order="sorted")
 
 
 def _body(wire: Json) -> Json:
@@ -318,12 +324,12 @@ def _our_own(wire: Json) -> Payload:
 
 def _compaction(wire: Json) -> Compaction:
     facts = _only(wire, "details", "fromHook")
-    tokens = wire.get("tokensBefore")
+    tokens = whole_number(wire.get("tokensBefore"))
     return Compaction(
         id=_str(wire.get("id")),
         summary=_str(wire.get("summary")),
         first_kept_entry_id=_str(wire.get("firstKeptEntryId")),
-        tokens_before=tokens if isinstance(tokens, int) and 0 <= tokens < 1 << 62 else 0,
+        tokens_before=tokens if tokens is not None and 0 <= tokens < 1 << 62 else 0,
         metadata=facts,
     )
 
