@@ -343,9 +343,9 @@ def test_what_is_unknown_is_named(tmp_path: Path) -> None:
         with pytest.raises(st.InvalidInputError, match="does not exist"):
             import_sessions(journal, tmp_path / "nothing")
         (tmp_path / "notes.txt").write_text("hello")
-        with pytest.raises(st.InvalidInputError, match="no format"):
+        with pytest.raises(st.InvalidInputError, match=r"format of .* is not known"):
             import_sessions(journal, tmp_path / "notes.txt")
-        with pytest.raises(st.InvalidInputError, match="no format 'word'"):
+        with pytest.raises(st.InvalidInputError, match="unknown format 'word'"):
             export_sessions(journal, tmp_path / "out", format="word")
 
 

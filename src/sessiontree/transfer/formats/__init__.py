@@ -1,4 +1,4 @@
-"""Coming from other systems, and going back: import and export of sessions in the formats of other programs.
+"""Import and export sessions in the formats of other programs.
 
 >>> import tempfile, pathlib
 >>> import sessiontree as st
@@ -11,36 +11,30 @@
 ...         (detect(pathlib.Path(name, "floret")), imported.entries_added, other.path("demo")[0].message.text)
 ('floret', 1, 'hello')
 
-Sources that hold nothing of the format they are said to be in: they are named, and nothing is made of them.
-
-The formats by name, and the two verbs over all of them.
+Each format is a module or package of its own with the four functions of ``Format``; it is loaded when it is needed.
 """
 
 from __future__ import annotations
 
-import gc
 import importlib
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
-from sessiontree.model import Custom, Thread
-from sessiontree.model._base import Progress
-from sessiontree.transfer.formats._files import ExportTarget, every_thread
+from sessiontree.model import Progress, Thread
+from sessiontree.transfer.formats._files import ExportTarget, exported_threads
 from sessiontree.transfer.formats._load import load
 from sessiontree.transfer.formats._records import (
-    UNREADABLE,
     ExportReport,
-    ImportedRecord,
     ImportedSession,
     ImportNote,
     ImportReport,
     Tally,
+    is_unreadable,
 )
 
 __all__ = [
@@ -52,42 +46,13 @@ __all__ = [
     "detect",
     "export_sessions",
     "import_sessions",
-    "note_if_nothing_came",
-    "with_something_readable",
 ]
-
 
 _MOST_BYTES_HELD = 8 * 1024 * 1024
 
 
-def with_something_readable(session: ImportedSession, tally: Tally, format_name: str) -> ImportedSession | None:
-    """The session; ``None`` where nothing tells that it is one: no head, and not one record that can be read."""
-    if session.has_head:
-        return session
-    items, held, start = iter(session.items), [], tally.bytes_read
-    for item in items:
-        held.append(item)
-        if not _is_unreadable(item) or tally.bytes_read - start > _MOST_BYTES_HELD:
-            return session._replace(items=chain(held, items))
-    tally.note("damage", session.place, f"nothing in it can be read as {format_name}; it was left out")
-    return None
-
-
-def note_if_nothing_came(tally: Tally, source: Path, format_name: str) -> None:
-    if not tally.threads and not tally.has_damage:
-        problem = f"holds nothing in the format {format_name}; name the file or folder that the sessions are in"
-        tally.note("damage", str(source), problem)
-
-
-def _is_unreadable(item: ImportedRecord) -> bool:
-    return isinstance(item.payload, Custom) and item.payload.name == UNREADABLE
-
-
-_OBJECTS_PER_COLLECTION = 100_000
-
-
 class Format(Protocol):
-    """What a format's package offers. Readers never write; they note what is broken and go on."""
+    """What the module of a format offers. Readers never write to the source; they note what is broken and go on."""
 
     @staticmethod
     def detect(source: Path) -> bool:
@@ -96,12 +61,12 @@ class Format(Protocol):
 
     @staticmethod
     def size(source: Path) -> int:
-        """How many bytes a reader will go through."""
+        """How many bytes a reader will read."""
         ...
 
     @staticmethod
     def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
-        """The conversations of a source, one after the other."""
+        """The sessions of a source, one after the other."""
         ...
 
     @staticmethod
@@ -111,17 +76,18 @@ class Format(Protocol):
 
 
 FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
-"""Names of the formats, the most telling first."""
+"""Names of the formats, in the order in which ``detect`` tries them: the least ambiguous first."""
 
 
 def named(name: str) -> Format:
+    """The module of a format."""
     if name not in FORMATS:
-        raise InvalidInputError(f"there is no format {name!r}; there are {', '.join(sorted(FORMATS))}")
+        raise InvalidInputError(f"unknown format {name!r}; use one of {', '.join(sorted(FORMATS))}")
     return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{name}"))
 
 
 def detect(source: str | os.PathLike[str]) -> str | None:
-    """The name of the format that a file or folder is in, or ``None``."""
+    """The name of the format of a file or folder, or ``None``."""
     path = Path(source)
     return next((name for name in FORMATS if named(name).detect(path)), None)
 
@@ -134,39 +100,42 @@ def import_sessions(
     prefix: str = "",
     progress: Progress | None = None,
 ) -> ImportReport:
-    """Bring every session of a source into a journal.
+    """Import every session of a file or folder into a journal.
 
-    Repeating it is a no-op; when the source has grown, only what is new is added. The source is never written to.
-    Ids and times are those of the source; ``prefix`` goes in front of the thread ids. What cannot be read is named in
-    the report, and the rest comes in. ``progress`` hears how many bytes were read, and how many there are.
+    Repeating an import changes nothing; when the source has grown, only new records are added. The source is never
+    written to. Ids and times are those of the source; ``prefix`` is put in front of the thread ids. What cannot be
+    read is named in the report, and the rest is imported. ``format`` is detected if it is not given.
+    ``progress(done, total)`` is called with byte counts.
     """
     path = Path(source)
     if not path.exists():
-        raise InvalidInputError(f"{path} does not exist; name the file or folder that the sessions are in")
+        raise InvalidInputError(f"{path} does not exist; name the file or folder that has the sessions")
     name = format or detect(path)
     if name is None:
-        raise InvalidInputError(f"{path} is in no format that is known here; there are {', '.join(sorted(FORMATS))}")
+        raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")
     reader = named(name)
     tally = Tally(reader.size(path), progress)
-    with _fewer_collections():
-        for found in reader.sessions(path, tally):
-            session = with_something_readable(found, tally, name)
-            if session is not None:
-                load(journal, session, tally, format_name=name, prefix=prefix)
-    if not reader.detect(path):
-        note_if_nothing_came(tally, path, name)
+    for found in reader.sessions(path, tally):
+        session = _with_something_readable(found, tally, name)
+        if session is not None:
+            load(journal, session, tally, format_name=name, prefix=prefix)
+    if not tally.threads and not tally.has_damage and not reader.detect(path):
+        problem = f"has no sessions in the format {name}; name the file or folder that has them"
+        tally.note("damage", str(path), problem)
     return tally.report(name, str(path))
 
 
-@contextmanager
-def _fewer_collections() -> Iterator[None]:
-    """An import makes many objects and no cycles: looking for cycles all the time would cost a fifth of it."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(max(thresholds[0], _OBJECTS_PER_COLLECTION), *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
+def _with_something_readable(session: ImportedSession, tally: Tally, format_name: str) -> ImportedSession | None:
+    """The session, or ``None`` if nothing shows that it is one: no header and no readable record."""
+    if session.has_head:
+        return session
+    items, held, start = iter(session.items), [], tally.bytes_read
+    for item in items:
+        held.append(item)
+        if not is_unreadable(item.payload) or tally.bytes_read - start > _MOST_BYTES_HELD:
+            return session._replace(items=chain(held, items))
+    tally.note("damage", session.place, f"nothing in it can be read as {format_name}; it was left out")
+    return None
 
 
 def export_sessions(
@@ -176,12 +145,12 @@ def export_sessions(
     format: str,
     threads: Iterable[str] | None = None,
 ) -> ExportReport:
-    """Write threads (all of them, or those named) into an empty folder in another program's format.
+    """Write threads (all, or those named) into an empty folder in another program's format.
 
-    What was imported and not changed since comes out byte for byte where the format is ``floret``, ``picoclaw`` or
-    ``ggcode``. What the format cannot hold is named in the report.
+    Sessions that were imported and not changed since are written byte for byte as they were, in the formats
+    ``floret``, ``picoclaw`` and ``ggcode``. What the format cannot hold is named in the report.
     """
     writer = named(format)
     folder = ExportTarget(Path(target))
-    writer.write(journal, every_thread(journal, threads), folder)
+    writer.write(journal, exported_threads(journal, threads), folder)
     return folder.report(format)

@@ -32,7 +32,7 @@ __all__ = [
     "ExportTarget",
     "Line",
     "as_kept",
-    "every_thread",
+    "exported_threads",
     "from_kept",
     "head_of",
     "joined",
@@ -268,7 +268,7 @@ class ExportTarget:
         )
 
 
-def every_thread(journal: Journal, thread_ids: Iterable[str] | None) -> Iterator[Thread]:
+def exported_threads(journal: Journal, thread_ids: Iterable[str] | None) -> Iterator[Thread]:
     """The threads of an export: the named ones, or all, archived ones too."""
     if thread_ids is not None:
         yield from (journal.thread(thread_id) for thread_id in thread_ids)

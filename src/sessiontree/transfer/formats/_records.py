@@ -31,6 +31,7 @@ __all__ = [
     "Tally",
     "amount",
     "chain_id",
+    "is_unreadable",
     "unreadable",
     "unreadable_bytes",
     "whole_number",
@@ -130,6 +131,11 @@ def unreadable_bytes(payload: Payload) -> bytes | None:
     if isinstance(payload, Custom) and payload.name == UNREADABLE and "base64" in payload.origin:
         return base64.b64decode(payload.origin["base64"])
     return None
+
+
+def is_unreadable(payload: Payload) -> bool:
+    """Whether the entry keeps what could not be read."""
+    return isinstance(payload, Custom) and payload.name == UNREADABLE
 
 
 def with_origin(payload: Payload, **facts: Any) -> Payload:
