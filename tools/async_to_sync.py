@@ -11,7 +11,7 @@ An ``x_async.py`` is a source unless a hand-written ``x.py`` stands next to it; 
   holds for names in strings and comments too;
 - ``if True:  # ASYNC`` is replaced by its ``else`` block as it is, or dropped if it has none (a source with such an ``else``
   starts with ``# mypy: no-warn-unreachable``, which is dropped too);
-- ruff sorts the imports, removes unused ones, turns loops that only yield into ``yield from``, and formats the result.
+- ruff sorts the imports and ``__all__``, removes unused imports, turns loops that only yield into ``yield from``, and formats the result.
 
 A name that still contains "async" afterwards is an error: the code around it belongs into an ``# ASYNC`` block.
 """
@@ -149,7 +149,7 @@ def generate(source: Path) -> str:
     """The text of the blocking module."""
     target = target_of(source)
     code = HEADER.format(source.name) + convert(source.read_text())
-    code = ruff(code, target, "check", "--select", "I,F401,UP028", "--fix", "--unsafe-fixes", "--exit-zero")
+    code = ruff(code, target, "check", "--select", "I,F401,UP028,RUF022", "--fix", "--unsafe-fixes", "--exit-zero")
     code = ruff(code, target, "format")
     for token in tokenize.generate_tokens(io.StringIO(code).readline):
         if token.type == tokenize.NAME and "async" in token.string.lower():

@@ -1,6 +1,13 @@
 """Jobs that run beside their caller, in threads. ``AsyncBackground`` is the same for tasks of an event loop.
 
 The two are written by hand: they hold what truly differs between threads and tasks, so that their users need not.
+
+>>> background, done = Background(), []
+>>> background.submit("greeting", lambda: done.append("hello"))
+True
+>>> background.close()
+>>> done, background.submit("greeting", lambda: done.append("hello"))
+(['hello'], False)
 """
 
 from __future__ import annotations
@@ -20,17 +27,16 @@ _WORKERS = 2
 class Background:
     """Runs jobs in threads until it is closed. A job handles its own errors."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._closing = threading.Event()
         self._loops: list[threading.Thread] = []
         self._lock = threading.Lock()
         self._keys: set[str] = set()
         self._workers: ThreadPoolExecutor | None = None
 
-    def every(self, seconds: float, job: Callable[[], bool]) -> None:
+    def every(self, seconds: float, job: Callable[[], object], *, name: str) -> None:
         """Call ``job`` after every ``seconds``, until it returns False or ``close`` is called."""
-        loop = threading.Thread(target=self._repeat, args=(seconds, job), name=self._name, daemon=True)
+        loop = threading.Thread(target=self._repeat, args=(seconds, job), name=name, daemon=True)
         self._loops.append(loop)
         loop.start()
 
@@ -53,9 +59,9 @@ class Background:
         if self._workers is not None:
             self._workers.shutdown(wait=True)
 
-    def _repeat(self, seconds: float, job: Callable[[], bool]) -> None:
+    def _repeat(self, seconds: float, job: Callable[[], object]) -> None:
         while not self._closing.wait(seconds):
-            if not job():
+            if job() is False:
                 return
 
     def _run(self, key: str, job: Callable[[], object]) -> None:
@@ -69,5 +75,5 @@ class Background:
         if self._workers is None:
             from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  slow to import, and few need it
 
-            self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix=self._name)
+            self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="sessiontree background")
         return self._workers

@@ -11,15 +11,14 @@ __all__ = ["AsyncBackground"]
 class AsyncBackground:
     """Runs jobs in tasks until it is closed. A job handles its own errors."""
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    def __init__(self) -> None:
         self._is_closing = False
         self._loops: list[asyncio.Task[None]] = []
         self._jobs: dict[str, asyncio.Future[object]] = {}
 
-    def every(self, seconds: float, job: Callable[[], Awaitable[bool]]) -> None:
+    def every(self, seconds: float, job: Callable[[], Awaitable[object]], *, name: str) -> None:
         """Call ``job`` after every ``seconds``, until it returns False or ``close`` is called."""
-        self._loops.append(asyncio.create_task(self._repeat(seconds, job), name=self._name))
+        self._loops.append(asyncio.create_task(self._repeat(seconds, job), name=name))
 
     def submit(self, key: str, job: Callable[[], Awaitable[object]]) -> bool:
         """Start ``job``, unless one with the same key is running. Return False after ``close``: nothing starts then."""
@@ -38,8 +37,8 @@ class AsyncBackground:
         await asyncio.gather(*self._loops, return_exceptions=True)
         await asyncio.gather(*self._jobs.values())
 
-    async def _repeat(self, seconds: float, job: Callable[[], Awaitable[bool]]) -> None:
+    async def _repeat(self, seconds: float, job: Callable[[], Awaitable[object]]) -> None:
         while True:
             await asyncio.sleep(seconds)
-            if not await job():
+            if await job() is False:
                 return

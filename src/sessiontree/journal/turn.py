@@ -44,7 +44,7 @@ class Turn:
         self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
-        self._heartbeat = Background(f"lease {thread_id}")
+        self._heartbeat = Background()
 
     @property
     def lease(self) -> Lease:
@@ -81,7 +81,7 @@ class Turn:
 
     def __enter__(self) -> Self:
         self._lease = self._begin()
-        self._heartbeat.every(self._ttl_seconds / 3, self._renew)
+        self._heartbeat.every(self._ttl_seconds / 3, self._renew, name=f"lease {self._thread_id}")
         try:
             self._take_files("before_turn")
         except BaseException as error:

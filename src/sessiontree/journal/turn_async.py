@@ -45,7 +45,7 @@ class AsyncTurn:
         self._files = files
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
-        self._heartbeat = AsyncBackground(f"lease {thread_id}")
+        self._heartbeat = AsyncBackground()
 
     @property
     def lease(self) -> Lease:
@@ -82,7 +82,7 @@ class AsyncTurn:
 
     async def __aenter__(self) -> Self:
         self._lease = await self._begin()
-        self._heartbeat.every(self._ttl_seconds / 3, self._renew)
+        self._heartbeat.every(self._ttl_seconds / 3, self._renew, name=f"lease {self._thread_id}")
         try:
             await self._take_files("before_turn")
         except BaseException as error:
