@@ -115,7 +115,7 @@ def unchanged(journal: st.Journal, thread: str, entry: str, root: Path, rounds: 
     for _ in range(rounds):
         theirs.append(seconds(lambda: git(root, "status", "--porcelain")))
         ours.append(seconds(lambda: journal.workspace.snapshot(thread, entry, root)))
-        journal.workspace.desk._caches.clear()  # noqa: SLF001  as in a new process
+        journal.workspace.cache._stat_caches.clear()  # noqa: SLF001  as in a new process
         cold.append(seconds(lambda: journal.workspace.snapshot(thread, entry, root)))
     report("unchanged, against git status", ours, theirs, 1.5)
     report("unchanged, cache read from disk", cold, theirs, 1.5)

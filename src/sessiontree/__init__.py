@@ -111,6 +111,7 @@ if TYPE_CHECKING:
     from sessiontree.model import ModelChange as ModelChange
     from sessiontree.model import Move as Move
     from sessiontree.model import MoveReason as MoveReason
+    from sessiontree.model import NextMove as NextMove
     from sessiontree.model import OpaquePart as OpaquePart
     from sessiontree.model import Page as Page
     from sessiontree.model import Part as Part
@@ -196,7 +197,7 @@ _NAMES = {
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
         CompactionClaim ContextUsage Custom Entry Event FilePart ImagePart Label Lease Memory Message MessagePayload
-        ModelChange Move MoveReason OpaquePart Page Part Payload ReasoningPart Record ResultView Role RunFailure
+        ModelChange Move MoveReason NextMove OpaquePart Page Part Payload ReasoningPart Record ResultView Role RunFailure
         SessionKey SystemMessage TextPart Thread ThreadFields ThreadFilters ThreadInfo ThreadOrder ThreadQuery
         ToolCallMessage ToolCallPart ToolResultMessage ToolResultPart TurnMarker TurnStatus UnknownPayload Usage
         UsageReport UserMessage entry_type

@@ -101,7 +101,7 @@ def fresh(work: Path) -> None:
 
 def rewind(work: Path, disk: Disk) -> None:
     with st.open(f"sqlite:///{work}/now/journal.db", durability="process_crash") as journal:
-        journal.workspace.desk.disk = disk
+        journal.workspace.cache.disk = disk
         journal.rewind("t", "one", files=work / "now" / "root")
 
 
@@ -122,7 +122,7 @@ def settle(work: Path, old: dict, new: dict, settling: Disk | None = None) -> st
     """What the next start finds and makes of it; both the files and the conversation must be one of the two."""
     root = work / "now" / "root"
     with st.open(f"sqlite:///{work}/now/journal.db", durability="process_crash") as journal:
-        journal.workspace.desk.disk = settling or Disk()
+        journal.workspace.cache.disk = settling or Disk()
         journal.workspace.recover(root)
         found = contents(root)
         leaf = journal.thread("t").leaf

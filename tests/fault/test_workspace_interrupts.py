@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.workspace.disk import Disk, OwnFolder
+from sessiontree.workspace.disk import Disk, StateDir
+from sessiontree.workspace.open_workspace import OpenWorkspace
 from trees import contents
 
 FILES = 12
@@ -72,13 +73,13 @@ def prepare(journal: st.Journal, root: Path) -> str:
 def test_an_interrupted_rewind_leaves_the_old_files_and_no_lease(root: Path, address: str, number: int) -> None:
     with st.open(address) as journal:
         entry = prepare(journal, root)
-        journal.workspace.desk.disk = Interrupting(number)
+        journal.workspace.cache.disk = Interrupting(number)
         with pytest.raises(KeyboardInterrupt):
             journal.rewind("t", entry, files=root)
         assert read_all(root) == {"two"}
         assert journal.active_lease("t") is None
         assert journal.workspace.recover(root) == ""
-        journal.workspace.desk.disk = Disk()
+        journal.workspace.cache.disk = Disk()
         journal.rewind("t", entry, files=root)
         assert read_all(root) == {"one"}
 
@@ -87,7 +88,7 @@ def kill_in_the_middle(address: str, root: Path, entry: str, number: int) -> Non
     child = os.fork()
     if child == 0:
         with st.open(address) as journal:
-            journal.workspace.desk.disk = Killing(number)
+            journal.workspace.cache.disk = Killing(number)
             journal.rewind("t", entry, files=root)
         os._exit(0)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
@@ -164,7 +165,7 @@ def test_a_cancelled_rewind_ends_what_it_does_to_the_files_and_takes_it_back(roo
             await journal.workspace.snapshot("t", entry, root)
             write_all(root, "two")
             before = contents(root)
-            gate = journal.workspace.desk.disk = Gate(5)
+            gate = journal.workspace.cache.disk = Gate(5)
             task = asyncio.create_task(journal.rewind("t", entry, files=root))
             await asyncio.to_thread(gate.reached.wait)
             task.cancel()
@@ -184,19 +185,19 @@ def test_whoever_is_cancelled_while_waiting_for_a_folder_does_not_keep_it(
     root: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_come = threading.Event()
-    lock = OwnFolder.lock
+    lock = StateDir.lock
 
-    def announced(own: OwnFolder) -> None:
+    def announced(state: StateDir) -> None:
         has_come.set()
-        lock(own)
+        lock(state)
 
     async def scene() -> None:
         async with st.open_async(address) as journal:
             await journal.create_thread("t")
             entry = (await journal.append("t", st.user("one"))).id
-            busy = journal.workspace.desk.visit(root)
+            busy = OpenWorkspace(journal.workspace.cache, root)
             busy.open()
-            monkeypatch.setattr(OwnFolder, "lock", announced)
+            monkeypatch.setattr(StateDir, "lock", announced)
             task = asyncio.create_task(journal.workspace.snapshot("t", entry, root))
             await asyncio.to_thread(has_come.wait)
             task.cancel()

@@ -137,14 +137,14 @@ def test_a_full_disk_at_any_step_leaves_everything_as_it_was(tmp_path: Path, roo
         (root / "4").mkdir()
         (root / "4" / "in").write_text("in")
         before, leaf = contents(root), journal.thread("t").leaf
-        journal.workspace.desk.disk = FullDisk(room)
+        journal.workspace.cache.disk = FullDisk(room)
         try:
             journal.rewind("t", entry, files=root)
         except st.WorkspaceError:
             assert contents(root) == before
             assert [move.reason for move in journal.reflog("t")] == []
             assert journal.active_lease("t") is None
-        journal.workspace.desk.disk = Disk()
+        journal.workspace.cache.disk = Disk()
         journal.rewind("t", entry, files=root)
         assert journal.thread("t").leaf == entry != leaf
         assert {path.read_text() for path in root.glob("[0-9]")} == {"one"}

@@ -373,7 +373,7 @@ def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root, tmp_
     """Threads of two tenants may have the same name; only one of them knows whether its leaf moved."""
     addresses = [with_options(process_database(), namespace=f"{tmp_path}/{name}") for name in ("one", "two")]
     with st.open(addresses[0]) as one, st.open(addresses[1]) as two:
-        assert one.workspace.desk.place != two.workspace.desk.place
+        assert one.workspace.cache.place != two.workspace.cache.place
         for journal in (one, two):
             journal.create_thread("t")
         (root / "a").write_text("one")
@@ -389,10 +389,10 @@ def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root, tmp_
                     raise OSError(5, "Input/output error")
                 super().rename(from_fd, from_name, to_fd, to_name)
 
-        one.workspace.desk.disk = Untidy()
+        one.workspace.cache.disk = Untidy()
         one.rewind("t", entry, files=root)
         with pytest.raises(st.PendingRestoreError):
             two.workspace.recover(root)
-        one.workspace.desk.disk = Disk()
+        one.workspace.cache.disk = Disk()
         assert one.workspace.recover(root) == "new"
         assert (root / "a").read_text() == "one"

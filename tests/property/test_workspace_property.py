@@ -75,7 +75,7 @@ def test_the_stat_cache_never_hides_an_edit(first: list, second: list) -> None:
             with_cache = journal.workspace.snapshot(thread, entry, root).checkpoint
             cache = root / ".sessiontree" / "cache"
             cache.unlink()
-            journal.workspace.desk._caches.clear()
+            journal.workspace.cache._stat_caches.clear()
             without = journal.workspace.snapshot(thread, entry, root).checkpoint
             assert with_cache.manifest == without.manifest
 

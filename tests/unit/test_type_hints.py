@@ -17,8 +17,8 @@ PACKAGES = ("sessiontree", "sessiontree.sessions", "sessiontree.journal.memory",
 OTHERS = (
     ("sessiontree.journal.turn", "Turn"),
     ("sessiontree.journal.turn_async", "AsyncTurn"),
-    ("sessiontree.journal.file_verbs", "Workspace"),
-    ("sessiontree.journal.file_verbs", "AsyncWorkspace"),
+    ("sessiontree.journal.workspace", "Workspace"),
+    ("sessiontree.journal.workspace_async", "AsyncWorkspace"),
 )
 """Classes whose objects the public ones hand out."""
 
@@ -78,7 +78,7 @@ def test_annotations_load_nothing_before_they_are_asked_for() -> None:
         "typer",
         "pathspec",
         "sqlite3",
-        "sessiontree.journal.file_verbs",
+        "sessiontree.journal.workspace",
         "sessiontree.workspace.open_workspace",
     }
     code = f"import sys, sessiontree as st; st.open; print(*{late!r} & set(sys.modules))"

@@ -71,7 +71,7 @@ def failing(journal: st.Journal, root: Path) -> str:
     (root / "deep").chmod(0o555)
     before = contents(root)
     for room in range(2, 8):
-        journal.workspace.desk.disk = Failing(room)
+        journal.workspace.cache.disk = Failing(room)
         try:
             journal.rewind("t", entry, files=root)
         except st.WorkspaceError:

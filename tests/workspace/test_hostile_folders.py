@@ -12,7 +12,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.workspace import Settings
-from sessiontree.workspace.cache import Cache
+from sessiontree.workspace.cache import StatCache
 from sessiontree.workspace.disk import Disk
 from trees import contents
 
@@ -151,7 +151,7 @@ def test_a_file_that_arrives_in_a_folder_that_becomes_a_file_stops_the_restore(p
             if (root / "lib").is_dir():
                 (root / "lib" / "late").write_text("late")
 
-    plain.workspace.desk.disk = Arriving()
+    plain.workspace.cache.disk = Arriving()
     with pytest.raises(st.WorkspaceError):
         plain.rewind("t", entry, files=root)
     assert (root / "lib" / "late").read_text() == "late"
@@ -190,7 +190,7 @@ def test_what_force_took_along_is_ignored_again_afterwards(plain: st.Journal, ro
 def test_a_store_that_is_the_folder_itself_is_refused(root: Path) -> None:
     with st.open(f"jsonl:///{root}") as journal:
         journal.create_thread("t")
-        with pytest.raises(st.WorkspaceError, match="a folder of its own"):
+        with pytest.raises(st.WorkspaceError, match="a directory of its own"):
             journal.workspace.snapshot("t", say(journal), root)
 
 
@@ -251,7 +251,7 @@ def test_a_cache_that_cannot_be_written_stops_nothing(
     entry = snap(plain, root)
     (root / "a").write_text("other")
 
-    def full(own_fd: int, cache: Cache) -> None:
+    def full(state_fd: int, cache: StatCache) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("sessiontree.workspace.open_workspace.save_cache", full)

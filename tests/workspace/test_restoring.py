@@ -287,11 +287,11 @@ def test_a_file_that_changes_at_the_last_moment_stops_the_restore(plain: st.Jour
             super().link(from_fd, from_name, to_fd, to_name)
             (root / "c").write_text("meddled")
 
-    plain.workspace.desk.disk = Meddling()
+    plain.workspace.cache.disk = Meddling()
     with pytest.raises(st.FolderChangedError):
         plain.rewind("t", one, files=root)
     assert {name: (root / name).read_text() for name in "abc"} == {"a": "two", "b": "two", "c": "meddled"}
-    plain.workspace.desk.disk = Disk()
+    plain.workspace.cache.disk = Disk()
     plain.rewind("t", one, files=root)
     assert {(root / name).read_text() for name in "abc"} == {"one"}
 
@@ -304,7 +304,7 @@ def test_portable_names_are_asked_for_and_checked(plain: st.Journal, root: Path,
     plain.workspace.snapshot("t", one, root)
     (root / paths[0]).write_text("y")
     before = contents(root)
-    place = plain.workspace.desk.place
+    place = plain.workspace.cache.place
     with st.open(f"sqlite:///{place}", workspace_settings=Settings(names="portable")) as strict:
         with pytest.raises(st.UnsafePathError):
             strict.rewind("t", one, files=root)
@@ -340,7 +340,7 @@ with st.open(sys.argv[1]) as journal:
     open(root + "/a", "w").write("one")
     journal.workspace.snapshot("t", one, root)
     open(root + "/a", "w").write("two")
-    journal.workspace.desk.disk = Dying()
+    journal.workspace.cache.disk = Dying()
     journal.rewind("t", one, files=root)
 """
     first = f"sqlite:///{tmp_path}/first.db"

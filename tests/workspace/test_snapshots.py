@@ -16,6 +16,7 @@ from opened import open_store
 from sessiontree.model.blobs import data_of
 from sessiontree.stores.commands import Append
 from sessiontree.workspace import Settings
+from sessiontree.workspace.open_workspace import OpenWorkspace
 from sessiontree.workspace.safe_paths import Folder
 from trees import contents
 
@@ -26,7 +27,7 @@ def say(journal: st.Journal, thread: str = "t") -> str:
 
 def listed(journal: st.Journal, root: Path, **settings) -> set[str]:
     """The paths of files that a snapshot takes."""
-    journal.workspace.desk.settings = Settings(**settings)
+    journal.workspace.cache.settings = Settings(**settings)
     taken = journal.workspace.snapshot("t", say(journal), root)
     changes = journal.workspace.diff("t", taken.id, root)
     assert len(changes) == 0
@@ -36,20 +37,20 @@ def listed(journal: st.Journal, root: Path, **settings) -> set[str]:
 
 
 def _tracked(journal: st.Journal) -> set[str]:
-    (resolved,) = list(journal.workspace.desk.resolved.values())[-1:]
+    (resolved,) = list(journal.workspace.cache.resolved.values())[-1:]
     return {path for path, item in resolved.tree.items() if item.kind != "folder"}
 
 
 def wait_for_the_clock(journal: st.Journal, root: Path) -> None:
     """Until the file system's clock shows another time than the newest file has."""
     newest = max(path.lstat().st_ctime_ns for path in [root, *root.rglob("*")])
-    visit = journal.workspace.desk.visit(root)
+    workspace = OpenWorkspace(journal.workspace.cache, root)
     try:
-        visit.open()
-        while visit.own.now_ns() <= newest:
+        workspace.open()
+        while workspace.state.now_ns() <= newest:
             pass
     finally:
-        visit.close()
+        workspace.close()
 
 
 def test_an_unchanged_file_is_not_read_again(plain: st.Journal, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +157,7 @@ def test_the_defaults_can_be_taken_back(plain: st.Journal, root: Path) -> None:
 def test_beyond_the_total_the_largest_files_are_left_out(plain: st.Journal, root: Path) -> None:
     for name, size in (("small", 10), ("medium", 400), ("large", 700)):
         (root / name).write_bytes(bytes(size))
-    plain.workspace.desk.settings = Settings(max_total_bytes=500)
+    plain.workspace.cache.settings = Settings(max_total_bytes=500)
     for _ in range(2):
         taken = plain.workspace.snapshot("t", say(plain), root)
         assert [(out.path, out.reason, out.size) for out in taken.left_out] == [("large", "total_too_large", 700)]
@@ -289,7 +290,7 @@ def test_a_checkpoint_costs_what_changed_and_not_what_is_there(tmp_path: Path, r
             (root / "7").write_text(f"changed {number}")
             journal.workspace.snapshot("t", one, root)
         assert journal.stats().bytes - before < 20 * 1000
-        journal.workspace.desk.resolved.clear()
+        journal.workspace.cache.resolved.clear()
         assert len(journal.workspace.diff("t", one, root)) == 0
 
 
@@ -301,14 +302,14 @@ def test_a_long_chain_of_deltas_becomes_a_whole_manifest_again(plain: st.Journal
     for turn in range(30):
         (root / f"{turn % 10}").write_text(f"turn {turn}")
         states.append((plain.workspace.snapshot("t", one, root).id, contents(root)))
-    plain.workspace.desk.resolved.clear()
+    plain.workspace.cache.resolved.clear()
     for checkpoint, state in states[::7]:
         plain.workspace.restore("t", checkpoint, root)
         assert contents(root) == state
-    visit = plain.workspace.desk.visit(root)
-    visit.open()
-    assert visit.cache.chain <= 12
-    visit.close()
+    workspace = OpenWorkspace(plain.workspace.cache, root)
+    workspace.open()
+    assert workspace.stats.chain <= 12
+    workspace.close()
 
 
 def test_a_diff_shows_text_binaries_modes_and_renames(plain: st.Journal, root: Path) -> None:

@@ -6,7 +6,8 @@ import inspect
 
 import pytest
 
-from sessiontree.journal.file_verbs import AsyncWorkspace, Workspace
+from sessiontree.journal.workspace import Workspace
+from sessiontree.journal.workspace_async import AsyncWorkspace
 
 VERBS = [name for name in vars(Workspace) if not name.startswith("_") and inspect.isfunction(getattr(Workspace, name))]
 

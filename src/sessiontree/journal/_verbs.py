@@ -19,9 +19,9 @@ from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
-    from sessiontree.journal import file_verbs
+    from sessiontree.journal import workspace as workspaces
 else:
-    file_verbs = Later("sessiontree.journal.file_verbs")  # only programs that keep files load it
+    workspaces = Later("sessiontree.journal.workspace")  # only programs that keep files load it
 
 __all__ = ["Verbs"]
 
@@ -57,9 +57,9 @@ class Verbs:
         self.close()
 
     @cached_property
-    def workspace(self) -> file_verbs.Workspace:
+    def workspace(self) -> workspaces.Workspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return file_verbs.Workspace(self.run, self.runtime, self.store.place, self._workspace_settings)
+        return workspaces.Workspace(self, self._workspace_settings)
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

@@ -18,9 +18,9 @@ from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
-    from sessiontree.journal import file_verbs
+    from sessiontree.journal import workspace_async as workspaces
 else:
-    file_verbs = Later("sessiontree.journal.file_verbs")  # only programs that keep files load it
+    workspaces = Later("sessiontree.journal.workspace_async")  # only programs that keep files load it
 
 __all__ = ["AsyncVerbs"]
 
@@ -56,9 +56,9 @@ class AsyncVerbs:
         await self.close()
 
     @cached_property
-    def workspace(self) -> file_verbs.AsyncWorkspace:
+    def workspace(self) -> workspaces.AsyncWorkspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return file_verbs.AsyncWorkspace(self.run, self.runtime, self.store.place, self._workspace_settings)
+        return workspaces.AsyncWorkspace(self, self._workspace_settings)
 
     async def stats(self) -> StoreStats:
         """How much is in the store."""

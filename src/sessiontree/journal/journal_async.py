@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -13,9 +14,10 @@ from sessiontree.journal.imports_async import AsyncImportVerbs
 from sessiontree.journal.operations import leaf, reads
 from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn_async import AsyncTurnVerbs
-from sessiontree.model import Lease, Move, Thread
+from sessiontree.model import Lease, Move, NextMove, Thread
 from sessiontree.model._base import Progress
 from sessiontree.model.codec import Scope
+from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.workspace import Conflicts
 
@@ -93,23 +95,54 @@ class AsyncLeafVerbs(AsyncVerbs):
         """
         if files is None:
             return await self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
-        return await self.run(self.workspace.rewinding(thread_id, entry_id, files, conflicts))
+        from sessiontree.journal.operations import restore  # noqa: PLC0415  only a rewind with files loads it
+
+        return await self.run(
+            restore.rewind(self.runtime, self.workspace.cache, thread_id, entry_id, files, conflicts=conflicts)
+        )
 
     async def reset(self, thread_id: str) -> Thread:
         """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
         return await self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
 
-    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
-        """Take the last leaf move back; files that moved with it come back too."""
-        return await self.run(self.workspace.undoing(thread_id, conflicts))
+    @overload
+    async def undo(
+        self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False
+    ) -> Thread: ...
+    @overload
+    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
+    async def undo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
+        """Take the last leaf move back; files that moved with it come back too.
 
-    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop") -> Thread:
-        """Take the last undo back; files that moved with it go along again."""
-        return await self.run(self.workspace.redoing(thread_id, conflicts))
+        With ``dry_run``, return the move that would be taken back. Raises NothingToUndoError if there is none.
+        """
+        return await self._take_back(thread_id, "undo", conflicts, dry_run=dry_run)
+
+    @overload
+    async def redo(
+        self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False
+    ) -> Thread: ...
+    @overload
+    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
+    async def redo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
+        """Take the last undo back; files that moved with it move again.
+
+        With ``dry_run``, return the undo that would be taken back. Raises NothingToRedoError if there is none.
+        """
+        return await self._take_back(thread_id, "redo", conflicts, dry_run=dry_run)
 
     async def reflog(self, thread_id: str) -> list[Move]:
         """Every leaf move, oldest first."""
         return await self.run(leaf.reflog(thread_id))
+
+    async def _take_back(
+        self, thread_id: str, direction: Direction, conflicts: Conflicts, *, dry_run: bool
+    ) -> Thread | NextMove:
+        if dry_run:
+            return await self.run(leaf.next_move(thread_id, direction))
+        return await self.run(
+            leaf.take_back(self.runtime, lambda: self.workspace.cache, thread_id, direction, conflicts)
+        )
 
 
 class AsyncJournal(

@@ -118,8 +118,8 @@ class Turn:
             return
         from sessiontree.journal.operations import workspace  # noqa: PLC0415  only turns with files load it
 
-        files = self._journal.workspace.for_turn(self._files)
-        self._journal.run(workspace.turn_snapshot(self._journal.runtime, files, self.lease, moment))
+        runtime, cache = self._journal.runtime, self._journal.workspace.cache
+        self._journal.run(workspace.turn_snapshot(runtime, cache, self._files, self.lease, moment))
 
     def _renew(self) -> bool:
         """Renew the lease; return whether to go on."""

@@ -12,13 +12,16 @@ from typing import Any, Literal, TypedDict
 from msgspec.structs import replace
 
 from sessiontree.model._base import Record, moment
+from sessiontree.model.entry import Checkpoint
 
 __all__ = [
     "NO_KEY",
     "CompactionClaim",
+    "Direction",
     "Lease",
     "Move",
     "MoveReason",
+    "NextMove",
     "Page",
     "SessionKey",
     "Thread",
@@ -230,3 +233,16 @@ class Move(Record, frozen=True, kw_only=True):
     @property
     def at(self) -> datetime:
         return moment(self.at_ns)
+
+
+Direction = Literal["undo", "redo"]
+
+
+class NextMove(Record, frozen=True, kw_only=True):
+    """The leaf move that undo or redo would take back: the leaf would go to ``move.from_entry``.
+
+    ``checkpoint`` holds the files as they were before a move that moved files, and is ``None`` for any other move.
+    """
+
+    move: Move
+    checkpoint: Checkpoint | None = None

@@ -31,8 +31,8 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Journal
-from sessiontree.journal.file_verbs import Workspace
 from sessiontree.journal.operations.entries import NewEntry
+from sessiontree.journal.workspace import Workspace
 from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
 from sessiontree.model._base import Record
 

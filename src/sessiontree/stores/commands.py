@@ -114,13 +114,23 @@ class MoveLeaf(StoreRequest, frozen=True, kw_only=True):
 
 
 class Undo(StoreRequest, frozen=True, kw_only=True):
+    """Take the last move back. ``expect_move`` is its number: refused if another move would be taken back."""
+
     thread_id: str
     at_ns: int
+    expect_move: int | None = None
+    expect_leaf: str | UnsetType | None = UNSET
+    token: int | None = None
 
 
 class Redo(StoreRequest, frozen=True, kw_only=True):
+    """Take the last undo back. ``expect_move`` is its number: refused if another move would be taken back."""
+
     thread_id: str
     at_ns: int
+    expect_move: int | None = None
+    expect_leaf: str | UnsetType | None = UNSET
+    token: int | None = None
 
 
 class Fork(StoreRequest, frozen=True, kw_only=True):

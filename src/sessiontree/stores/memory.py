@@ -12,11 +12,12 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from sessiontree.errors import ThreadNotFoundError
-from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import decode_payload
 from sessiontree.model.entry import Label
+from sessiontree.model.thread import Direction
 from sessiontree.search import Hit, SearchPage, SearchQuery
 from sessiontree.search.matching import Searchable, document_of, ranked, satisfies, searchable
 from sessiontree.search.query import Cursor, cursor_of, encode_cursor
@@ -29,6 +30,7 @@ from sessiontree.stores.protocol import Outcome
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import existing, visible
+from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import DropBlobs, DropThread, Node, PutEntry, PutPack, ThreadState
 
 __all__ = ["MemoryBackend"]
@@ -89,6 +91,10 @@ class MemoryBackend:
     def moves(self, thread_id: str) -> Sequence[Move]:
         with self._lock:
             return list(self._state.moves(existing(self._state, thread_id)))
+
+    def next_move(self, thread_id: str, direction: Direction) -> NextMove:
+        with self._lock:
+            return next_move(self._state, existing(self._state, thread_id), direction)
 
     def lease(self, thread_id: str) -> Lease | None:
         with self._lock:

@@ -7,10 +7,11 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress, Record
 from sessiontree.model.blobs import Blob, Blobs
 from sessiontree.model.codec import StoreRequest
+from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "ReadLease",
     "ReadMoves",
     "ReadNewEntries",
+    "ReadNextMove",
     "ReadPath",
     "ReadStats",
     "ReadThread",
@@ -84,6 +86,7 @@ class Reads(Blobs, Protocol):
     def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]: ...
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]: ...
     def moves(self, thread_id: str) -> Sequence[Move]: ...
+    def next_move(self, thread_id: str, direction: Direction) -> NextMove: ...
     def lease(self, thread_id: str) -> Lease | None: ...
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries: ...
     def thread_ids(self, part: str, limit: int) -> list[str]: ...
@@ -171,6 +174,16 @@ class ReadMoves(Query[Sequence[Move]], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> Sequence[Move]:
         return reads.moves(self.thread_id)
+
+
+class ReadNextMove(Query[NextMove], frozen=True, kw_only=True):
+    """The move that an undo or a redo would take back: ``rules.leaf.next_move`` in one consistent read."""
+
+    thread_id: str
+    direction: Direction
+
+    def run(self, reads: Reads) -> NextMove:
+        return reads.next_move(self.thread_id, self.direction)
 
 
 class ReadLease(Query[Lease | None], frozen=True, kw_only=True):

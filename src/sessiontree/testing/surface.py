@@ -19,12 +19,13 @@ from typing import Any, Self, TypeVar, Unpack, cast
 from msgspec import UNSET, UnsetType
 
 from sessiontree.journal import Journal
-from sessiontree.journal.file_verbs import AsyncWorkspace, Workspace
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.entries import Content
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
 from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
+from sessiontree.journal.workspace import Workspace
+from sessiontree.journal.workspace_async import AsyncWorkspace
 from sessiontree.model import Entry, Lease, Message, Payload, Thread, ThreadFilters, ThreadQuery
 from sessiontree.stores.protocol import AsyncStore, Store
 

@@ -1,6 +1,7 @@
-"""Restore: doing the actions of a plan one by one, and undoing them in any state that a kill left behind.
+"""Apply a restore: prepare it beside the files, change the files action by action, and roll back from any state.
 
-A restore in a visited folder: done whole, or taken back; what goes wrong is told in our words.
+Every function here blocks on the disk. An error leaves the folder as it was; a crash leaves a pending restore, which the
+next operation on the folder finishes or rolls back.
 """
 
 from __future__ import annotations
@@ -9,46 +10,143 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from sessiontree.errors import FolderChangedError, WorkspaceError
-from sessiontree.workspace.cache import Key, key_of
+from sessiontree.model.blobs import Blob, data_of
+from sessiontree.model.manifest import ManifestItem
+from sessiontree.workspace.cache import CacheHeader, key_of
 from sessiontree.workspace.disk import Disk
 from sessiontree.workspace.open_workspace import OpenWorkspace
 from sessiontree.workspace.plan import Action
 from sessiontree.workspace.safe_paths import Folder, check_path, parts_of
-from sessiontree.workspace.staging import Staged, Staging, discard, pending_restore
+from sessiontree.workspace.staging import Staged, Staging, discard, open_staging, pending_restore
 
 __all__ = [
-    "apply",
     "change_files",
     "commit",
     "finish",
-    "guarded",
+    "prepare",
     "roll_back",
-    "take_back",
-    "take_back_pending",
-    "tidy",
+    "roll_back_pending",
+    "settle_and_save",
+    "stage_files",
 ]
 
 
 _NO_HARD_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK, errno.EXDEV, errno.ENOSYS, errno.EACCES})
 
 
-def apply(folder: Folder, staging: Staging, staged: Staged, disk: Disk, key_at: Callable[[str], Key | None]) -> None:
-    """Do everything; ``key_at`` says what each file was like when it was last read, so that no later change is lost."""
+def prepare(workspace: OpenWorkspace) -> Staging:
+    """Make the directories in which a restore is staged."""
+    with _discard_on_error(workspace):
+        return open_staging(workspace.state.fd, workspace.cache.disk)
+
+
+def stage_files(
+    workspace: OpenWorkspace, staging: Staging, items: Iterable[tuple[int, ManifestItem]], blobs: Sequence[Blob]
+) -> dict[int, os.stat_result]:
+    """Write files beside their places, ready to be renamed; return the stat of each by its number."""
+    contents = {blob.hash: data_of(blob) for blob in blobs}
+    disk = workspace.cache.disk
+    with _discard_on_error(workspace):
+        return {number: staging.stage(disk, number, item, contents.get(item.hash, b"")) for number, item in items}
+
+
+def change_files(workspace: OpenWorkspace, staging: Staging, staged: Staged) -> None:
+    """Write the plan to the disk, then do every action of it; on an error, roll back."""
+    try:
+        with _discard_on_error(workspace):
+            staging.make_ready(workspace.cache.disk, staged)
+    except BaseException:
+        staging.close()
+        raise
+    try:
+        _do_all(workspace, staging, staged)
+    except OSError as error:
+        roll_back(workspace, staging, staged)
+        raise _translate_error(workspace, error) from error
+    except BaseException:
+        roll_back(workspace, staging, staged)
+        raise
+
+
+def roll_back(workspace: OpenWorkspace, staging: Staging, staged: Staged) -> None:
+    """Undo whatever was done. May be interrupted and repeated any number of times."""
+    folder, disk = workspace.folder, workspace.cache.disk
+    folder.leave()
+    try:
+        for action in reversed(staged.actions):
+            _undo(folder, staging, action, _path(folder, action), disk)
+        _sync_touched(folder, staged.actions, disk)
+    except OSError as error:
+        staging.close()
+        problem = f"is partly restored ({error}); fix the cause, then call workspace.recover()"
+        raise WorkspaceError(workspace.root, problem) from error
+    _finish_if_possible(workspace, staging)
+
+
+def roll_back_pending(workspace: OpenWorkspace, staging: Staging) -> None:
+    """Roll back the restore that is on the disk, if it got as far as that."""
+    staging.close()
+    found = pending_restore(workspace.state.fd)
+    if found is not None:
+        roll_back(workspace, *found)
+
+
+def commit(workspace: OpenWorkspace, staging: Staging) -> None:
+    """Make a restore final that no leaf move decides about."""
+    try:
+        finish(workspace, staging)
+    except OSError as error:
+        roll_back_pending(workspace, staging)
+        raise _translate_error(workspace, error) from error
+
+
+def settle_and_save(workspace: OpenWorkspace, staging: Staging | None, head: CacheHeader) -> None:
+    """Clean up after a leaf move with files, and record what the folder holds now."""
+    if staging is not None:
+        _finish_if_possible(workspace, staging)
+    workspace.set_head(head)
+
+
+def finish(workspace: OpenWorkspace, staging: Staging) -> None:
+    """Mark a restore as settled and delete what was staged for it."""
+    workspace.folder.leave()
+    try:
+        staging.settle(workspace.cache.disk)
+    finally:
+        staging.close()
+    discard(workspace.state.fd, workspace.cache.disk)
+
+
+def _finish_if_possible(workspace: OpenWorkspace, staging: Staging) -> None:
+    """Finish; if the disk is too full to record it, the next operation on the folder does."""
+    with contextlib.suppress(OSError):
+        finish(workspace, staging)
+
+
+@contextlib.contextmanager
+def _discard_on_error(workspace: OpenWorkspace) -> Iterator[None]:
+    """Delete what was staged if the disk fails, for example because it is full: no file was changed yet."""
+    try:
+        yield
+    except OSError as error:
+        discard(workspace.state.fd, workspace.cache.disk)
+        raise _translate_error(workspace, error) from error
+
+
+def _translate_error(workspace: OpenWorkspace, error: OSError) -> WorkspaceError:
+    problem = "no space left" if error.errno in {errno.ENOSPC, errno.EDQUOT} else str(error)
+    return WorkspaceError(workspace.root, f"cannot be restored ({problem}); it is as it was before")
+
+
+def _do_all(workspace: OpenWorkspace, staging: Staging, staged: Staged) -> None:
+    folder, disk = workspace.folder, workspace.cache.disk
     for action in staged.actions:
         path = _path(folder, action)
-        _check_unchanged(folder, action, path, key_at)
+        _check_unchanged(workspace, action, path)
         _do(folder, staging, action, path, disk)
-    _sync_touched(folder, staged.actions, disk)
-
-
-def roll_back(folder: Folder, staging: Staging, staged: Staged, disk: Disk) -> None:
-    """Undo whatever was done; may be killed and called again as often as it takes."""
-    for action in reversed(staged.actions):
-        _undo(folder, staging, action, _path(folder, action), disk)
     _sync_touched(folder, staged.actions, disk)
 
 
@@ -59,13 +157,15 @@ def _path(folder: Folder, action: Action) -> str:
     return path
 
 
-def _check_unchanged(folder: Folder, action: Action, path: str, key_at: Callable[[str], Key | None]) -> None:
+def _check_unchanged(workspace: OpenWorkspace, action: Action, path: str) -> None:
+    """Raise if a path changed since it was last read."""
+    folder = workspace.folder
     match action.kind:
         case "put" | "make_folder":
             if folder.look(path) is not None:
                 raise FolderChangedError(folder.root, path)
         case "replace" | "remove":
-            status, known = folder.look(path), key_at(path)
+            status, known = folder.look(path), workspace.key_at(path)
             if status is None or (known is not None and key_of(status) != known):
                 raise FolderChangedError(folder.root, path)
         case _:
@@ -160,70 +260,3 @@ def _sync_touched(folder: Folder, actions: Iterable[Action], disk: Disk) -> None
     for path in sorted({parts_of(os.fsdecode(action.path))[0] for action in actions}):
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
             disk.sync(folder.enter(path))
-
-
-def change_files(visit: OpenWorkspace, staging: Staging, staged: Staged) -> None:
-    try:
-        apply(visit.folder, staging, staged, visit.desk.disk, visit.key_at)
-    except OSError as error:
-        take_back(visit, staging, staged)
-        raise _in_our_words(visit, error) from error
-    except BaseException:
-        take_back(visit, staging, staged)
-        raise
-
-
-def guarded(visit: OpenWorkspace, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Preparing may fail, for example for lack of space: then the preparation goes, and nothing was changed."""
-    try:
-        return function(*arguments)
-    except OSError as error:
-        discard(visit.own.fd, visit.desk.disk)
-        raise _in_our_words(visit, error) from error
-
-
-def _in_our_words(visit: OpenWorkspace, error: OSError) -> WorkspaceError:
-    problem = "no space left" if error.errno in {errno.ENOSPC, errno.EDQUOT} else str(error)
-    return WorkspaceError(visit.root, f"cannot be restored ({problem}); it is as it was before")
-
-
-def take_back_pending(visit: OpenWorkspace, staging: Staging) -> None:
-    staging.close()
-    found = pending_restore(visit.own.fd)
-    if found is not None:
-        take_back(visit, *found)
-
-
-def take_back(visit: OpenWorkspace, staging: Staging, staged: Staged) -> None:
-    visit.folder.leave()
-    try:
-        roll_back(visit.folder, staging, staged, visit.desk.disk)
-    except OSError as error:
-        staging.close()
-        problem = f"was left between two states ({error}); workspace.recover() brings it back when that is mended"
-        raise WorkspaceError(visit.root, problem) from error
-    tidy(visit, staging)
-
-
-def commit(visit: OpenWorkspace, staging: Staging) -> None:
-    """A restore without a leaf move counts once it is settled."""
-    try:
-        finish(visit, staging)
-    except OSError as error:
-        take_back_pending(visit, staging)
-        raise _in_our_words(visit, error) from error
-
-
-def tidy(visit: OpenWorkspace, staging: Staging) -> None:
-    """What is decided is decided, even if the disk has no room to write that down: the next visit tidies up."""
-    with contextlib.suppress(OSError):
-        finish(visit, staging)
-
-
-def finish(visit: OpenWorkspace, staging: Staging) -> None:
-    visit.folder.leave()
-    try:
-        staging.settle(visit.desk.disk)
-    finally:
-        staging.close()
-    discard(visit.own.fd, visit.desk.disk)

@@ -17,7 +17,17 @@ import msgspec
 from sessiontree.model._base import Record, msgpack_decoder
 from sessiontree.model.manifest import ItemKind, LeftOut, LeftOutReason, ManifestItem
 
-__all__ = ["Cache", "CacheHeader", "Key", "Known", "KnownFolder", "drop_cache", "key_of", "load_cache", "save_cache"]
+__all__ = [
+    "CacheHeader",
+    "Key",
+    "Known",
+    "KnownFolder",
+    "StatCache",
+    "drop_cache",
+    "key_of",
+    "load_cache",
+    "save_cache",
+]
 
 
 _VERSION = 2
@@ -70,7 +80,7 @@ class CacheHeader(Record, frozen=True, kw_only=True):
     is_closed: bool = False
 
 
-class Cache(msgspec.Struct):
+class StatCache(msgspec.Struct):
     """``manifest`` lists exactly what ``folders`` holds, '' while that is not known; ``chain`` is that of the manifest."""
 
     version: int = _VERSION
@@ -106,41 +116,41 @@ class Cache(msgspec.Struct):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_decoder = msgpack_decoder(Cache)
+_decoder = msgpack_decoder(StatCache)
 
 
-def load_cache(own_fd: int) -> Cache:
+def load_cache(state_fd: int) -> StatCache:
     """The cache in the workspace's own folder; one that cannot be used is an empty one."""
     try:
-        file = os.open(_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=own_fd)
+        file = os.open(_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=state_fd)
     except OSError:
-        return Cache()
+        return StatCache()
     with open(file, "rb") as reader:  # noqa: PTH123  opened by descriptor
         data = reader.read()
     body = data[_CHECKSUM_BYTES:]
     if zlib.crc32(body).to_bytes(_CHECKSUM_BYTES) != data[:_CHECKSUM_BYTES]:
-        return Cache()
+        return StatCache()
     try:
         cache = _decoder.decode(body)
     except msgspec.DecodeError:
-        return Cache()
-    return cache if cache.version == _VERSION else Cache()
+        return StatCache()
+    return cache if cache.version == _VERSION else StatCache()
 
 
-def save_cache(own_fd: int, cache: Cache) -> None:
+def save_cache(state_fd: int, cache: StatCache) -> None:
     """Not synced: after a power cut an old or empty cache costs time, nothing else."""
     with contextlib.suppress(FileNotFoundError):
-        os.unlink(_FRESH, dir_fd=own_fd)
+        os.unlink(_FRESH, dir_fd=state_fd)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    with open(os.open(_FRESH, flags, 0o600, dir_fd=own_fd), "wb") as writer:  # noqa: PTH123  opened by descriptor
+    with open(os.open(_FRESH, flags, 0o600, dir_fd=state_fd), "wb") as writer:  # noqa: PTH123  opened by descriptor
         body = _encoder.encode(cache)
         writer.write(zlib.crc32(body).to_bytes(_CHECKSUM_BYTES))
         writer.write(body)
-    os.replace(_FRESH, _NAME, src_dir_fd=own_fd, dst_dir_fd=own_fd)
+    os.replace(_FRESH, _NAME, src_dir_fd=state_fd, dst_dir_fd=state_fd)
 
 
-def drop_cache(own_fd: int) -> None:
+def drop_cache(state_fd: int) -> None:
     """Rather none than an old one, which would tell of another checkpoint."""
     for name in (_FRESH, _NAME):
         with contextlib.suppress(OSError):
-            os.unlink(name, dir_fd=own_fd)
+            os.unlink(name, dir_fd=state_fd)

@@ -11,10 +11,10 @@ import os
 import stat
 
 from sessiontree.errors import WorkspaceError
-from sessiontree.workspace.ignore import OWN_FOLDER
+from sessiontree.workspace.ignore import STATE_DIR
 from sessiontree.workspace.safe_paths import Folder
 
-__all__ = ["Disk", "OwnFolder"]
+__all__ = ["Disk", "StateDir"]
 
 
 _O_PATH: int = getattr(os, "O_PATH", 0)
@@ -75,11 +75,11 @@ _FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOCK = "lock"
 
 
-class OwnFolder:
+class StateDir:
     """Open while something works on the root; ``lock`` lets one at a time in, over all processes."""
 
     def __init__(self, folder: Folder) -> None:
-        self.fd = _opened(folder)
+        self.fd = _open_state_dir(folder)
         self._lock = -1
 
     def lock(self) -> None:
@@ -99,24 +99,24 @@ class OwnFolder:
         self._lock = self.fd = -1
 
 
-def _opened(folder: Folder) -> int:
+def _open_state_dir(folder: Folder) -> int:
     with contextlib.suppress(FileExistsError):
         _make(folder)
     try:
-        return os.open(OWN_FOLDER, _FLAGS, dir_fd=folder.fd)
+        return os.open(STATE_DIR, _FLAGS, dir_fd=folder.fd)
     except OSError as error:
-        problem = f"{OWN_FOLDER} in it is not the folder that sessiontree keeps there: {error.strerror}"
+        problem = f"{STATE_DIR} in it is not the folder that sessiontree keeps there: {error.strerror}"
         raise WorkspaceError(folder.root, problem) from error
 
 
 def _make(folder: Folder) -> None:
     try:
-        os.mkdir(OWN_FOLDER, 0o700, dir_fd=folder.fd)
+        os.mkdir(STATE_DIR, 0o700, dir_fd=folder.fd)
     except FileExistsError:
         raise
     except OSError as error:
         raise WorkspaceError(folder.root, f"cannot be written: {error.strerror}") from error
-    own = os.open(OWN_FOLDER, _FLAGS, dir_fd=folder.fd)
+    own = os.open(STATE_DIR, _FLAGS, dir_fd=folder.fd)
     try:
         file = os.open(".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=own)
         os.write(file, b"*\n")

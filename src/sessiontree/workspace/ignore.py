@@ -19,7 +19,7 @@ from sessiontree.model._base import Record
 __all__ = [
     "DEFAULT_IGNORES",
     "IGNORE_FILES",
-    "OWN_FOLDER",
+    "STATE_DIR",
     "Conflicts",
     "Rules",
     "Settings",
@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 
-OWN_FOLDER = ".sessiontree"
+STATE_DIR = ".sessiontree"
 """Kept inside every workspace: the stat cache, the lock, and a restore that is under way."""
 
 DEFAULT_IGNORES = (
@@ -66,7 +66,7 @@ _FOLDER_MARK = "ps_d"
 _STAR = "[^/]*"
 """What pathspec makes of a star."""
 
-_NEVER_AT_ROOT = frozenset({OWN_FOLDER})
+_NEVER_AT_ROOT = frozenset({STATE_DIR})
 _NEVER_ANYWHERE = frozenset({".git"})
 
 

@@ -1,4 +1,4 @@
-"""The desk: what a journal keeps in mind about the folders it works on, and a visit to one of them."""
+"""OpenWorkspace, a folder that is open and locked for one operation, and WorkspaceCache, what a journal keeps between them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from typing import NamedTuple
 
 from sessiontree.errors import WorkspaceError
 from sessiontree.model.manifest import LeftOut, Tree
-from sessiontree.workspace.cache import Cache, CacheHeader, Key, drop_cache, load_cache, save_cache
-from sessiontree.workspace.disk import Disk, OwnFolder
+from sessiontree.workspace.cache import CacheHeader, Key, StatCache, drop_cache, load_cache, save_cache
+from sessiontree.workspace.disk import Disk, StateDir
 from sessiontree.workspace.ignore import Rules, Settings, root_rules
 from sessiontree.workspace.safe_paths import Folder, check_path, check_portable, parts_of
-from sessiontree.workspace.scan import FolderScan, scan
+from sessiontree.workspace.scan import FolderScan, batches_of, load, scan
+from sessiontree.workspace.staging import Staged, Staging, discard, pending_restore
 
 __all__ = ["OpenWorkspace", "Resolved", "WorkspaceCache"]
 
@@ -39,99 +40,116 @@ class Resolved(NamedTuple):
 
 
 class WorkspaceCache:
-    """Shared by all verbs of a journal. ``place`` is where its store is, which no snapshot ever takes."""
+    """What all operations of a journal share: settings, resolved manifests, and stat caches by folder.
+
+    ``place`` is where the store is; its files are never part of a snapshot.
+    """
 
     def __init__(self, place: str, settings: Settings | None = None, disk: Disk | None = None) -> None:
         self.place = place
         self.settings = settings or Settings()
         self.disk = disk or Disk()
         self.resolved: OrderedDict[str, Resolved] = OrderedDict()
-        self._caches: dict[str, tuple[tuple[int, int], Cache]] = {}
+        self._stat_caches: dict[str, tuple[tuple[int, int], StatCache]] = {}
 
     def remember(self, manifest: str, resolved: Resolved) -> None:
+        """Keep a resolved manifest; only the newest few are kept."""
         self.resolved[manifest] = resolved
         while len(self.resolved) > _MOST_TREES:
             self.resolved.popitem(last=False)
 
-    def visit(self, root: str | os.PathLike[str]) -> OpenWorkspace:
-        """A visit that is yet to be opened; whoever has it closes it, however far it came."""
-        return OpenWorkspace(self, root)
+    def load_stats(self, root: str, state: StateDir) -> StatCache:
+        """Return the stat cache of a folder, from memory if the file is still the one that was saved."""
+        kept = self._stat_caches.get(root)
+        if kept is not None and kept[0] == _stamp(state):
+            return kept[1]
+        return load_cache(state.fd)
 
-    def cache_of(self, root: str, own: OwnFolder) -> Cache:
-        stamp = _stamp(own)
-        held = self._caches.get(root)
-        if held is not None and held[0] == stamp:
-            return held[1]
-        return load_cache(own.fd)
-
-    def keep_cache(self, root: str, own: OwnFolder, cache: Cache) -> None:
-        """A disk without room for it costs time at the next visit, nothing else."""
+    def save_stats(self, root: str, state: StateDir, stats: StatCache) -> None:
+        """Save a stat cache. If the disk is full there is none, and the next scan reads every file."""
         try:
-            save_cache(own.fd, cache)
+            save_cache(state.fd, stats)
         except OSError:
-            self._caches.pop(root, None)
-            drop_cache(own.fd)
+            self._stat_caches.pop(root, None)
+            drop_cache(state.fd)
         else:
-            self._caches[root] = (_stamp(own), cache)
+            self._stat_caches[root] = (_stamp(state), stats)
 
-    def own_paths(self, root: str) -> frozenset[str]:
-        """Where the store lies inside a folder, if it does."""
+    def store_paths(self, root: str) -> frozenset[str]:
+        """Return the paths of the store's files if they are inside a folder."""
         inside = os.path.relpath(os.path.realpath(self.place), root)
         if inside.split("/", maxsplit=1)[0] in {"..", "."}:
             return frozenset()
         return frozenset(inside + suffix for suffix in _STORE_SUFFIXES)
 
     def check_apart(self, root: str) -> None:
-        """A store that is spread over the folder itself cannot be told from the files in it."""
+        """Raise if the store's directory is the folder itself: its files could not be told from the others."""
         if os.path.realpath(self.place) == root:
-            raise WorkspaceError(root, "is where the store keeps its own files; give the store a folder of its own")
+            raise WorkspaceError(root, "is the directory of the store; move the store to a directory of its own")
 
 
 class OpenWorkspace:
-    """A folder that is open and locked; close it in the end."""
+    """A folder that is open and locked by one operation, which must close it."""
 
     folder: Folder
-    own: OwnFolder
-    cache: Cache
+    state: StateDir
+    stats: StatCache
 
-    def __init__(self, desk: WorkspaceCache, root: str | os.PathLike[str]) -> None:
-        self.desk = desk
-        self.settings = desk.settings
+    def __init__(self, cache: WorkspaceCache, root: str | os.PathLike[str]) -> None:
+        self.cache = cache
+        self.settings = cache.settings
         self.root = os.fspath(root)
         self._opened = ExitStack()
 
-    def open(self) -> None:
-        """Open the folder and wait until nobody else works on it."""
+    def open(self) -> tuple[Staging, Staged] | None:
+        """Open the folder and wait for its lock. Return the restore that a crash interrupted, if there is one."""
         self.folder = self._opened.enter_context(Folder(self.root))
         self.root = self.folder.root
-        self.desk.check_apart(self.root)
+        self.cache.check_apart(self.root)
         try:
-            self.own = self._opened.enter_context(closing(OwnFolder(self.folder)))
-            self.own.lock()
+            self.state = self._opened.enter_context(closing(StateDir(self.folder)))
+            self.state.lock()
         except OSError as error:
             raise WorkspaceError(self.root, f"cannot be written: {error.strerror}") from error
-        self.cache = self.desk.cache_of(self.root, self.own)
+        self.stats = self.cache.load_stats(self.root, self.state)
+        pending = pending_restore(self.state.fd)
+        if pending is None:
+            discard(self.state.fd, self.cache.disk)
+        return pending
+
+    def close(self) -> None:
+        """Release the lock and close the folder, however far ``open`` came."""
+        self._opened.close()
 
     @property
     def is_between_turns(self) -> bool:
-        """Whether the last turn that worked here has ended: what changes from then on is somebody else's."""
-        return self.cache.head is not None and self.cache.head.is_closed
+        """Whether the last turn that worked here has ended, so that later changes are not the agent's."""
+        return self.stats.head is not None and self.stats.head.is_closed
 
     @property
     def rules(self) -> Rules:
-        return root_rules(self.settings, self.desk.own_paths(self.root))
+        """The ignore rules at the root."""
+        return root_rules(self.settings, self.cache.store_paths(self.root))
 
     def scan(self, include: Iterable[str] = ()) -> FolderScan:
-        started_ns = self.own.now_ns()
+        """Compare the folder with the stat cache; files that changed are still to be read."""
+        started_ns = self.state.now_ns()
         try:
-            return scan(self.folder, self.cache, self.rules, self.settings, started_ns=started_ns, include=include)
+            return scan(self.folder, self.stats, self.rules, self.settings, started_ns=started_ns, include=include)
         except OSError as error:
             raise WorkspaceError(self.root, f"cannot be read: {error}") from error
         finally:
             self.folder.leave()
 
-    def read_present(self, paths: Iterable[str]) -> dict[str, bytes]:
-        """The bytes of files as they are; one that cannot be read any more counts as empty."""
+    def scan_and_hash(self) -> FolderScan:
+        """Scan the folder and read the files that changed, for their hashes only."""
+        found = self.scan()
+        for batch in batches_of(found.pending):
+            load(self.folder, found, batch)
+        return found
+
+    def read_files(self, paths: Iterable[str]) -> dict[str, bytes]:
+        """Return the bytes of files; empty for a file that can no longer be read."""
         found: dict[str, bytes] = {}
         for path in paths:
             try:
@@ -140,25 +158,24 @@ class OpenWorkspace:
                 found[path] = b""
         return found
 
-    def keep(self, cache: Cache) -> None:
-        self.cache = cache
-        self.desk.keep_cache(self.root, self.own, cache)
-
     def set_head(self, head: CacheHeader) -> None:
-        self.cache.head = head
-        self.keep(self.cache)
+        """Record which checkpoint the folder matches, and save the stat cache."""
+        self.stats.head = head
+        self.cache.save_stats(self.root, self.state, self.stats)
 
     def key_at(self, path: str) -> Key | None:
-        return self.cache.key(*parts_of(path))
+        """Return what a file was like when it was last read."""
+        return self.stats.key(*parts_of(path))
 
     def check_names(self, paths: Collection[str]) -> None:
+        """Raise UnsafePathError for a path that this folder cannot hold."""
         for path in paths:
             check_path(self.root, path)
         if self.settings.names == "portable" or not self.folder.is_case_sensitive():
             check_portable(self.root, paths)
 
     def occupied(self, paths: Iterable[str], tracked: Tree) -> set[str]:
-        """Where something untracked stands in the way: at a path, or as a file where a folder is needed."""
+        """Return untracked paths in the way: at one of the paths, or a file where one of them needs a folder."""
         found: set[str] = set()
         for path in paths:
             parts = path.split("/")
@@ -170,7 +187,7 @@ class OpenWorkspace:
         return found
 
     def crowded(self, folders: Iterable[str], tracked: Tree) -> set[str]:
-        """Folders with something untracked in them."""
+        """Return the folders that hold something untracked."""
         found: set[str] = set()
         for path in folders:
             try:
@@ -181,9 +198,6 @@ class OpenWorkspace:
                 found.add(path)
         return found
 
-    def close(self) -> None:
-        self._opened.close()
-
     def _is_in_the_way(self, path: str, *, is_last: bool) -> bool:
         status = self.folder.look(path)
         if status is None:
@@ -192,9 +206,9 @@ class OpenWorkspace:
         return is_last or not is_folder
 
 
-def _stamp(own: OwnFolder) -> tuple[int, int]:
+def _stamp(state: StateDir) -> tuple[int, int]:
     try:
-        status = os.stat("cache", dir_fd=own.fd, follow_symlinks=False)
+        status = os.stat("cache", dir_fd=state.fd, follow_symlinks=False)
     except FileNotFoundError:
         return (0, 0)
     return (status.st_ino, status.st_mtime_ns)

@@ -5,14 +5,17 @@ Actions: a plan as single changes to the disk, in an order in which each can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal
+
+from msgspec.structs import replace
 
 from sessiontree.model._base import Record
 from sessiontree.model.manifest import ManifestItem, Tree, with_known_modes
 from sessiontree.workspace.ignore import Conflicts
 
-__all__ = ["Action", "Conflict", "RestorePlan", "Step", "actions_for", "make_plan"]
+__all__ = ["Action", "Conflict", "RestorePlan", "Step", "actions_for", "make_plan", "with_stats"]
 
 
 StepKind = Literal["create", "change", "delete", "mode"]
@@ -207,6 +210,16 @@ def actions_for(plan: RestorePlan, current: Tree, root_mode: int) -> tuple[tuple
         *_modes(plan.steps, current, root_mode),
     ]
     return tuple(actions), staged
+
+
+def with_stats(actions: Iterable[Action], stats: Mapping[int, os.stat_result]) -> tuple[Action, ...]:
+    """Return the actions with the inode and time of the files that were staged for them."""
+    return tuple(
+        replace(action, inode=stats[action.number].st_ino, mtime_ns=stats[action.number].st_mtime_ns)
+        if action.kind in {"put", "replace"}
+        else action
+        for action in actions
+    )
 
 
 def _open_up(steps: Iterable[Step], current: Tree, root_mode: int) -> Iterator[Action]:

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from sessiontree.errors import UnsafePathError, WorkspaceError
-from sessiontree.workspace.ignore import OWN_FOLDER
+from sessiontree.workspace.ignore import STATE_DIR
 
 __all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
 
@@ -42,7 +42,7 @@ def check_path(root: str, path: str) -> None:
             raise UnsafePathError(root, path, f"has a part {part!r}")
         if len(os.fsencode(part)) > _LONGEST_NAME:
             raise UnsafePathError(root, path, "has a part that is too long for a file name")
-    if path.split("/", maxsplit=1)[0].casefold() == OWN_FOLDER or any(
+    if path.split("/", maxsplit=1)[0].casefold() == STATE_DIR or any(
         part.casefold() == ".git" for part in path.split("/")
     ):
         raise UnsafePathError(root, path, "is where git or sessiontree keep their own files")
@@ -185,7 +185,7 @@ class Folder:
     def is_case_sensitive(self) -> bool:
         """Whether two names that differ in case only are two names here; needs the own folder to be there."""
         try:
-            os.stat(OWN_FOLDER.upper(), dir_fd=self.fd, follow_symlinks=False)
+            os.stat(STATE_DIR.upper(), dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
             return True
         return False

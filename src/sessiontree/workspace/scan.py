@@ -13,11 +13,11 @@ from typing import NamedTuple
 
 from sessiontree.model.blobs import Blob, blob_of
 from sessiontree.model.manifest import LeftOut, LeftOutReason, ManifestItem
-from sessiontree.workspace.cache import Cache, Key, Known, KnownFolder, key_of
+from sessiontree.workspace.cache import Key, Known, KnownFolder, StatCache, key_of
 from sessiontree.workspace.ignore import IGNORE_FILES, Rules, Settings
 from sessiontree.workspace.safe_paths import Folder, unsafe_names
 
-__all__ = ["FolderScan", "Loaded", "Pending", "batches_of", "compressed", "load", "scan"]
+__all__ = ["FolderScan", "LoadedFile", "Pending", "batches_of", "compress", "hash_data", "load", "scan"]
 
 
 _DEEPEST = 400
@@ -39,7 +39,7 @@ class Pending(NamedTuple):
 class FolderScan:
     """What a scan found. ``changed`` and ``removed`` are relative to the cache; ``pending`` waits to be read."""
 
-    def __init__(self, old: Cache, started_ns: int) -> None:
+    def __init__(self, old: StatCache, started_ns: int) -> None:
         self.old = old
         self.started_ns = started_ns
         self.folders: dict[bytes, KnownFolder] = {}
@@ -86,11 +86,11 @@ class FolderScan:
         """What was removed and is not there again as something else."""
         return [path for path in self.removed if path not in self.changed]
 
-    def cache(self, manifest: str = "", chain: int = 0) -> Cache:
+    def cache(self, manifest: str = "", chain: int = 0) -> StatCache:
         """The cache for the next scan, once everything pending was read."""
         files = sum(len(known.files) for known in self.folders.values())
         left_out = [(os.fsencode(out.path), out.reason, out.size) for out in self.left_out]
-        return Cache(
+        return StatCache(
             manifest=manifest,
             chain=chain,
             files=files,
@@ -120,7 +120,7 @@ class FolderScan:
 
 def scan(
     folder: Folder,
-    old: Cache,
+    old: StatCache,
     rules: Rules,
     settings: Settings,
     *,
@@ -357,7 +357,7 @@ _BATCH_FILES = 1000
 _ATTEMPTS = 3
 
 
-class Loaded(NamedTuple):
+class LoadedFile(NamedTuple):
     """A file's bytes, named by their hash."""
 
     hash: str
@@ -378,9 +378,9 @@ def batches_of(pending: Sequence[Pending]) -> Iterator[Sequence[Pending]]:
         yield batch
 
 
-def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[Loaded]:
+def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[LoadedFile]:
     """Read and hash files, and tell the scan; what vanished or cannot be read is told too."""
-    loaded: list[Loaded] = []
+    loaded: list[LoadedFile] = []
     for pending in batch:
         try:
             data, known = _steady(folder, scan, pending)
@@ -390,14 +390,19 @@ def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[Loa
             scan.leave_out(pending.folder, pending.name, "unreadable", pending.size)
         else:
             scan.believe(pending, known)
-            loaded.append(Loaded(known.content.hex(), data))
+            loaded.append(LoadedFile(known.content.hex(), data))
     return loaded
 
 
-def compressed(loaded: Sequence[Loaded], wanted: frozenset[str]) -> tuple[Blob, ...]:
+def compress(loaded: Sequence[LoadedFile], wanted: frozenset[str]) -> tuple[Blob, ...]:
     """Blobs of those that the store does not have."""
     fresh = {file.hash: file.data for file in loaded if file.hash in wanted}
     return tuple(blob_of(data, name) for name, data in fresh.items())
+
+
+def hash_data(data: bytes) -> LoadedFile:
+    """Return some bytes with their hash."""
+    return LoadedFile(hashlib.sha256(data).hexdigest(), data)
 
 
 def _steady(folder: Folder, scan: FolderScan, pending: Pending) -> tuple[bytes, Known]:

@@ -39,15 +39,15 @@ class Staged(Record, frozen=True, kw_only=True):
     """What ``plan`` holds on the disk."""
 
     actions: tuple[Action, ...] = ()
-    pledge: CommitMarker | None = None
+    marker: CommitMarker | None = msgspec.field(default=None, name="pledge")
 
 
 class Staging:
     """The open staging folder: ``new`` holds what will be put, ``old`` what was there."""
 
-    def __init__(self, own_fd: int, name: str) -> None:
-        self.own_fd = own_fd
-        self.fd = os.open(name, _FOLDER, dir_fd=own_fd)
+    def __init__(self, state_fd: int, name: str) -> None:
+        self.state_fd = state_fd
+        self.fd = os.open(name, _FOLDER, dir_fd=state_fd)
         self.new = os.open(_NEW, _FOLDER, dir_fd=self.fd)
         self.old = os.open(_OLD, _FOLDER, dir_fd=self.fd)
 
@@ -70,13 +70,13 @@ class Staging:
         disk.write_file(self.fd, _PLAN, msgspec.msgpack.encode(staged), 0o600)
         disk.sync(self.new)
         disk.sync(self.fd)
-        disk.rename(self.own_fd, _PREPARING, self.own_fd, _READY)
-        disk.sync(self.own_fd)
+        disk.rename(self.state_fd, _PREPARING, self.state_fd, _READY)
+        disk.sync(self.state_fd)
 
     def settle(self, disk: Disk) -> None:
         """From here on nothing can be taken back, and nothing needs to be."""
-        disk.rename(self.own_fd, _READY, self.own_fd, _DONE)
-        disk.sync(self.own_fd)
+        disk.rename(self.state_fd, _READY, self.state_fd, _DONE)
+        disk.sync(self.state_fd)
 
     def has_new(self, number: int) -> bool:
         return _has(self.new, str(number))
@@ -85,19 +85,19 @@ class Staging:
         return _has(self.old, str(number))
 
 
-def open_staging(own_fd: int, disk: Disk) -> Staging:
+def open_staging(state_fd: int, disk: Disk) -> Staging:
     """A fresh staging folder; what an earlier attempt left is thrown away."""
-    discard(own_fd, disk)
+    discard(state_fd, disk)
     for path in (_PREPARING, f"{_PREPARING}/{_NEW}", f"{_PREPARING}/{_OLD}"):
-        disk.make_folder(own_fd, path)
-    return Staging(own_fd, _PREPARING)
+        disk.make_folder(state_fd, path)
+    return Staging(state_fd, _PREPARING)
 
 
-def pending_restore(own_fd: int) -> tuple[Staging, Staged] | None:
+def pending_restore(state_fd: int) -> tuple[Staging, Staged] | None:
     """A restore that was interrupted after it may have changed files."""
-    if not _has(own_fd, _READY):
+    if not _has(state_fd, _READY):
         return None
-    staging = Staging(own_fd, _READY)
+    staging = Staging(state_fd, _READY)
     with open(os.open(_PLAN, os.O_RDONLY | os.O_NOFOLLOW, dir_fd=staging.fd), "rb") as file:  # noqa: PTH123
         data = file.read()
     try:
@@ -107,11 +107,11 @@ def pending_restore(own_fd: int) -> tuple[Staging, Staged] | None:
         raise DamagedDataError(f"{_READY}/{_PLAN}", 0, str(error)) from error
 
 
-def discard(own_fd: int, disk: Disk) -> None:
+def discard(state_fd: int, disk: Disk) -> None:
     """Throw away what is settled or was never begun."""
     for name in (_PREPARING, _DONE):
-        if _has(own_fd, name):
-            _remove_tree(own_fd, name, disk)
+        if _has(state_fd, name):
+            _remove_tree(state_fd, name, disk)
 
 
 def _remove_tree(above: int, name: str, disk: Disk) -> None:

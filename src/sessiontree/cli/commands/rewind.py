@@ -12,8 +12,7 @@ from sessiontree.cli.commands.append import DryRun
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.render.text import gist, role_of
-from sessiontree.model import Checkpoint, Move, Thread
-from sessiontree.stores.rules.leaf import next_redo, next_undo
+from sessiontree.model import NextMove, Thread
 from sessiontree.workspace.ignore import Conflicts
 
 __all__ = ["EXAMPLES", "redo", "rewind", "undo"]
@@ -75,7 +74,7 @@ def undo(
     world: CliContext = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        _plan(world, before, next_undo(before.id, world.journal.reflog(before.id)))
+        _plan(world, before, world.journal.undo(before.id, dry_run=True))
         return
     _tell(world, world.journal.undo(before.id), before)
 
@@ -89,7 +88,7 @@ def redo(
     world: CliContext = ctx.obj
     before = thread_for(world, thread)
     if dry_run:
-        _plan(world, before, next_redo(before.id, world.journal.reflog(before.id), before.leaf))
+        _plan(world, before, world.journal.redo(before.id, dry_run=True))
         return
     _tell(world, world.journal.redo(before.id), before)
 
@@ -107,18 +106,14 @@ def _rewind_files(
         _tell(world, world.journal.rewind(thread.id, entry_id, files=folder, conflicts=conflicts), thread)
 
 
-def _plan(world: CliContext, thread: Thread, taken_back: Move) -> None:
+def _plan(world: CliContext, thread: Thread, found: NextMove) -> None:
     """Where an undo or a redo would go, and which folder would go with it."""
-    text = f"would take the {taken_back.reason} of {short(thread.id)} back: "
-    if taken_back.from_entry is None:
+    text = f"would take the {found.move.reason} of {short(thread.id)} back: "
+    if found.move.from_entry is None:
         world.out.plan(f"{text}its leaf would be before the first entry")
         return
-    entry = world.journal.entry(thread.id, taken_back.from_entry)
-    match entry.payload:
-        case Checkpoint(root=root, before_move=number) if number == taken_back.number:
-            files = f", and the files of {root} would go with it"
-        case _:
-            files = ""
+    entry = world.journal.entry(thread.id, found.move.from_entry)
+    files = f", and the files of {found.checkpoint.root} would go with it" if found.checkpoint else ""
     world.out.plan(f"{text}its leaf would be {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)}){files}")
 
 

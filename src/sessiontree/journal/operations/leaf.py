@@ -1,15 +1,14 @@
-"""Verbs that move the leaf. None of them deletes anything; each can be undone.
-
-Pure questions about paths: which turns are open, how the last one ended, where a retry starts.
-"""
+"""Verbs that move the leaf: move, rewind, reset, retry, undo, redo. None deletes anything, and each can be undone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.errors import NothingToRetryError
+from sessiontree.errors import NothingToRetryError, StaleLeafError
 from sessiontree.journal.operations.entries import checked_lease
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
@@ -17,15 +16,23 @@ from sessiontree.model import (
     Lease,
     Move,
     MoveReason,
+    NextMove,
     RunFailure,
     Thread,
     TurnMarker,
     UserMessage,
 )
+from sessiontree.model.thread import Direction
 from sessiontree.stores.commands import MoveLeaf, Redo, Undo
-from sessiontree.stores.queries import ReadMoves, ReadPath
+from sessiontree.stores.queries import ReadMoves, ReadNextMove, ReadPath
+from sessiontree.workspace import Conflicts
 
-__all__ = ["move_leaf", "redo", "reflog", "retry", "retry_target", "undo"]
+if TYPE_CHECKING:
+    from sessiontree.workspace.open_workspace import WorkspaceCache
+
+__all__ = ["move_leaf", "next_move", "reflog", "retry", "retry_target", "take_back"]
+
+_ATTEMPTS = 10
 
 
 def retry_target(path: Sequence[Entry]) -> str | None:
@@ -41,7 +48,7 @@ def retry_target(path: Sequence[Entry]) -> str | None:
 
 
 def move_leaf(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str,
     entry_id: str | None,
     reason: MoveReason,
@@ -56,20 +63,51 @@ def move_leaf(
         thread_id=thread_id,
         to_entry=entry_id,
         reason=reason,
-        at_ns=sources.clock() if at_ns is None else at_ns,
+        at_ns=runtime.clock() if at_ns is None else at_ns,
         expect_leaf=expect_leaf,
         token=lease.token if lease else None,
     )
     return moved
 
 
-def undo(sources: Runtime, thread_id: str) -> Operation[Thread]:
-    moved: Thread = yield Undo(thread_id=thread_id, at_ns=sources.clock())
-    return moved
+def next_move(thread_id: str, direction: Direction) -> Operation[NextMove]:
+    """Return the move that an undo or a redo would take back."""
+    found: NextMove = yield ReadNextMove(thread_id=thread_id, direction=direction)
+    return found
 
 
-def redo(sources: Runtime, thread_id: str) -> Operation[Thread]:
-    moved: Thread = yield Redo(thread_id=thread_id, at_ns=sources.clock())
+def take_back(
+    runtime: Runtime,
+    workspace_cache: Callable[[], WorkspaceCache],
+    thread_id: str,
+    direction: Direction,
+    conflicts: Conflicts,
+) -> Operation[Thread]:
+    """Undo the last move or redo the last undo, and move the files that it moved.
+
+    The move is looked up first, because one that moved files takes more than a command. If another move comes in
+    between, the command is refused, and the lookup starts again.
+    """
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(StaleLeafError):
+            return (yield from _take_back(runtime, workspace_cache, thread_id, direction, conflicts))
+    return (yield from _take_back(runtime, workspace_cache, thread_id, direction, conflicts))
+
+
+def _take_back(
+    runtime: Runtime,
+    workspace_cache: Callable[[], WorkspaceCache],
+    thread_id: str,
+    direction: Direction,
+    conflicts: Conflicts,
+) -> Operation[Thread]:
+    found = yield from next_move(thread_id, direction)
+    if found.checkpoint is not None:
+        from sessiontree.journal.operations import restore  # noqa: PLC0415  only a move with files loads it
+
+        return (yield from restore.take_back(runtime, workspace_cache(), found, direction, conflicts))
+    command = Undo if direction == "undo" else Redo
+    moved: Thread = yield command(thread_id=thread_id, at_ns=runtime.clock(), expect_move=found.move.number)
     return moved
 
 
@@ -78,9 +116,9 @@ def reflog(thread_id: str) -> Operation[list[Move]]:
     return list(moves)
 
 
-def retry(sources: Runtime, thread_id: str) -> Operation[Thread]:
+def retry(runtime: Runtime, thread_id: str) -> Operation[Thread]:
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     target = retry_target(path)
     if target is None:
         raise NothingToRetryError(thread_id)
-    return (yield from move_leaf(sources, thread_id, target, "retry", expect_leaf=path[-1].id))
+    return (yield from move_leaf(runtime, thread_id, target, "retry", expect_leaf=path[-1].id))

@@ -1,15 +1,15 @@
-"""Verbs that bring files back: plan, restore, and moving the leaf together with the files.
+"""Restore files, alone or together with a move of the leaf.
 
-The order of a move with files: take a checkpoint of what is there, prepare everything beside the files, change the
-files, move the leaf. The leaf move decides: whoever finds the folder after a crash asks the reflog whether it happened,
-and keeps the new files or puts the old ones back.
+A move with files takes a checkpoint of the folder, stages the new files beside the old ones, changes the files, and then
+moves the leaf. The leaf move decides: after a crash the reflog tells whether it happened, and the new files stay or the
+old ones are put back.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -22,38 +22,53 @@ from sessiontree.errors import (
 )
 from sessiontree.journal.operations.checkpoints import (
     CheckpointNote,
+    Root,
     Snapshot,
     checkpoints,
-    look_at_folder,
+    find_checkpoint,
     read_files,
     resolve,
-    take,
+    take_checkpoint,
 )
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, acquire_lease, release_lease, this_process
-from sessiontree.model import Checkpoint, Entry, Lease, Move, MoveReason, Thread
+from sessiontree.model import Checkpoint, Entry, Lease, Move, NextMove, Thread
 from sessiontree.model._base import Record
+from sessiontree.model.blobs import Blob
 from sessiontree.model.manifest import ManifestItem, Tree, difference
-from sessiontree.stores.commands import MoveLeaf
-from sessiontree.stores.queries import ReadMoves, ReadThread
-from sessiontree.workspace.apply import change_files, commit, finish, guarded, take_back, take_back_pending, tidy
+from sessiontree.model.thread import Direction
+from sessiontree.stores.commands import MoveLeaf, Redo, Undo
+from sessiontree.stores.queries import ReadBlobs, ReadEntry, ReadMoves
+from sessiontree.workspace.apply import (
+    change_files,
+    commit,
+    finish,
+    prepare,
+    roll_back,
+    roll_back_pending,
+    settle_and_save,
+    stage_files,
+)
 from sessiontree.workspace.cache import CacheHeader
 from sessiontree.workspace.ignore import IGNORE_FILES, Conflicts, ignored_by
 from sessiontree.workspace.open_workspace import OpenWorkspace, WorkspaceCache
-from sessiontree.workspace.plan import Action, RestorePlan, actions_for, make_plan
-from sessiontree.workspace.staging import CommitMarker, Staged, Staging, discard, open_staging, pending_restore
+from sessiontree.workspace.plan import RestorePlan, actions_for, make_plan, with_stats
+from sessiontree.workspace.staging import CommitMarker, Staged, Staging
 
-__all__ = ["Prefer", "Task", "move_with_files", "plan_restore", "restore_files", "settle"]
+__all__ = ["RestoreTask", "Settled", "plan_restore", "restore_files", "rewind", "settle", "take_back", "with_workspace"]
 
 
-Prefer = Literal["old", "new"]
-"""``old`` or ``new``: how to settle an interrupted restore whose store cannot be asked."""
+T = TypeVar("T")
+LeafMove = MoveLeaf | Undo | Redo
+
+Settled = Literal["old", "new"]
+"""Which files an interrupted restore ends with: those before it, or those it was bringing back."""
 
 _BATCH_BYTES = 8 << 20
 
 
-class Task(Record, frozen=True, kw_only=True):
-    """Which thread's checkpoint is to be brought back, and what to do about conflicts."""
+class RestoreTask(Record, frozen=True, kw_only=True):
+    """Which checkpoint of which thread to restore, and what to do about conflicts."""
 
     thread_id: str
     checkpoint: Checkpoint
@@ -61,51 +76,93 @@ class Task(Record, frozen=True, kw_only=True):
 
 
 class RestoreTarget(NamedTuple):
-    """The files to bring back; what the checkpoint saw and left out; and the ignore rules that held then."""
+    """The files to restore, the paths that the checkpoint left out, and the ignore files of that time by folder."""
 
     tree: Tree
     left_out: frozenset[str]
     ignore_texts: dict[str, list[bytes]]
 
 
-def plan_restore(desk: WorkspaceCache, visit: OpenWorkspace, task: Task) -> Operation[RestorePlan]:
-    """What a restore would do; nothing is written anywhere."""
-    scan = yield from look_at_folder(visit)
-    current = dict(scan.cache().items())
-    target = yield from _target(desk, task)
-    visit.check_names(target.tree.keys())
-    foreign = yield from _foreign(desk, visit, task, current)
-    plan: RestorePlan = yield Work(function=_make_plan, arguments=(visit, task.conflicts, target, current, foreign))
-    return plan
+class ChangedFiles(NamedTuple):
+    """A restore whose files are in place: the plan, the checkpoint before it, and the staging until it is committed."""
+
+    plan: RestorePlan
+    before: Snapshot
+    staging: Staging | None
 
 
-def restore_files(sources: Runtime, desk: WorkspaceCache, visit: OpenWorkspace, task: Task) -> Operation[RestorePlan]:
-    """Bring files back without moving the leaf; the restore itself decides when it counts."""
-    is_closed = visit.is_between_turns
-    plan = yield from plan_restore(desk, visit, task)
-    _refuse_conflicts(plan, task.conflicts)
-    before = yield from _take_before(sources, desk, visit, task, plan)
-    plan, current = yield from _plan_again(desk, visit, task, plan)
-    staging = yield from _apply(visit, plan, current, None)
+def rewind(
+    runtime: Runtime, cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
+) -> Operation[Thread]:
+    """Make an entry the leaf and restore its files, or do neither."""
+    yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
+    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
+    task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
+    move = MoveLeaf(thread_id=thread_id, to_entry=entry_id, reason="rewind", at_ns=0)
+    return (yield from with_workspace(cache, root, lambda workspace: _move_with_files(runtime, workspace, task, move)))
+
+
+def take_back(
+    runtime: Runtime, cache: WorkspaceCache, found: NextMove, direction: Direction, conflicts: Conflicts
+) -> Operation[Thread]:
+    """Undo or redo a move with files: restore the files that it replaced, and move the leaf."""
+    assert found.checkpoint is not None, "only a move with files is taken back here"
+    command = Undo if direction == "undo" else Redo
+    move = command(thread_id=found.move.thread_id, at_ns=0, expect_move=found.move.number)
+    task = RestoreTask(thread_id=move.thread_id, checkpoint=found.checkpoint, conflicts=conflicts)
+    root = found.checkpoint.root
+    return (yield from with_workspace(cache, root, lambda workspace: _move_with_files(runtime, workspace, task, move)))
+
+
+def with_workspace(cache: WorkspaceCache, root: Root, work: Callable[[OpenWorkspace], Operation[T]]) -> Operation[T]:
+    """Open and lock a folder, settle an interrupted restore, and do some work in it."""
+    workspace = OpenWorkspace(cache, root)
+    try:
+        pending = yield Work(function=workspace.open)
+        yield from settle(workspace, pending)
+        return (yield from work(workspace))
+    finally:
+        workspace.close()
+
+
+def plan_restore(workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestorePlan]:
+    """Return what a restore would do. Nothing is written."""
+    target = yield from _target(workspace, task)
+    return (yield from _plan(workspace, task, target))
+
+
+def restore_files(runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestorePlan]:
+    """Restore files without moving the leaf."""
+    is_closed = workspace.is_between_turns
+    plan, before, staging = yield from _change_files(runtime, workspace, task)
     if staging is not None:
-        yield Work(function=commit, arguments=(visit, staging))
-    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id, is_closed=is_closed),))
+        yield Work(function=commit, arguments=(workspace, staging))
+    yield Work(function=workspace.set_head, arguments=(_head(workspace, task, before.id, is_closed=is_closed),))
     return replace(plan, before=before.id)
 
 
-def move_with_files(
-    sources: Runtime,
-    desk: WorkspaceCache,
-    visit: OpenWorkspace,
-    task: Task,
-    *,
-    to_entry: str | None,
-    reason: MoveReason,
+def settle(
+    workspace: OpenWorkspace, pending: tuple[Staging, Staged] | None, prefer: Settled | None = None
+) -> Operation[Literal["", "old", "new"]]:
+    """Finish or roll back an interrupted restore; return which files it left, or '' if there was none."""
+    if pending is None:
+        return ""
+    staging, staged = pending
+    has_happened = prefer == "new" if prefer else (yield from _has_happened(workspace, staged.marker))
+    if has_happened:
+        yield Work(function=finish, arguments=(workspace, staging))
+        return "new"
+    yield Work(function=roll_back, arguments=(workspace, staging, staged))
+    return "old"
+
+
+def _move_with_files(
+    runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, move: LeafMove
 ) -> Operation[Thread]:
-    """Move the leaf and the files, or neither. No turn may run meanwhile."""
-    lease = yield from acquire_lease(sources, task.thread_id, this_process(), None, DEFAULT_TTL_SECONDS)
+    """Move the leaf and the files, or neither. No turn can run meanwhile."""
+    lease = yield from acquire_lease(runtime, task.thread_id, this_process(), None, DEFAULT_TTL_SECONDS)
     try:
-        moved = yield from _move(sources, desk, visit, task, to_entry=to_entry, reason=reason, lease=lease)
+        moved = yield from _move(runtime, workspace, task, move, lease)
     except GeneratorExit:
         raise
     except BaseException:
@@ -115,142 +172,56 @@ def move_with_files(
     return moved
 
 
-def settle(
-    desk: WorkspaceCache, visit: OpenWorkspace, prefer: Prefer | None = None
-) -> Operation[Literal["", "old", "new"]]:
-    """Finish or undo a restore that was interrupted; tells which: '', 'old' or 'new'."""
-    found = yield Work(function=pending_restore, arguments=(visit.own.fd,))
-    if found is None:
-        yield Work(function=discard, arguments=(visit.own.fd, desk.disk))
-        return ""
-    staging, staged = found
-    has_happened = prefer == "new" if prefer else (yield from _has_happened(desk, visit, staged.pledge))
-    if has_happened:
-        yield Work(function=finish, arguments=(visit, staging))
-        return "new"
-    yield Work(function=take_back, arguments=(visit, staging, staged))
-    return "old"
-
-
 def _move(
-    sources: Runtime,
-    desk: WorkspaceCache,
-    visit: OpenWorkspace,
-    task: Task,
-    *,
-    to_entry: str | None,
-    reason: MoveReason,
-    lease: Lease,
+    runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, move: LeafMove, lease: Lease
 ) -> Operation[Thread]:
-    is_closed = visit.is_between_turns
-    plan = yield from plan_restore(desk, visit, task)
-    _refuse_conflicts(plan, task.conflicts)
-    number = yield from _next_move(task.thread_id)
-    before = yield from _take_before(sources, desk, visit, task, plan, number=number, lease=lease)
-    plan, current = yield from _plan_again(desk, visit, task, plan)
-    pledge = CommitMarker(place=desk.place, thread_id=task.thread_id, from_entry=before.id, number=number)
-    staging = yield from _apply(visit, plan, current, pledge)
+    is_closed = workspace.is_between_turns
+    moves: Sequence[Move] = yield ReadMoves(thread_id=task.thread_id)
+    number = moves[-1].number + 1 if moves else 1
+    _, before, staging = yield from _change_files(runtime, workspace, task, number=number, lease=lease)
     try:
-        moved: Thread = yield MoveLeaf(
-            thread_id=task.thread_id,
-            to_entry=to_entry,
-            reason=reason,
-            at_ns=sources.clock(),
-            expect_leaf=before.id,
-            token=lease.token,
-        )
+        moved: Thread = yield replace(move, at_ns=runtime.clock(), expect_leaf=before.id, token=lease.token)
     except BaseException as error:
-        # Where nobody knows whether the leaf moved, the next visit to the folder asks the reflog.
+        # If it is unknown whether the leaf moved, the next operation on the folder asks the reflog.
         is_refused = isinstance(error, Exception) and not isinstance(error, CommitUnknownError)
         if staging is not None and is_refused:
-            yield Work(function=take_back_pending, arguments=(visit, staging))
+            yield Work(function=roll_back_pending, arguments=(workspace, staging))
         if staging is not None:
             staging.close()
         raise
-    if staging is not None:
-        yield Work(function=tidy, arguments=(visit, staging))
-    yield Work(function=visit.set_head, arguments=(_head(desk, task, before.id, is_closed=is_closed),))
+    head = _head(workspace, task, before.id, is_closed=is_closed)
+    yield Work(function=settle_and_save, arguments=(workspace, staging, head))
     return moved
 
 
-def _next_move(thread_id: str) -> Operation[int]:
-    moves: Sequence[Move] = yield ReadMoves(thread_id=thread_id)
-    return moves[-1].number + 1 if moves else 1
-
-
-def _take_before(
-    sources: Runtime,
-    desk: WorkspaceCache,
-    visit: OpenWorkspace,
-    task: Task,
-    plan: RestorePlan,
-    *,
-    number: int = 0,
-    lease: Lease | None = None,
-) -> Operation[Snapshot]:
-    """What undo will bring back; with force also the untracked files that are about to be overwritten."""
-    thread: Thread = yield ReadThread(thread_id=task.thread_id)
-    untracked = [conflict.path for conflict in plan.conflicts if conflict.reason == "untracked"]
-    note = CheckpointNote(
-        target=thread.leaf or "", label="before files were moved", moment="before_move", before_move=number
-    )
-    include = untracked if task.conflicts == "force" else ()
-    return (yield from take(sources, desk, visit, task.thread_id, note, include=include, lease=lease))
-
-
-def _plan_again(
-    desk: WorkspaceCache, visit: OpenWorkspace, task: Task, plan: RestorePlan
-) -> Operation[tuple[RestorePlan, dict[str, ManifestItem]]]:
-    """The plan over what the checkpoint really took: whatever changed since the first look is in it."""
-    current = dict(visit.cache.items())
-    target = yield from _target(desk, task)
-    kept = {conflict.path for conflict in plan.conflicts} if task.conflicts == "keep_mine" else set()
-    foreign = {*kept, *plan.left_alone}
-    conflicts: Conflicts = "keep_mine" if kept else "force"
-    fresh: RestorePlan = yield Work(function=_make_plan, arguments=(visit, conflicts, target, current, foreign))
-    lost = [conflict.path for conflict in fresh.conflicts if conflict.reason == "untracked"]
-    if lost and conflicts == "force":
-        raise WorkspaceError(visit.root, f"cannot be restored: no checkpoint can keep {lost[0]!r}, move it away first")
-    return fresh, current
-
-
-def _refuse_conflicts(plan: RestorePlan, conflicts: Conflicts) -> None:
-    if plan.conflicts and conflicts == "stop":
+def _change_files(
+    runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, *, number: int = 0, lease: Lease | None = None
+) -> Operation[ChangedFiles]:
+    """Plan, take a checkpoint, and change the files; ``number`` is that of the leaf move that decides about them."""
+    target = yield from _target(workspace, task)
+    plan = yield from _plan(workspace, task, target)
+    if plan.conflicts and task.conflicts == "stop":
         raise RestoreConflictError(plan.root, [conflict.path for conflict in plan.conflicts])
+    before = yield from _checkpoint_before(runtime, workspace, task, plan, number=number, lease=lease)
+    current = dict(workspace.stats.items())
+    plan = yield from _plan_again(workspace, task, plan, target, current)
+    marker = None
+    if number:
+        place = workspace.cache.place
+        marker = CommitMarker(place=place, thread_id=task.thread_id, from_entry=before.id, number=number)
+    staging = yield from _apply(workspace, plan, current, marker)
+    return ChangedFiles(plan, before, staging)
 
 
-def _make_plan(
-    visit: OpenWorkspace, conflicts: Conflicts, target: RestoreTarget, current: Tree, foreign: set[str]
-) -> RestorePlan:
-    def never_knew(path: str, item: ManifestItem) -> bool:
-        parts = path.split("/")
-        if any("/".join(parts[:depth]) in target.left_out for depth in range(1, len(parts) + 1)):
-            return True
-        is_folder = item.kind == "folder"
-        return ignored_by(
-            visit.rules, path, is_folder=is_folder, texts_in=lambda folder: target.ignore_texts.get(folder, ())
-        )
-
-    return make_plan(
-        visit.root,
-        target=target.tree,
-        current=current,
-        foreign=foreign,
-        never_knew=never_knew,
-        occupied=lambda paths: visit.occupied(paths, current),
-        crowded=lambda folders: visit.crowded(folders, current),
-        conflicts=conflicts,
-    )
-
-
-def _target(desk: WorkspaceCache, task: Task) -> Operation[RestoreTarget]:
-    resolved = yield from resolve(desk, task.checkpoint.manifest)
+def _target(workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestoreTarget]:
+    resolved = yield from resolve(workspace.cache, task.checkpoint.manifest)
+    workspace.check_names(resolved.tree.keys())
     texts = yield from _ignore_texts(resolved.tree)
     return RestoreTarget(resolved.tree, frozenset(out.path for out in resolved.left_out), texts)
 
 
 def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:
-    """The ignore files of a tree: what they hid then was never part of it."""
+    """Return the ignore files of a tree by folder: what they hid was never part of it."""
     found = {path: item for path, item in tree.items() if path.rpartition("/")[2] in IGNORE_FILES and item.hash}
     texts = yield from read_files(tuple({item.hash for item in found.values()}))
     by_folder: dict[str, list[bytes]] = {}
@@ -259,21 +230,70 @@ def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:
     return by_folder
 
 
-def _foreign(desk: WorkspaceCache, visit: OpenWorkspace, task: Task, current: Tree) -> Operation[set[str]]:
-    """Paths that somebody else changed: outside the turns of this thread, or in another thread."""
-    known: list[Entry] = yield from checkpoints(task.thread_id, visit.root)
+def _plan(workspace: OpenWorkspace, task: RestoreTask, target: RestoreTarget) -> Operation[RestorePlan]:
+    scan = yield Work(function=workspace.scan_and_hash)
+    current = dict(scan.cache().items())
+    foreign = yield from _foreign(workspace, task, current)
+    plan: RestorePlan = yield Work(function=_make_plan, arguments=(workspace, task.conflicts, target, current, foreign))
+    return plan
+
+
+def _plan_again(
+    workspace: OpenWorkspace, task: RestoreTask, plan: RestorePlan, target: RestoreTarget, current: Tree
+) -> Operation[RestorePlan]:
+    """Plan over what the checkpoint holds, so that a change since the first scan can be undone too."""
+    kept = {conflict.path for conflict in plan.conflicts} if task.conflicts == "keep_mine" else set()
+    foreign = {*kept, *plan.left_alone}
+    conflicts: Conflicts = "keep_mine" if kept else "force"
+    fresh: RestorePlan = yield Work(function=_make_plan, arguments=(workspace, conflicts, target, current, foreign))
+    lost = [conflict.path for conflict in fresh.conflicts if conflict.reason == "untracked"]
+    if lost and conflicts == "force":
+        problem = f"cannot be restored: {lost[0]!r} cannot be stored in a checkpoint; move it out of the folder first"
+        raise WorkspaceError(workspace.root, problem)
+    return fresh
+
+
+def _make_plan(
+    workspace: OpenWorkspace, conflicts: Conflicts, target: RestoreTarget, current: Tree, foreign: set[str]
+) -> RestorePlan:
+    rules = workspace.rules
+
+    def never_knew(path: str, item: ManifestItem) -> bool:
+        parts = path.split("/")
+        if any("/".join(parts[:depth]) in target.left_out for depth in range(1, len(parts) + 1)):
+            return True
+        return ignored_by(
+            rules, path, is_folder=item.kind == "folder", texts_in=lambda folder: target.ignore_texts.get(folder, ())
+        )
+
+    return make_plan(
+        workspace.root,
+        target=target.tree,
+        current=current,
+        foreign=foreign,
+        never_knew=never_knew,
+        occupied=lambda paths: workspace.occupied(paths, current),
+        crowded=lambda folders: workspace.crowded(folders, current),
+        conflicts=conflicts,
+    )
+
+
+def _foreign(workspace: OpenWorkspace, task: RestoreTask, current: Tree) -> Operation[set[str]]:
+    """Return the paths that changed outside the turns of this thread, or in another thread."""
+    known: list[Entry] = yield from checkpoints(task.thread_id, workspace.root)
     of_here = [entry for entry in known if isinstance(entry.payload, Checkpoint) and entry.payload.root]
-    baseline = _baseline(desk, visit.cache.head, task.thread_id, of_here)
+    baseline = _baseline(workspace, task.thread_id, of_here)
     if not baseline:
         return set()
-    before = yield from resolve(desk, baseline)
+    before = yield from resolve(workspace.cache, baseline)
     changed, removed = difference(before.tree, current)
     return {*changed, *removed}
 
 
-def _baseline(desk: WorkspaceCache, head: CacheHeader | None, thread_id: str, known: Sequence[Entry]) -> str:
-    """The manifest since which every change is somebody else's; '' while the thread's own work is going on."""
-    if head is not None and head.place == desk.place:
+def _baseline(workspace: OpenWorkspace, thread_id: str, known: Sequence[Entry]) -> str:
+    """Return the manifest since which every change is foreign; '' while a turn of this thread is running."""
+    head = workspace.stats.head
+    if head is not None and head.place == workspace.cache.place:
         is_ours = head.thread_id == thread_id or any(entry.id == head.checkpoint for entry in known)
         if is_ours:
             return head.manifest if head.is_closed else ""
@@ -283,56 +303,50 @@ def _baseline(desk: WorkspaceCache, head: CacheHeader | None, thread_id: str, kn
     return newest.manifest if head is not None or newest.moment == "after_turn" else ""
 
 
+def _checkpoint_before(
+    runtime: Runtime,
+    workspace: OpenWorkspace,
+    task: RestoreTask,
+    plan: RestorePlan,
+    *,
+    number: int,
+    lease: Lease | None,
+) -> Operation[Snapshot]:
+    """Take the checkpoint that undo restores; ``force`` adds the untracked files that will be overwritten."""
+    note = CheckpointNote(label="before files were moved", moment="before_move", before_move=number)
+    untracked = [conflict.path for conflict in plan.conflicts if conflict.reason == "untracked"]
+    include = untracked if task.conflicts == "force" else ()
+    return (yield from take_checkpoint(runtime, workspace, task.thread_id, note, include=include, lease=lease))
+
+
 def _apply(
-    visit: OpenWorkspace, plan: RestorePlan, current: Tree, pledge: CommitMarker | None
+    workspace: OpenWorkspace, plan: RestorePlan, current: Tree, marker: CommitMarker | None
 ) -> Operation[Staging | None]:
-    """Stage and change the files; on any failure they are as before."""
+    """Stage and change the files; after an error they are as before."""
     if plan.is_empty:
         return None
-    disk = visit.desk.disk
-    root_mode = os.fstat(visit.folder.fd).st_mode & 0o777
+    root_mode = os.fstat(workspace.folder.fd).st_mode & 0o777
     actions, contents = actions_for(plan, current, root_mode)
-    staging: Staging = yield Work(function=guarded, arguments=(visit, open_staging, visit.own.fd, disk))
+    staging: Staging = yield Work(function=prepare, arguments=(workspace,))
+    stats: dict[int, os.stat_result] = {}
     try:
-        staged = yield from _stage(visit, staging, actions, contents, pledge)
+        for batch in _batches(contents):
+            hashes = tuple({item.hash for _, item in batch if item.hash})
+            blobs: list[Blob] = (yield ReadBlobs(hashes=hashes)) if hashes else []
+            stats |= yield Work(function=stage_files, arguments=(workspace, staging, batch, blobs))
     except BaseException:
         staging.close()
         raise
+    staged = Staged(actions=with_stats(actions, stats), marker=marker)
     try:
-        yield Work(function=change_files, arguments=(visit, staging, staged))
+        yield Work(function=change_files, arguments=(workspace, staging, staged))
     except (Exception, GeneratorExit):
         raise
     except BaseException:
-        # Cancelled while the files were being changed: the leaf did not move, so they must not stay so.
-        yield Work(function=take_back_pending, arguments=(visit, staging))
+        # Cancelled while the files were being changed: the leaf did not move, so the old files must come back.
+        yield Work(function=roll_back_pending, arguments=(workspace, staging))
         raise
     return staging
-
-
-def _stage(
-    visit: OpenWorkspace,
-    staging: Staging,
-    actions: Sequence[Action],
-    contents: dict[int, ManifestItem],
-    pledge: CommitMarker | None,
-) -> Operation[Staged]:
-    disk = visit.desk.disk
-    stats: dict[int, os.stat_result] = {}
-    for batch in _batches(contents):
-        datas = yield from read_files(tuple({item.hash for _, item in batch if item.hash}))
-        for number, item in batch:
-            stage = (visit, staging.stage, disk, number, item, datas.get(item.hash, b""))
-            stats[number] = yield Work(function=guarded, arguments=stage)
-    staged = Staged(actions=tuple(_with_stat(action, stats) for action in actions), pledge=pledge)
-    yield Work(function=guarded, arguments=(visit, staging.make_ready, disk, staged))
-    return staged
-
-
-def _with_stat(action: Action, stats: dict[int, os.stat_result]) -> Action:
-    if action.kind not in {"put", "replace"}:
-        return action
-    status = stats[action.number]
-    return replace(action, inode=status.st_ino, mtime_ns=status.st_mtime_ns)
 
 
 def _batches(contents: dict[int, ManifestItem]) -> Iterator[list[tuple[int, ManifestItem]]]:
@@ -348,24 +362,24 @@ def _batches(contents: dict[int, ManifestItem]) -> Iterator[list[tuple[int, Mani
         yield batch
 
 
-def _has_happened(desk: WorkspaceCache, visit: OpenWorkspace, pledge: CommitMarker | None) -> Operation[bool]:
-    """Whether the leaf move that an interrupted restore belongs to is in the reflog."""
-    if pledge is None:
+def _has_happened(workspace: OpenWorkspace, marker: CommitMarker | None) -> Operation[bool]:
+    """Return whether the leaf move of an interrupted restore is in the reflog."""
+    if marker is None:
         return False
-    if pledge.place != desk.place:
-        if pledge.place == "memory:":
+    if marker.place != workspace.cache.place:
+        if marker.place == "memory:":
             return False
-        raise PendingRestoreError(visit.root, pledge.place, pledge.thread_id)
+        raise PendingRestoreError(workspace.root, marker.place, marker.thread_id)
     try:
-        moves: Sequence[Move] = yield ReadMoves(thread_id=pledge.thread_id)
+        moves: Sequence[Move] = yield ReadMoves(thread_id=marker.thread_id)
     except ThreadNotFoundError:
         return False
-    return any(move.number == pledge.number and move.from_entry == pledge.from_entry for move in moves)
+    return any(move.number == marker.number and move.from_entry == marker.from_entry for move in moves)
 
 
-def _head(desk: WorkspaceCache, task: Task, checkpoint: str, *, is_closed: bool) -> CacheHeader:
+def _head(workspace: OpenWorkspace, task: RestoreTask, checkpoint: str, *, is_closed: bool) -> CacheHeader:
     return CacheHeader(
-        place=desk.place,
+        place=workspace.cache.place,
         thread_id=task.thread_id,
         checkpoint=checkpoint,
         manifest=task.checkpoint.manifest,

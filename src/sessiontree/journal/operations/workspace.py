@@ -1,49 +1,41 @@
-"""The verbs of ``journal.workspace``, and the moves of the leaf that take the files along."""
+"""The verbs of ``journal.workspace``: snapshot, plan, restore, diff, recover."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Generator
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Literal
 
 from sessiontree.journal.operations.checkpoints import (
     CheckpointNote,
+    Root,
     Snapshot,
     find_checkpoint,
-    look_at_folder,
     read_files,
     resolve,
-    take,
+    take_checkpoint,
 )
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
-from sessiontree.journal.operations.restore import Prefer, Task, move_with_files, plan_restore, restore_files, settle
-from sessiontree.model import Checkpoint, CheckpointMoment, Entry, Lease, Move, MoveReason, Thread, TurnMarker
+from sessiontree.journal.operations.restore import (
+    RestoreTask,
+    Settled,
+    plan_restore,
+    restore_files,
+    settle,
+    with_workspace,
+)
+from sessiontree.model import CheckpointMoment, Entry, Lease, Thread, TurnMarker
 from sessiontree.model.manifest import Tree, with_known_modes
-from sessiontree.stores.commands import Redo, Undo
-from sessiontree.stores.queries import ReadEntry, ReadMoves, ReadThread
-from sessiontree.stores.rules.leaf import next_redo, next_undo
+from sessiontree.stores.queries import ReadEntry, ReadThread
 from sessiontree.workspace.diff import TreeDiff, contents_needed, diff_trees
 from sessiontree.workspace.ignore import Conflicts
 from sessiontree.workspace.open_workspace import OpenWorkspace, WorkspaceCache
 from sessiontree.workspace.plan import RestorePlan
 
-__all__ = ["TurnFiles", "diff", "plan", "recover", "redo", "restore", "rewind", "snapshot", "turn_snapshot", "undo"]
-
-
-T = TypeVar("T")
-Root = str | os.PathLike[str]
-
-
-class TurnFiles(NamedTuple):
-    """The folder that a turn works on."""
-
-    desk: WorkspaceCache
-    root: Root
+__all__ = ["diff", "plan", "recover", "restore", "snapshot", "turn_snapshot"]
 
 
 def snapshot(
-    sources: Runtime,
-    desk: WorkspaceCache,
+    runtime: Runtime,
+    cache: WorkspaceCache,
     thread_id: str,
     entry_id: str | None,
     root: Root,
@@ -52,6 +44,7 @@ def snapshot(
     moment: CheckpointMoment = "",
     lease: Lease | None = None,
 ) -> Operation[Snapshot]:
+    """Take a checkpoint of a folder for an entry; ``None`` is the leaf."""
     if entry_id is None:
         thread: Thread = yield ReadThread(thread_id=thread_id)
         entry_id = thread.leaf or ""
@@ -59,144 +52,78 @@ def snapshot(
         yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
     note = CheckpointNote(target=entry_id, label=label, moment=moment)
 
-    def work(visit: OpenWorkspace) -> Operation[Snapshot]:
-        return take(sources, desk, visit, thread_id, note, lease=lease)
+    def work(workspace: OpenWorkspace) -> Operation[Snapshot]:
+        return take_checkpoint(runtime, workspace, thread_id, note, lease=lease)
 
-    return (yield from _visiting(desk, root, work))
+    return (yield from with_workspace(cache, root, work))
 
 
-def turn_snapshot(sources: Runtime, files: TurnFiles, lease: Lease, moment: CheckpointMoment) -> Operation[Snapshot]:
-    """The files as they are when a turn begins or ends; at its beginning they belong to what it answers."""
+def turn_snapshot(
+    runtime: Runtime, cache: WorkspaceCache, root: Root, lease: Lease, moment: CheckpointMoment
+) -> Operation[Snapshot]:
+    """Take the checkpoint at the start or end of a turn; at the start it is for the entry that the turn answers."""
     thread: Thread = yield ReadThread(thread_id=lease.thread_id)
     target = thread.leaf or ""
     leaf: Entry = yield ReadEntry(thread_id=lease.thread_id, entry_id=target)
     if isinstance(leaf.payload, TurnMarker) and leaf.payload.status == "started":
         target = leaf.parent or target
-    desk, root = files
-    return (yield from snapshot(sources, desk, lease.thread_id, target, root, label=moment, moment=moment, lease=lease))
+    return (
+        yield from snapshot(runtime, cache, lease.thread_id, target, root, label=moment, moment=moment, lease=lease)
+    )
 
 
 def plan(
-    desk: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
+    cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
 ) -> Operation[RestorePlan]:
-    found = yield from find_checkpoint(thread_id, entry_id, root)
-    task = _task(thread_id, found, conflicts)
-
-    return (yield from _visiting(desk, root, lambda visit: plan_restore(desk, visit, task)))
+    """Return what a restore would do."""
+    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
+    task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
+    return (yield from with_workspace(cache, root, lambda workspace: plan_restore(workspace, task)))
 
 
 def restore(
-    sources: Runtime, desk: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
+    runtime: Runtime, cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
 ) -> Operation[RestorePlan]:
-    found = yield from find_checkpoint(thread_id, entry_id, root)
-    task = _task(thread_id, found, conflicts)
-    return (yield from _visiting(desk, root, lambda visit: restore_files(sources, desk, visit, task)))
+    """Restore the files of an entry; the leaf stays."""
+    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
+    task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
+    return (yield from with_workspace(cache, root, lambda workspace: restore_files(runtime, workspace, task)))
 
 
-def rewind(
-    sources: Runtime, desk: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
-) -> Operation[Thread]:
-    yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
-    found = yield from find_checkpoint(thread_id, entry_id, root)
-    return (yield from _moving(sources, desk, _task(thread_id, found, conflicts), entry_id, "rewind", root=root))
-
-
-def undo(sources: Runtime, desk: WorkspaceCache, thread_id: str, *, conflicts: Conflicts) -> Operation[Thread]:
-    """Take the last move back; if it moved files, they come back too."""
-    moves: list[Move] = yield ReadMoves(thread_id=thread_id)
-    found = yield from _files_of(thread_id, next_undo(thread_id, moves))
-    if found is None:
-        moved: Thread = yield Undo(thread_id=thread_id, at_ns=sources.clock())
-        return moved
-    task = _task(thread_id, found, conflicts)
-    return (yield from _moving(sources, desk, task, found.id, "undo", root=task.checkpoint.root))
-
-
-def redo(sources: Runtime, desk: WorkspaceCache, thread_id: str, *, conflicts: Conflicts) -> Operation[Thread]:
-    """Take the last undo back; if it moved files, they go with it."""
-    moves: list[Move] = yield ReadMoves(thread_id=thread_id)
-    thread: Thread = yield ReadThread(thread_id=thread_id)
-    found = yield from _files_of(thread_id, next_redo(thread_id, moves, thread.leaf))
-    if found is None:
-        moved: Thread = yield Redo(thread_id=thread_id, at_ns=sources.clock())
-        return moved
-    task = _task(thread_id, found, conflicts)
-    return (yield from _moving(sources, desk, task, found.id, "redo", root=task.checkpoint.root))
-
-
-def diff(desk: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, other: str | None) -> Operation[TreeDiff]:
-    """From a checkpoint to another one, or to the folder as it is."""
-    found = yield from find_checkpoint(thread_id, entry_id, root)
-    old = yield from resolve(desk, _checkpoint(found).manifest)
+def diff(cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, other: str | None) -> Operation[TreeDiff]:
+    """Compare the files of an entry with those of another one, or with the folder."""
+    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
+    old = yield from resolve(cache, checkpoint.manifest)
     if other is None:
-        return (yield from _visiting(desk, root, lambda visit: _diff_to_folder(visit, old.tree)))
+        return (yield from with_workspace(cache, root, lambda workspace: _diff_to_folder(workspace, old.tree)))
     newer = yield from find_checkpoint(thread_id, other, root)
-    new = yield from resolve(desk, _checkpoint(newer).manifest)
-    datas = yield from read_files(tuple(contents_needed(old.tree, new.tree) | contents_needed(new.tree, old.tree)))
-    return (yield from _compare(old.tree, new.tree, datas))
+    new = yield from resolve(cache, newer.manifest)
+    needed = contents_needed(old.tree, new.tree) | contents_needed(new.tree, old.tree)
+    contents = yield from read_files(tuple(needed))
+    return (yield from _compare(old.tree, new.tree, contents))
 
 
-def recover(desk: WorkspaceCache, root: Root, prefer: Prefer | None) -> Operation[Literal["", "old", "new"]]:
-    visit = desk.visit(root)
+def recover(cache: WorkspaceCache, root: Root, prefer: Settled | None) -> Operation[Literal["", "old", "new"]]:
+    """Settle an interrupted restore, and return which files it left."""
+    workspace = OpenWorkspace(cache, root)
     try:
-        yield Work(function=visit.open)
-        return (yield from settle(desk, visit, prefer))
+        pending = yield Work(function=workspace.open)
+        return (yield from settle(workspace, pending, prefer))
     finally:
-        visit.close()
+        workspace.close()
 
 
-def _visiting(
-    desk: WorkspaceCache, root: Root, work: Callable[[OpenWorkspace], Generator[Any, Any, T]]
-) -> Operation[T]:
-    """Open the folder, settle what an interrupted restore left, then do the work."""
-    visit = desk.visit(root)
-    try:
-        yield Work(function=visit.open)
-        yield from settle(desk, visit)
-        return (yield from work(visit))
-    finally:
-        visit.close()
-
-
-def _moving(
-    sources: Runtime, desk: WorkspaceCache, task: Task, to_entry: str, reason: MoveReason, *, root: Root
-) -> Operation[Thread]:
-    def work(visit: OpenWorkspace) -> Operation[Thread]:
-        return move_with_files(sources, desk, visit, task, to_entry=to_entry, reason=reason)
-
-    return (yield from _visiting(desk, root, work))
-
-
-def _diff_to_folder(visit: OpenWorkspace, old: Tree) -> Operation[TreeDiff]:
-    scan = yield from look_at_folder(visit)
+def _diff_to_folder(workspace: OpenWorkspace, old: Tree) -> Operation[TreeDiff]:
+    scan = yield Work(function=workspace.scan_and_hash)
     new = dict(scan.cache().items())
-    datas = yield from read_files(tuple(contents_needed(old, new)))
+    contents = yield from read_files(tuple(contents_needed(old, new)))
     changed = {path: item.hash for path, item in new.items() if item.hash and old.get(path) != item}
-    present: dict[str, bytes] = yield Work(function=visit.read_present, arguments=(changed,))
-    datas.update((changed[path], data) for path, data in present.items())
-    return (yield from _compare(old, new, datas))
+    present: dict[str, bytes] = yield Work(function=workspace.read_files, arguments=(changed,))
+    contents.update((changed[path], data) for path, data in present.items())
+    return (yield from _compare(old, new, contents))
 
 
-def _compare(old: Tree, new: Tree, datas: dict[str, bytes]) -> Operation[TreeDiff]:
+def _compare(old: Tree, new: Tree, contents: dict[str, bytes]) -> Operation[TreeDiff]:
     old, new = with_known_modes(old, new), with_known_modes(new, old)
-    compared: TreeDiff = yield Work(function=lambda: diff_trees(old, new, lambda item: datas[item.hash]))
+    compared: TreeDiff = yield Work(function=lambda: diff_trees(old, new, lambda item: contents[item.hash]))
     return compared
-
-
-def _files_of(thread_id: str, move: Move) -> Operation[Entry | None]:
-    """The checkpoint that a move took of the files before it moved them, if it did."""
-    if move.from_entry is None:
-        return None
-    entry: Entry = yield ReadEntry(thread_id=thread_id, entry_id=move.from_entry)
-    payload = entry.payload
-    is_taken_for_it = isinstance(payload, Checkpoint) and payload.before_move == move.number
-    return entry if is_taken_for_it else None
-
-
-def _task(thread_id: str, found: Entry, conflicts: Conflicts) -> Task:
-    return Task(thread_id=thread_id, checkpoint=_checkpoint(found), conflicts=conflicts)
-
-
-def _checkpoint(entry: Entry) -> Checkpoint:
-    assert isinstance(entry.payload, Checkpoint)
-    return entry.payload

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec import UnsetType
 
 from sessiontree.errors import DamagedDataError, StoreClosedError
-from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import blob_findings
@@ -28,6 +29,7 @@ from sessiontree.stores.jsonl.writer import Writer
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import ThreadState
 
 if TYPE_CHECKING:
@@ -129,6 +131,9 @@ class JsonlBackend:
 
     def moves(self, thread_id: str) -> Sequence[Move]:
         return self._read(thread_id, lambda tree, state: list(tree.state.moves(state)))
+
+    def next_move(self, thread_id: str, direction: Direction) -> NextMove:
+        return self._read(thread_id, lambda tree, state: next_move(tree.state, state, direction))
 
     def lease(self, thread_id: str) -> Lease | None:
         return self._read(thread_id, lambda tree, state: tree.state.lease(state))

@@ -10,9 +10,11 @@ from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
-from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.ids import IdSource
+from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores.listing import matching_ids
 from sessiontree.stores.postgres import search as finding
@@ -29,8 +31,9 @@ from sessiontree.stores.postgres.rows import (
     move_of,
 )
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
-from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES
+from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES, SnapshotView, answered
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.rules.leaf import next_move
 
 __all__ = ["StepReads"]
 
@@ -148,6 +151,12 @@ class StepReads:
         head = yield from self._head(thread_id)
         rows = yield Statement(MOVES, {"tree": head.tree, "key": head.state.key})
         return [move_of(thread_id, row) for row in rows]
+
+    def next_move(self, thread_id: str, direction: Direction) -> Steps[NextMove]:
+        head = yield from self._head(thread_id)
+        view = SnapshotView(IdSource(), self._homes.namespace)
+        view.know_thread(thread_id, head)
+        return (yield from answered(view, lambda: next_move(view, head.state, direction)))
 
     def lease(self, thread_id: str) -> Steps[Lease | None]:
         return (yield from self._head(thread_id)).lease

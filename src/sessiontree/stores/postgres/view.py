@@ -7,7 +7,7 @@ brings it, and the rules are asked anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from sessiontree.model import Lease, Move
@@ -32,7 +32,10 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.state import Decision, Manifests, Node, ThreadState
 
-__all__ = ["IS_ANCESTOR", "MOVES", "Birth", "SnapshotView", "decided"]
+__all__ = ["IS_ANCESTOR", "MOVES", "Birth", "SnapshotView", "answered", "decided"]
+
+
+T = TypeVar("T")
 
 
 _NODE = (
@@ -82,11 +85,16 @@ class Birth(NamedTuple):
 
 
 def decided(command: Command, view: SnapshotView) -> Steps[Decision]:
-    """Ask the rules; read what they miss; ask again."""
+    """The decision of the rules on a command."""
+    return (yield from answered(view, lambda: decide(command, view)))
+
+
+def answered(view: SnapshotView, rule: Callable[[], T]) -> Steps[T]:
+    """Call a rule; read what its view is missing; call it again."""
     while True:
         view.start()
         try:
-            return decide(command, view)
+            return rule()
         except Missing as missing:
             view.learn(missing, (yield missing.statement))
 
@@ -168,7 +176,8 @@ class SnapshotView:
         statement = Statement(MOVES, {"tree": self._tree(), "key": state.key})
         name = state.meta.id
         found: list[Move] = self._ask(("moves", name), statement, lambda rows: [move_of(name, row) for row in rows])
-        return found
+        # Without a lock, later moves than those that the thread's state counts may have been read.
+        return found[: state.moves]
 
     def lease(self, state: ThreadState) -> Lease | None:
         head = self._heads[state.meta.id]

@@ -1,6 +1,7 @@
-"""Leaf moves: every one is journalled, none deletes anything.
+"""Leaf moves, and which of them undo and redo take back.
 
-Undo and redo over the reflog: moves are replayed, nothing is ever taken out of it.
+Every move is a line in the reflog. Undo and redo are moves too: they add a line and never remove one, so what can be
+undone or redone follows from the reflog alone.
 """
 
 from __future__ import annotations
@@ -9,18 +10,19 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from sessiontree.errors import EntryNotFoundError, NothingToRedoError, NothingToUndoError
-from sessiontree.model import Move, MoveReason
+from sessiontree.errors import EntryNotFoundError, NothingToRedoError, NothingToUndoError, StaleLeafError
+from sessiontree.model import Checkpoint, Move, MoveReason, NextMove
 from sessiontree.model._base import Record
+from sessiontree.model.thread import Direction
 from sessiontree.stores.commands import MoveLeaf, Redo, Undo
 from sessiontree.stores.rules.append import check_fence, check_leaf, existing, visible
 from sessiontree.stores.rules.state import Decision, Node, PutHead, PutMove, ThreadState, View
 
-__all__ = ["History", "move_leaf", "next_redo", "next_undo", "redo", "replay", "undo"]
+__all__ = ["History", "move_leaf", "next_move", "redo", "replay", "undo"]
 
 
 class History(Record, frozen=True, kw_only=True):
-    """The moves that can be taken back, newest last, and the undos above them: each goes to its ``from_entry``."""
+    """The moves that can be undone and the undos that can be redone, newest last; each leads to its ``from_entry``."""
 
     undo_moves: tuple[Move, ...] = ()
     redo_moves: tuple[Move, ...] = ()
@@ -28,28 +30,28 @@ class History(Record, frozen=True, kw_only=True):
 
     @property
     def undo(self) -> tuple[str | None, ...]:
-        """Where undos would go, the next one last."""
+        """The leaves that successive undos lead to, the next one last."""
         return tuple(move.from_entry for move in self.undo_moves)
 
     @property
     def redo(self) -> tuple[str | None, ...]:
-        """Where redos would go, the next one last."""
+        """The leaves that successive redos lead to, the next one last."""
         return tuple(move.from_entry for move in self.redo_moves)
 
 
 def replay(moves: Iterable[Move]) -> History:
-    """What can be undone and redone after these moves.
+    """Return what can be undone and redone after these moves.
 
-    An undo goes back to where the leaf was before the move; a redo goes to where the leaf was before the undo, so
-    entries that were appended between a move and its undo are found again.
+    An undo leads to where the leaf was before the move, and a redo to where it was before the undo, so that a redo also
+    finds the entries that were appended between a move and its undo.
     """
     undo: list[Move] = []
     redo: list[Move] = []
     last = None
     for move in moves:
         if last is not None and move.from_entry != last.to_entry and move.reason != "redo":
-            # Something was appended in between: what had been undone is not the next step any more. A redo was checked
-            # when it was made; one that moves files leaves a checkpoint behind it.
+            # Entries were appended since the last move, which ends what can be redone. A redo was checked when it was
+            # made, and starts from a checkpoint if it moved files.
             redo.clear()
         last = move
         match move.reason:
@@ -65,23 +67,14 @@ def replay(moves: Iterable[Move]) -> History:
     return History(undo_moves=tuple(undo), redo_moves=tuple(redo), last=last)
 
 
-def next_undo(thread_id: str, moves: Iterable[Move]) -> Move:
-    """The move that an undo takes back: the leaf goes to its ``from_entry``."""
-    history = replay(moves)
-    if not history.undo_moves:
-        raise NothingToUndoError(thread_id)
-    return history.undo_moves[-1]
-
-
-def next_redo(thread_id: str, moves: Iterable[Move], leaf: str | None) -> Move:
-    """The undo that a redo takes back; there is none once something was appended."""
-    history = replay(moves)
-    if not history.redo_moves or history.last is None or history.last.to_entry != leaf:
-        raise NothingToRedoError(thread_id)
-    return history.redo_moves[-1]
+def next_move(view: View, state: ThreadState, direction: Direction) -> NextMove:
+    """Return the move that an undo or a redo takes back; raise NothingToUndoError or NothingToRedoError without one."""
+    move = _next_undo(view, state) if direction == "undo" else _next_redo(view, state)
+    return NextMove(move=move, checkpoint=_checkpoint_before(view, state, move.from_entry, move.number))
 
 
 def move_leaf(command: MoveLeaf, view: View) -> Decision:
+    """Move the leaf to any entry that the thread sees; a move to where it is already writes nothing."""
     state = existing(view, command.thread_id)
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
@@ -92,15 +85,53 @@ def move_leaf(command: MoveLeaf, view: View) -> Decision:
 
 
 def undo(command: Undo, view: View) -> Decision:
+    """Take back the last move that was not undone."""
     state = existing(view, command.thread_id)
-    taken_back = next_undo(command.thread_id, view.moves(state))
-    return _move(state, _target(view, state, taken_back.from_entry), "undo", command.at_ns)
+    return _take_back(command, view, state, _next_undo(view, state), "undo")
 
 
 def redo(command: Redo, view: View) -> Decision:
+    """Take back the last undo, unless something was appended after it."""
     state = existing(view, command.thread_id)
-    taken_back = next_redo(command.thread_id, view.moves(state), state.leaf.id if state.leaf else None)
-    return _move(state, _target(view, state, taken_back.from_entry), "redo", command.at_ns)
+    return _take_back(command, view, state, _next_redo(view, state), "redo")
+
+
+def _next_undo(view: View, state: ThreadState) -> Move:
+    history = replay(view.moves(state))
+    if not history.undo_moves:
+        raise NothingToUndoError(state.meta.id)
+    return history.undo_moves[-1]
+
+
+def _next_redo(view: View, state: ThreadState) -> Move:
+    history = replay(view.moves(state))
+    if not history.redo_moves or history.last is None or not _is_leaf(view, state, history.last.to_entry):
+        raise NothingToRedoError(state.meta.id)
+    return history.redo_moves[-1]
+
+
+def _is_leaf(view: View, state: ThreadState, entry_id: str | None) -> bool:
+    """Whether an entry is the leaf, not counting the checkpoints that the next move takes of the files it moves."""
+    leaf = state.leaf
+    while leaf is not None and leaf.id != entry_id and _checkpoint_before(view, state, leaf.id, state.moves + 1):
+        leaf = view.parent(leaf)
+    return (leaf.id if leaf else None) == entry_id
+
+
+def _checkpoint_before(view: View, state: ThreadState, entry_id: str | None, number: int) -> Checkpoint | None:
+    """Return the checkpoint in an entry if it was taken by the move with this number."""
+    node = _target(view, state, entry_id)
+    payload = view.draft(node).payload if node else None
+    return payload if isinstance(payload, Checkpoint) and payload.before_move == number else None
+
+
+def _take_back(command: Undo | Redo, view: View, state: ThreadState, move: Move, reason: Direction) -> Decision:
+    check_fence(view, state, command.token)
+    check_leaf(state, command.expect_leaf)
+    if command.expect_move not in {None, move.number}:
+        expected = next((old.to_entry for old in view.moves(state) if old.number == command.expect_move), None)
+        raise StaleLeafError(state.meta.id, expected, state.leaf.id if state.leaf else None)
+    return _move(state, _target(view, state, move.from_entry), reason, command.at_ns)
 
 
 def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None:

@@ -11,10 +11,12 @@ import msgspec
 from msgspec import UnsetType
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
-from sessiontree.model import Entry, Lease, Move
+from sessiontree.model import Entry, Lease, Move, NextMove
 from sessiontree.model.blobs import Blob
+from sessiontree.model.thread import Direction
 from sessiontree.stores.queries import NewEntries, StoreStats
 from sessiontree.stores.rules.append import visible
+from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, payload_of_row
 from sessiontree.stores.sqlite.view import SqliteView, own_keys
@@ -100,6 +102,9 @@ class ReadSnapshot:
 
     def moves(self, thread_id: str) -> list[Move]:
         return list(self._view.moves(self.state(thread_id)))
+
+    def next_move(self, thread_id: str, direction: Direction) -> NextMove:
+        return next_move(self._view, self.state(thread_id), direction)
 
     def lease(self, thread_id: str) -> Lease | None:
         return self._view.lease(self.state(thread_id))

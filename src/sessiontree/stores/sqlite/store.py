@@ -20,9 +20,10 @@ from sessiontree.errors import (
     StoreGoneError,
     StorePoisonedError,
 )
-from sessiontree.model import Entry, Lease, Move, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files, ProcessLock, refuse_network
 from sessiontree.stores.commands import Append, Command, Deleted
@@ -130,6 +131,9 @@ class SqliteBackend:
 
     def moves(self, thread_id: str) -> Sequence[Move]:
         return self._read(lambda snapshot: snapshot.moves(thread_id))
+
+    def next_move(self, thread_id: str, direction: Direction) -> NextMove:
+        return self._read(lambda snapshot: snapshot.next_move(thread_id, direction))
 
     def lease(self, thread_id: str) -> Lease | None:
         return self._read(lambda snapshot: snapshot.lease(thread_id))

@@ -80,6 +80,26 @@ class FilesContract(Contract):
         put(journal, b"needed")
         journal.append_many("t", [entry])
 
+    def test_undo_and_redo_name_the_folder_that_a_move_took_along(self, journal: Journal, tmp_path: Path) -> None:
+        root = tmp_path / "workspace"
+        root.mkdir()
+        (root / "file").write_text("one")
+        journal.create_thread("t")
+        fill(journal, "t", "one")
+        journal.workspace.snapshot("t", "one", root)
+        (root / "file").write_text("two")
+        journal.rewind("t", "one", files=root)
+        rewind = journal.undo("t", dry_run=True)
+        assert rewind.checkpoint is not None
+        assert (rewind.move.reason, rewind.checkpoint.root) == ("rewind", str(root.resolve()))
+        assert journal.undo("t").leaf == rewind.move.from_entry
+        assert (root / "file").read_text() == "two"
+        undo = journal.redo("t", dry_run=True)
+        assert undo.checkpoint is not None
+        assert (undo.move.reason, undo.checkpoint.root) == ("undo", str(root.resolve()))
+        assert journal.redo("t").leaf == undo.move.from_entry
+        assert (root / "file").read_text() == "one"
+
     def test_blobs_go_with_the_last_thread_that_sees_their_checkpoint(self, journal: Journal, tmp_path: Path) -> None:
         root = tmp_path / "workspace"
         root.mkdir()

@@ -6,7 +6,10 @@ import pytest
 
 from sessiontree.errors import EntryNotFoundError, FencedError, NothingToRedoError, NothingToUndoError, StaleLeafError
 from sessiontree.journal import Journal
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.model import Thread
 from sessiontree.model.builders import user
+from sessiontree.stores.commands import Redo, Undo
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
@@ -119,6 +122,75 @@ class LeafContract(Contract):
             journal.redo("t")
         assert journal.undo("t").leaf == "c"
 
+    def test_a_dry_run_tells_which_move_would_be_taken_back(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b", "c")
+        with pytest.raises(NothingToUndoError):
+            journal.undo("t", dry_run=True)
+        journal.rewind("t", "b")
+        journal.reset("t")
+        rewind, reset = journal.reflog("t")
+        assert journal.undo("t", dry_run=True).move == reset
+        with pytest.raises(NothingToRedoError):
+            journal.redo("t", dry_run=True)
+        journal.undo("t")
+        journal = store.reopen()
+        assert journal.undo("t", dry_run=True).move == rewind
+        taken_back = journal.redo("t", dry_run=True)
+        assert (taken_back.move.number, taken_back.move.reason, taken_back.move.from_entry) == (3, "undo", None)
+        assert taken_back.checkpoint is None
+        assert [move.number for move in journal.reflog("t")] == [1, 2, 3]
+        assert journal.thread("t").leaf == "b"
+
+    def test_an_undo_of_another_move_than_expected_is_refused(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b", "c")
+        journal.rewind("t", "b")
+        journal.rewind("t", "a")
+        with pytest.raises(StaleLeafError) as refused:
+            journal.run(_take_back(Undo(thread_id="t", at_ns=0, expect_move=1)))
+        assert (refused.value.thread_id, refused.value.expected, refused.value.actual) == ("t", "b", "a")
+        assert journal.thread("t").leaf == "a"
+        assert journal.run(_take_back(Undo(thread_id="t", at_ns=0, expect_move=2))).leaf == "b"
+        assert journal.run(_take_back(Undo(thread_id="t", at_ns=0, expect_move=1))).leaf == "c"
+
+    def test_a_redo_of_another_undo_than_expected_is_refused(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b", "c")
+        journal.rewind("t", "b")
+        journal.rewind("t", "a")
+        journal.undo("t")
+        journal.undo("t")
+        with pytest.raises(StaleLeafError):
+            journal.run(_take_back(Redo(thread_id="t", at_ns=0, expect_move=3)))
+        assert journal.thread("t").leaf == "c"
+        assert journal.run(_take_back(Redo(thread_id="t", at_ns=0, expect_move=4))).leaf == "b"
+        assert journal.run(_take_back(Redo(thread_id="t", at_ns=0, expect_move=3))).leaf == "a"
+
+    def test_a_later_move_that_was_undone_does_not_make_an_expectation_stale(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b", "c")
+        journal.rewind("t", "b")
+        expected = journal.undo("t", dry_run=True).move.number
+        journal.rewind("t", "a")
+        journal.undo("t")
+        assert journal.run(_take_back(Undo(thread_id="t", at_ns=0, expect_move=expected))).leaf == "c"
+
+    def test_undo_and_redo_can_be_compared_and_fenced(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.rewind("t", "a")
+        lease = journal.acquire_lease("t", owner="me")
+        with pytest.raises(StaleLeafError):
+            journal.run(_take_back(Undo(thread_id="t", at_ns=0, expect_leaf="b")))
+        undo = Undo(thread_id="t", at_ns=0, expect_leaf="a", token=lease.token)
+        assert journal.run(_take_back(undo)).leaf == "b"
+        journal.release_lease(lease)
+        with pytest.raises(FencedError):
+            journal.run(_take_back(Redo(thread_id="t", at_ns=0, token=lease.token)))
+        assert journal.thread("t").leaf == "b"
+
     def test_appends_are_not_undone(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a")
@@ -162,3 +234,8 @@ class LeafContract(Contract):
         assert ids(journal.path("f")) == ["a", "b"]
         with pytest.raises(NothingToUndoError):
             journal.undo("f")
+
+
+def _take_back(command: Undo | Redo) -> Operation[Thread]:
+    moved: Thread = yield command
+    return moved
