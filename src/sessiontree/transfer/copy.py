@@ -22,10 +22,7 @@ from os import PathLike
 from sessiontree.errors import CopyMismatchError, EntryNotFoundError, MissingBlobsError, ThreadNotFoundError
 from sessiontree.journal import Draft, Journal, PositionedDraft, make_draft
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.model import Checkpoint, Entry, Move, Record, Thread
-from sessiontree.model.blobs import data_of
-from sessiontree.model.codec import content_hash
-from sessiontree.model.manifest import decode_manifest
+from sessiontree.model import Checkpoint, Entry, Move, Record, Thread, content_hash, data_of, decode_manifest
 
 __all__ = ["CopyReport", "copy_store"]
 

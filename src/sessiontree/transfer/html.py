@@ -31,7 +31,9 @@ from sessiontree.model import (
     Message,
     OpaquePart,
     Part,
+    Progress,
     ReasoningPart,
+    Record,
     RunFailure,
     TextPart,
     Thread,
@@ -39,8 +41,8 @@ from sessiontree.model import (
     ToolCallPart,
     ToolResultPart,
     TurnMarker,
+    counted,
 )
-from sessiontree.model._base import Progress, Record, counted
 from sessiontree.model.message import ResultContent
 from sessiontree.model.sanitize import for_terminal, one_line, without_controls
 

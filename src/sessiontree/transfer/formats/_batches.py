@@ -25,9 +25,7 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Draft, Journal
-from sessiontree.model import Checkpoint, Entry, Payload, Thread, ThreadFields
-from sessiontree.model.blobs import Blob, data_of
-from sessiontree.model.manifest import reachable
+from sessiontree.model import Blob, Checkpoint, Entry, Payload, Thread, ThreadFields, data_of, reachable
 from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
 
 __all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "update_fields"]

@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from sessiontree.model._base import json_decoder
+from sessiontree.model import json_decoder
 
 __all__ = [
     "ZERO",

@@ -15,9 +15,7 @@ from typing import Any, Literal, NamedTuple
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from sessiontree.model import Custom, Payload, Thread, ThreadFields, UnknownPayload
-from sessiontree.model._base import Progress, Record
-from sessiontree.model.blobs import Blob
+from sessiontree.model import Blob, Custom, Payload, Progress, Record, Thread, ThreadFields, UnknownPayload
 
 __all__ = [
     "UNREADABLE",

@@ -15,11 +15,22 @@ import msgspec
 
 from sessiontree.errors import DamagedDataError
 from sessiontree.journal import Journal
-from sessiontree.model import Checkpoint, Thread, ThreadFields
-from sessiontree.model._base import json_decoder
-from sessiontree.model.blobs import Blob, blob_of, data_of
-from sessiontree.model.codec import FORMAT_NAME, FORMAT_VERSION, BlobLine, ExportedEntry, TreeFile, decode_payload
-from sessiontree.model.manifest import reachable
+from sessiontree.model import (
+    FORMAT_NAME,
+    FORMAT_VERSION,
+    Blob,
+    BlobLine,
+    Checkpoint,
+    ExportedEntry,
+    Thread,
+    ThreadFields,
+    TreeFile,
+    blob_of,
+    data_of,
+    decode_payload,
+    json_decoder,
+    reachable,
+)
 from sessiontree.transfer.formats._files import ExportTarget, head_of, lines_of, size_of, stem_of, whole_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 

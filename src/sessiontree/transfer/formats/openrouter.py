@@ -23,17 +23,24 @@ from msgspec import field
 
 from sessiontree.context.dialects.openai_chat import chat_of, payload_of_chat
 from sessiontree.journal import Journal
-from sessiontree.model import Checkpoint, Custom, Entry, Label, Thread, ThreadFields
-from sessiontree.model.blobs import Blob, blob_of, data_of
-from sessiontree.model.manifest import (
-    UNKNOWN_MODE,
+from sessiontree.model import (
+    Blob,
+    Checkpoint,
+    Custom,
+    Entry,
+    Label,
     Manifest,
     ManifestItem,
+    Thread,
+    ThreadFields,
     Tree,
+    blob_of,
+    data_of,
     decode_manifest,
     encode_manifest,
     patched,
 )
+from sessiontree.model.manifest import UNKNOWN_MODE
 from sessiontree.sessions.checkpointed import MARK, STATE, mark_in_force, mark_of, user_turns_of
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (

@@ -32,9 +32,10 @@ from sessiontree.model import (
     TurnMarker,
     TurnStatus,
     UserMessage,
+    convert,
+    decode_payload,
+    encode_payload,
 )
-from sessiontree.model._base import convert
-from sessiontree.model.codec import decode_payload, encode_payload
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._records import ImportedRecord
 from sessiontree.transfer.formats.floret import records

@@ -13,8 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sessiontree.model import Thread, ThreadFields
-from sessiontree.model._base import json_decoder
+from sessiontree.model import Thread, ThreadFields, json_decoder
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, as_kept, keep_original, lines_of, size_of, whole_of
 from sessiontree.transfer.formats._records import (

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Thread, ToolCallPart
-from sessiontree.model.codec import encode_payload
+from sessiontree.model import Entry, Thread, ToolCallPart, encode_payload
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,

@@ -15,8 +15,7 @@ from typing import Any
 
 import msgspec
 
-from sessiontree.model import Compaction, Payload, Thread, ThreadFields
-from sessiontree.model._base import json_decoder
+from sessiontree.model import Compaction, Payload, Thread, ThreadFields, json_decoder
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     Line,

@@ -36,9 +36,9 @@ from sessiontree.model import (
     ToolResultPart,
     Usage,
     UsageReport,
+    convert,
 )
-from sessiontree.model._base import convert
-from sessiontree.model.builders import payload_of as payload_for
+from sessiontree.model import payload_of as payload_for
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._records import amount
 

@@ -33,9 +33,10 @@ from sessiontree.model import (
     ToolResultPart,
     Usage,
     UserMessage,
+    decode_payload,
+    encode_payload,
 )
-from sessiontree.model.builders import payload_of as payload_for
-from sessiontree.model.codec import decode_payload, encode_payload
+from sessiontree.model import payload_of as payload_for
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._records import amount, whole_number, with_origin
 

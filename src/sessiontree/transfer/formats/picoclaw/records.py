@@ -23,9 +23,9 @@ from sessiontree.model import (
     Thread,
     ToolCallPart,
     ToolResultPart,
+    convert,
 )
-from sessiontree.model._base import convert
-from sessiontree.model.builders import payload_of as payload_for
+from sessiontree.model import payload_of as payload_for
 from sessiontree.model.message import ResultContent
 from sessiontree.transfer.formats import _go
 
