@@ -9,6 +9,7 @@ from typing import Literal
 
 from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.model._base import Record
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.protocol import Backend, Durability
 
 __all__ = ["Address", "load_postgres", "open_backend", "parse_url"]
@@ -58,7 +59,7 @@ def parse_url(url: str | os.PathLike[str]) -> Address:
 def _plain_path(path: str) -> Address:
     if not path:
         raise StoreUrlError(path, "the address is empty")
-    if "\0" in path or not _is_text(path):
+    if "\0" in path or not is_unicode(path):
         raise StoreUrlError(repr(path), "path contains NUL or invalid Unicode")
     is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
     return Address(kind="jsonl" if is_folder else "sqlite", target=path)
@@ -73,10 +74,6 @@ def _path_in(url: str, kind: str) -> str:
     from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
 
     return _plain_path(unquote(url[len(prefix) :])).target
-
-
-def _is_text(path: str) -> bool:
-    return path.isascii() or path.encode("utf-8", "ignore").decode() == path
 
 
 def load_postgres() -> ModuleType:

@@ -1,10 +1,4 @@
-"""The base of every record: frozen, keyword-only, defaults left out on the wire.
-
-How far long work has come.
-
-Values of a known type out of JSON, MessagePack or plain values: the one place where msgspec learns types.
-
-It learns a type on first use, and the whole process crashes where two threads make it learn the same types at once.
+"""The base of every record, the decoders of all types, times, and progress callbacks.
 
 >>> json_decoder(list[int]).decode(b"[1, 2]")
 [1, 2]
@@ -29,14 +23,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """An immutable value; ``msgspec.structs.replace`` makes a changed copy.
+    """An immutable value with keyword-only fields; defaults are left out on the wire.
 
-    A value cannot contain itself, so the cycle collector need not look at it: that is felt with many of them.
+    ``msgspec.structs.replace`` returns a changed copy. A record cannot contain itself, so the cycle collector skips
+    it, which is measurable with many of them.
     """
 
 
 def moment(nanoseconds: int) -> datetime:
-    """A UTC datetime for a nanosecond timestamp, cut to microseconds.
+    """Return a nanosecond timestamp as a UTC datetime, truncated to microseconds.
 
     >>> moment(1_700_000_000_123_456_789).isoformat()
     '2023-11-14T22:13:20.123456+00:00'
@@ -47,13 +42,13 @@ def moment(nanoseconds: int) -> datetime:
 T = TypeVar("T")
 
 Progress = Callable[[int, int], None]
-"""Called with how much is done, and how much there is in all."""
+"""Called as ``progress(done, total)`` during long work."""
 
-_TELL_EVERY = 256
+_ITEMS_PER_CALL = 256
 
 
 def counted(items: Collection[T], progress: Progress | None) -> Iterator[T]:
-    """The items; ``progress`` hears now and then how many were worked on.
+    """Yield the items and call ``progress`` after every few hundred of them, and after the last one.
 
     >>> list(counted("abc", lambda done, total: print(done, "of", total)))
     3 of 3
@@ -65,11 +60,12 @@ def counted(items: Collection[T], progress: Progress | None) -> Iterator[T]:
     total = len(items)
     for done, item in enumerate(items, start=1):
         yield item
-        if done % _TELL_EVERY == 0 or done == total:
+        if done % _ITEMS_PER_CALL == 0 or done == total:
             progress(done, total)
 
 
-_learning = threading.Lock()
+# msgspec analyses a type when its first decoder is made, and the process crashes if two threads do so at once.
+_making_decoders = threading.Lock()
 _json: dict[Any, msgspec.json.Decoder[Any]] = {}
 _msgpack: dict[Any, msgspec.msgpack.Decoder[Any]] = {}
 
@@ -79,22 +75,24 @@ def json_decoder(kind: type[T]) -> msgspec.json.Decoder[T]: ...
 @overload
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]: ...
 def json_decoder(kind: Any) -> msgspec.json.Decoder[Any]:
-    known = _json.get(kind)
-    if known is None:
-        with _learning:
-            known = _json[kind] = msgspec.json.Decoder(kind)
-    return known
+    """Return the JSON decoder of a type, made on first use."""
+    decoder = _json.get(kind)
+    if decoder is None:
+        with _making_decoders:
+            decoder = _json[kind] = msgspec.json.Decoder(kind)
+    return decoder
 
 
 def msgpack_decoder(kind: type[T]) -> msgspec.msgpack.Decoder[T]:
-    known = _msgpack.get(kind)
-    if known is None:
-        with _learning:
-            known = _msgpack[kind] = msgspec.msgpack.Decoder(kind)
-    return known
+    """Return the MessagePack decoder of a type, made on first use."""
+    decoder = _msgpack.get(kind)
+    if decoder is None:
+        with _making_decoders:
+            decoder = _msgpack[kind] = msgspec.msgpack.Decoder(kind)
+    return decoder
 
 
 def convert(value: Any, kind: type[T], *, strict: bool = True) -> T:
-    """A value of the type out of lists, dictionaries and the like; numbers may come as text if it is not strict."""
-    json_decoder(kind)
+    """Convert lists, dictionaries and plain values to a type; if not ``strict``, numbers may be given as text."""
+    json_decoder(kind)  # analyses the type under the lock
     return msgspec.convert(value, kind, strict=strict)

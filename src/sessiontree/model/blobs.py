@@ -1,13 +1,13 @@
-"""Content-addressed blobs: what a store keeps beside its entries, and the part of the seam that keeps it.
+"""Content-addressed blobs, which a store keeps beside its entries, and packs of them.
 
-A blob is named by the SHA-256 of its data and held as one zstd frame, or as it is where compression does not help:
+A blob is named by the SHA-256 of its data and stored as one zstd frame, or uncompressed if that is smaller:
 
 >>> blob = blob_of(b"hello " * 1000)
 >>> blob.size, len(blob.body) < 100, data_of(blob) == b"hello " * 1000
 (6000, True, True)
 
-Stores keep blobs in packs. A pack is one run of bytes, written with one call and one flush; small blobs lie in it side
-by side, and a store that has to cut it into rows spreads a large blob over several of them.
+Stores keep blobs in packs. A pack is one sequence of bytes that is written with one call and one flush; a database
+splits it into rows of limited size.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ __all__ = [
 
 
 CHUNK_BYTES = 1 << 20
-"""The largest row that a database keeps of a pack."""
+"""The size of the rows into which a database splits a pack."""
 
 _LEVEL = 3
 
 
 class Blob(Record, frozen=True, kw_only=True):
-    """``hash`` and ``size`` are those of the data; ``body`` is what is kept: as long as the data means not compressed."""
+    """``hash`` and ``size`` describe the data; ``body`` is what is stored, uncompressed if it is as long as the data."""
 
     hash: str
     size: int
@@ -48,7 +48,7 @@ class Blob(Record, frozen=True, kw_only=True):
 
 
 class PackedBlob(Record, frozen=True, kw_only=True):
-    """Where a blob lies in its pack."""
+    """The position of a blob in its pack."""
 
     hash: str
     size: int
@@ -57,44 +57,45 @@ class PackedBlob(Record, frozen=True, kw_only=True):
 
 
 class Pack(Record, frozen=True, kw_only=True):
-    """Blobs that were put together."""
+    """Blobs that are stored together."""
 
     places: tuple[PackedBlob, ...]
     body: bytes
 
 
 class Blobs(Protocol):
-    """The part of a store that answers for blobs."""
+    """The part of a store that reads blobs."""
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        """Those that the store does not have."""
+        """Return the hashes that are not in the store."""
         ...
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        """The blobs, in the order asked for; one that is not there is BlobNotFoundError."""
+        """Return the blobs in the given order; raise BlobNotFoundError if one is missing."""
         ...
 
 
 def blob_of(data: bytes, hash: str = "") -> Blob:
-    """A blob for some data; ``hash`` saves computing it where it is known."""
+    """Return a blob for some data; give ``hash`` if it is known already."""
     frame = _zstd().compress(data, level=_LEVEL)
     body = frame if len(frame) < len(data) else data
     return Blob(hash=hash or _sha256(data), size=len(data), body=body)
 
 
 def data_of(blob: Blob) -> bytes:
-    """The data of a blob, checked against its name."""
+    """Return the data of a blob, checked against its hash."""
     zstd = _zstd()
     try:
         data = blob.body if len(blob.body) == blob.size else zstd.decompress(blob.body)
     except zstd.ZstdError as error:
         raise DamagedDataError(f"blob {blob.hash}", 0, str(error)) from error
     if _sha256(data) != blob.hash:
-        raise DamagedDataError(f"blob {blob.hash}", 0, "the content does not hash to its name")
+        raise DamagedDataError(f"blob {blob.hash}", 0, "the data does not match the hash")
     return data
 
 
 def pack_of(blobs: Iterable[Blob]) -> Pack:
+    """Return a pack of the blobs."""
     places: list[PackedBlob] = []
     bodies: list[bytes] = []
     start = 0
@@ -106,17 +107,18 @@ def pack_of(blobs: Iterable[Blob]) -> Pack:
 
 
 def unpacked(pack: Pack) -> Iterator[Blob]:
+    """Yield the blobs of a pack."""
     for place in pack.places:
         yield Blob(hash=place.hash, size=place.size, body=pack.body[place.start : place.start + place.length])
 
 
 def chunks_of(pack: Pack) -> list[bytes]:
-    """The body of a pack in rows of at most CHUNK_BYTES."""
+    """Return the body of a pack in chunks of at most CHUNK_BYTES."""
     return [pack.body[start : start + CHUNK_BYTES] for start in range(0, len(pack.body), CHUNK_BYTES)]
 
 
 def _zstd() -> Any:
-    """In the standard library from Python 3.14 on; loaded by those who keep blobs."""
+    """Import zstd on first use; it is in the standard library from Python 3.14 on."""
     if sys.version_info >= (3, 14):
         from compression import zstd  # noqa: PLC0415
     else:
@@ -125,6 +127,6 @@ def _zstd() -> Any:
 
 
 def _sha256(data: bytes) -> str:
-    from hashlib import sha256  # noqa: PLC0415  slow to import, and most programs keep no files
+    from hashlib import sha256  # noqa: PLC0415  slow to import, and most programs use no blobs
 
     return sha256(data).hexdigest()

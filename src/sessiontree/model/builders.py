@@ -1,4 +1,4 @@
-"""Short ways to write messages down.
+"""Shortcuts that build the payloads of messages.
 
 >>> user("hello").message.text
 'hello'
@@ -43,12 +43,12 @@ _PAYLOAD_TYPES = frozenset(get_args(Payload))
 
 
 def system(text: str) -> SystemMessage:
-    """The system prompt from here on."""
+    """Return a system message: the system prompt from this entry on."""
     return SystemMessage(message=Message(role="system", parts=(TextPart(text=text),)))
 
 
 def user(content: str | Sequence[Part], *, metadata: dict[str, Any] | None = None) -> UserMessage:
-    """What a person said, as text or as parts."""
+    """Return a user message, from text or from parts."""
     return UserMessage(message=Message(role="user", parts=_parts(content)), metadata=metadata or {})
 
 
@@ -62,17 +62,17 @@ def assistant(
     stop_reason: str = "",
     usage: Usage | None = None,
 ) -> AssistantMessage | ToolCallMessage:
-    """A model's answer; with ``calls`` it is a request for tools."""
+    """Return a model's message; with ``calls``, a request for tools."""
     thought = (ReasoningPart(text=reasoning),) if reasoning else ()
     parts = (*thought, *_parts(content), *calls)
-    asks = any(isinstance(part, ToolCallPart) for part in parts)
-    kind = ToolCallMessage if asks else AssistantMessage
+    has_calls = any(isinstance(part, ToolCallPart) for part in parts)
+    kind = ToolCallMessage if has_calls else AssistantMessage
     message = Message(role="assistant", parts=parts)
     return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage)
 
 
 def call(call_id: str, name: str, arguments: str = "{}") -> ToolCallPart:
-    """A request of the model for one tool."""
+    """Return one tool call of a model; ``arguments`` is the exact string that it produced."""
     return ToolCallPart(id=call_id, name=name, arguments=arguments)
 
 
@@ -84,20 +84,22 @@ def tool_result(
     is_error: bool = False,
     view: ResultView | None = None,
 ) -> ToolResultMessage:
-    """The answer of a tool to the call ``call_id``."""
+    """Return the result of the tool call ``call_id``."""
     parts = (TextPart(text=content),) if isinstance(content, str) else tuple(content)
     result = ToolResultPart(call_id=call_id, name=name, parts=parts, is_error=is_error, view=view)
     return ToolResultMessage(message=Message(role="tool", parts=(result,)))
 
 
 def payload_of(content: Payload | Message) -> Payload:
-    """The payload for a message: its entry type follows from the role and from what it asks for."""
+    """Return the payload of a message, whose type follows from its role and tool calls; payloads are returned as is."""
     if type(content) in _PAYLOAD_TYPES:
         return cast("Payload", content)
     if isinstance(content, Message):
         return _message_payload(content)
     if not isinstance(content, Payload):
-        raise InvalidInputError(f"an entry is a payload or a message, such as user('…'), not {type(content).__name__}")
+        raise InvalidInputError(
+            f"cannot append {type(content).__name__}; use a payload or a message, such as user('…')"
+        )
     return content
 
 
@@ -114,7 +116,7 @@ def _message_payload(message: Message) -> MessagePayload | Custom:
         case "assistant":
             return AssistantMessage(message=message)
         case _:
-            raise InvalidInputError(f"a message has no role {message.role!r}; use system, user, assistant or tool")
+            raise InvalidInputError(f"unknown message role {message.role!r}; use system, user, assistant or tool")
 
 
 def _parts(content: str | Sequence[Part]) -> tuple[Part, ...]:

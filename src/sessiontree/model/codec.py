@@ -1,6 +1,6 @@
-"""Bytes and back: the wire form of payloads, their content hash, and the upgrade path between formats.
+"""Payloads as bytes: encoding, decoding, validation, content hash, and the records of our own export files.
 
-The wire form is compact JSON in field order, so the same content always gives the same bytes and the same hash:
+The wire form is compact JSON in field order, so equal content has equal bytes and an equal hash:
 
 >>> from sessiontree.model.builders import user
 >>> encode_payload(user("hi"))
@@ -8,10 +8,8 @@ b'{"type":"user_message","message":{"role":"user","parts":[{"type":"text","text"
 >>> decode_payload(encode_payload(user("hi"))) == user("hi")
 True
 
-Our own files: a thread or a whole tree with everything in it, as one JSON document or as lines.
-
-The first line (or the head of the document) tells the threads, then come the entries in the order of their commits.
-``sessiontree.transfer.formats.import_sessions`` reads both.
+An export file is one JSON document, or JSON lines. The head (or the first line) lists the threads; the entries follow
+in commit order. ``sessiontree.import_sessions`` reads both.
 """
 
 from __future__ import annotations
@@ -38,6 +36,7 @@ __all__ = [
     "Scope",
     "StoreRequest",
     "TreeFile",
+    "check_finite",
     "check_number",
     "content_hash",
     "decode_payload",
@@ -46,17 +45,16 @@ __all__ = [
     "encode_record",
     "native_json",
     "native_jsonl",
-    "refuse_not_finite",
     "validate_and_encode",
 ]
 
 
 FORMAT = 1
-"""Version of the wire form. A store remembers the version it was written with."""
+"""Version of the wire form. A store records the version it was written with."""
 
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 UPGRADES: Mapping[int, Upgrade] = {}
-"""For each older format, how to turn a payload of it into the next one."""
+"""For each older format, the function that converts a payload to the next one."""
 
 T = TypeVar("T")
 
@@ -67,7 +65,7 @@ _threads = json_decoder(Thread)
 
 @cache
 def _payloads() -> msgspec.json.Decoder[KnownPayload]:
-    """Made on first use: it looks through all types of payloads, and a list of threads needs none of them."""
+    """The decoder of payloads, made on first use: it analyses every type, and a list of threads needs none."""
     return json_decoder(KnownPayload)
 
 
@@ -82,14 +80,14 @@ _SIMPLE_TYPES = {str: str, int: int, bool: int, type(None): type(None), UnsetTyp
 
 
 class StoreRequest(Record, frozen=True, kw_only=True):
-    """A request to a store: what no store could hold, or understand, is refused when it is made."""
+    """The base of commands and queries: refuses values that no store can hold when the request is made."""
 
     def __post_init__(self) -> None:
         for name, allowed in _simple_fields(type(self)):
             value = getattr(self, name)
             if not isinstance(value, allowed):
                 raise InvalidInputError(
-                    f"{name} cannot be {value!r}; it is {' or '.join(kind.__name__ for kind in allowed)}"
+                    f"{name} cannot be {value!r}; use {' or '.join(kind.__name__ for kind in allowed)}"
                 )
             if isinstance(value, str):
                 if not value.isascii():
@@ -100,7 +98,7 @@ class StoreRequest(Record, frozen=True, kw_only=True):
 
 @cache
 def _simple_fields(kind: type[StoreRequest]) -> tuple[tuple[str, tuple[type, ...]], ...]:
-    """The fields that hold words and numbers, with the types that each may have."""
+    """The fields that hold strings and numbers, with the types that each may have."""
     hints = get_type_hints(kind)
     choices = {name: get_args(hints[name]) or (hints[name],) for name in kind.__struct_fields__}
     return tuple(
@@ -111,44 +109,45 @@ def _simple_fields(kind: type[StoreRequest]) -> tuple[tuple[str, tuple[type, ...
 
 
 def check_number(value: int) -> None:
-    """Times and limits must fit into 64 bits."""
+    """Refuse a time or a limit that does not fit into 64 bits."""
     if not _SMALLEST <= value <= _LARGEST:
         raise InvalidInputError(f"{value} does not fit into 64 bits; times are nanoseconds since 1970")
 
 
 def encode_record(record: Any, what: str) -> bytes:
-    """JSON of a record, or InvalidInputError that says why it cannot be written."""
+    """Return a record as JSON; ``what`` names it in the InvalidInputError that is raised if it cannot be encoded."""
     try:
         return _encoder.encode(record)
-    except _UNWRITABLE as error:
+    except _ENCODING_ERRORS as error:
         raise _refusal(what, error) from error
 
 
 def encode_payload(payload: Payload) -> bytes:
+    """Return the wire form of a payload."""
     return payload.body if isinstance(payload, UnknownPayload) else _encoded(payload)
 
 
 def _encoded(payload: KnownPayload) -> bytes:
     try:
         return _encoder.encode(payload)
-    except _UNWRITABLE as error:
+    except _ENCODING_ERRORS as error:
         raise _refusal(f"payload of type {payload.__struct_config__.tag!r}", error) from error
 
 
-_UNWRITABLE = (TypeError, ValueError, OverflowError, RecursionError)
+_ENCODING_ERRORS = (TypeError, ValueError, OverflowError, RecursionError)
 
 
 def _refusal(what: str, error: Exception) -> InvalidInputError:
     if isinstance(error, UnicodeEncodeError):
         return InvalidInputError(
-            f"{what} holds a lone surrogate (U+{ord(error.object[error.start]):04X}), which is no Unicode text; "
-            "replace it first: only Unicode can be kept"
+            f"{what} contains a lone surrogate (U+{ord(error.object[error.start]):04X}), which is not valid Unicode; "
+            "replace it first"
         )
-    return InvalidInputError(f"{what} cannot be written as JSON: {error}")
+    return InvalidInputError(f"{what} cannot be encoded as JSON: {error}")
 
 
 def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
-    """The payload of a body; types that this version does not know come back as UnknownPayload."""
+    """Return the payload of a body; a type that this version does not know becomes an UnknownPayload."""
     if version != FORMAT:
         body = _upgraded(body, version, UPGRADES)
     try:
@@ -161,11 +160,12 @@ def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
 
 
 def decode_thread(body: bytes) -> Thread:
+    """Return the thread of a body."""
     return _threads.decode(body)
 
 
 def content_hash(payload: Payload) -> str:
-    """SHA-256 of the canonical payload: identity, place and time do not count.
+    """Return the SHA-256 of the canonical payload; the entry's id, position and time do not count.
 
     >>> from sessiontree.model.builders import user
     >>> content_hash(user("hi")) == content_hash(user("hi"))
@@ -177,57 +177,64 @@ def content_hash(payload: Payload) -> str:
 
 
 def validate_and_encode(payload: Payload) -> tuple[Payload, bytes]:
-    """The payload as a reader will see it, and its bytes. Refuses what would not come back unchanged.
+    """Return the payload as it will be read back, and its bytes.
+
+    Raises InvalidInputError if it has values that do not fit its type or do not survive a round trip.
 
     >>> from sessiontree.model import Custom
     >>> validate_and_encode(Custom(name="n", data=(1, 2)))[0].data
     [1, 2]
     """
     if isinstance(payload, UnknownPayload):
-        _refuse_not_as_it_says(payload)
+        _check_unknown(payload)
         return payload, payload.body
     body = _encoded(payload)
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:
-        refuse_not_finite(msgspec.to_builtins(payload))
+        check_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error
     if stored != payload:
-        _refuse_changed(stored, body)
-        refuse_not_finite(msgspec.to_builtins(payload))
+        _check_round_trip(stored, body)
+        check_finite(msgspec.to_builtins(payload))
     return stored, body
 
 
-def _refuse_not_as_it_says(payload: UnknownPayload) -> None:
-    """A body of a type that we do not know must be one line of JSON of that type."""
+def _check_unknown(payload: UnknownPayload) -> None:
+    """Refuse an unknown payload whose body is not one line of JSON of its type."""
     try:
         msgspec.json.decode(payload.body)
         tag = _tags.decode(payload.body).type
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-        raise InvalidInputError(f"the body of a payload of type {payload.type!r} is no JSON object: {error}") from error
+        raise InvalidInputError(
+            f"the body of a payload of type {payload.type!r} is not a JSON object: {error}"
+        ) from error
     if tag != payload.type or tag in _KNOWN_TYPES or b"\n" in payload.body:
         raise InvalidInputError(
-            f"the body says type {tag!r}, the payload {payload.type!r}; it must be one line of a type unknown here"
+            f"an unknown payload of type {payload.type!r} has a body of type {tag!r}; "
+            "the body must be one line of JSON of the same type, and not of a type known here"
         )
 
 
-def _refuse_changed(stored: Payload, body: bytes) -> None:
-    """Two keys that are one in JSON, such as 1 and "1", would come back as one."""
+def _check_round_trip(stored: Payload, body: bytes) -> None:
+    """Refuse keys that become equal in JSON, such as 1 and "1"."""
     if encode_payload(stored) != body:
-        raise InvalidInputError("the payload would not come back unchanged; use keys that differ as text")
+        raise InvalidInputError(
+            "payload does not round-trip through JSON: two keys become equal once converted to strings; rename one"
+        )
 
 
-def refuse_not_finite(value: Any) -> None:
-    """JSON has no NaN and no infinity."""
+def check_finite(value: Any) -> None:
+    """Refuse NaN and infinity, which JSON cannot express, anywhere in a value."""
     match value:
         case float() if not math.isfinite(value):
-            raise InvalidInputError(f"{value} is no JSON number; use None or a string")
+            raise InvalidInputError(f"{value} is not a JSON number; use None or a string")
         case dict():
             for item in value.values():
-                refuse_not_finite(item)
+                check_finite(item)
         case list() | tuple():
             for item in value:
-                refuse_not_finite(item)
+                check_finite(item)
 
 
 def _upgraded(body: bytes, version: int, upgrades: Mapping[int, Upgrade]) -> bytes:
@@ -243,11 +250,11 @@ FORMAT_NAME = "sessiontree"
 FORMAT_VERSION = 1
 
 Scope = Literal["path", "thread", "tree"]
-"""The active path; all branches of the thread; all threads that share its tree."""
+"""What an export contains: the active path, all branches of the thread, or all threads of its tree."""
 
 
 class TreeFile(msgspec.Struct, kw_only=True):
-    """The head of a file: what it is, and the threads in it, a fork after what it was forked from."""
+    """The head of an export file: its format, and its threads, each fork after its source."""
 
     format: str = FORMAT_NAME
     version: int = FORMAT_VERSION
@@ -256,7 +263,7 @@ class TreeFile(msgspec.Struct, kw_only=True):
 
 
 class ExportedEntry(Record, frozen=True, kw_only=True):
-    """An entry with its payload as it is stored."""
+    """An entry of an export file, with its payload as it is stored."""
 
     id: str
     thread_id: str
@@ -267,21 +274,21 @@ class ExportedEntry(Record, frozen=True, kw_only=True):
 
 
 class BlobLine(msgspec.Struct, kw_only=True):
-    """The content of a file or of a list of files; it stands before the first checkpoint that needs it."""
+    """A blob in an export file; it comes before the first checkpoint that needs it."""
 
     blob: str
     data: bytes
 
 
 def native_jsonl(head: TreeFile, entries: Collection[Entry], progress: Progress | None = None) -> Iterator[bytes]:
-    """One line for the head, one for each entry."""
+    """Yield an export file as lines: the head, then each entry."""
     yield msgspec.json.encode(head) + b"\n"
     for entry in counted(entries, progress):
         yield _line(entry) + b"\n"
 
 
 def native_json(head: TreeFile, entries: Collection[Entry], progress: Progress | None = None) -> bytes:
-    """One document."""
+    """Return an export file as one JSON document."""
     fields = msgspec.json.encode(head)[:-1]
     lines = b",".join(_line(entry) for entry in counted(entries, progress))
     return msgspec.json.format(fields + b',"entries":[' + lines + b"]}", indent=2) + b"\n"

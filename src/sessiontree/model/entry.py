@@ -1,4 +1,4 @@
-"""Entries: the immutable records that a tree is made of, as one closed union of payloads."""
+"""Entries: the immutable records of a tree, with one payload type for each kind."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TERMINAL_STATUSES: frozenset[TurnStatus] = frozenset({"completed", "waiting", "f
 
 
 class Usage(Record, frozen=True, kw_only=True):
-    """What a provider reported for one request."""
+    """The tokens and cost that a provider reported for one request."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -61,14 +61,14 @@ class Usage(Record, frozen=True, kw_only=True):
 
     @property
     def context_tokens(self) -> int:
-        """Tokens that the conversation occupied after this request."""
+        """The tokens that the conversation took up after this request."""
         if self.total_tokens:
             return self.total_tokens
         return self.input_tokens + self.output_tokens + self.cache_read_tokens + self.cache_write_tokens
 
 
 class ContextUsage(Record, frozen=True, kw_only=True):
-    """How full the window was when a compaction was decided."""
+    """The use of the context window when a compaction was planned."""
 
     prefix_tokens: int = 0
     message_tokens: int = 0
@@ -92,33 +92,41 @@ class ContextUsage(Record, frozen=True, kw_only=True):
 
 
 class _Payload(Record, tag_field="type", frozen=True, kw_only=True):
-    """``metadata`` belongs to the caller; ``origin`` is what an importer could not express otherwise."""
+    """``metadata`` belongs to the caller; ``origin`` keeps what an importer could not express in other fields."""
 
     metadata: dict[str, Any] = {}
     origin: dict[str, Any] = {}
 
 
 class ThreadInfo(_Payload, tag="thread_info", frozen=True, kw_only=True):
+    """A remark about the thread; never in a context."""
+
     text: str = ""
 
 
 class TurnMarker(_Payload, tag="turn_marker", frozen=True, kw_only=True):
+    """The start, a save point, or the end of a turn."""
+
     status: TurnStatus
     reason: str = ""
     is_recoverable: bool = False
 
 
 class SystemMessage(_Payload, tag="system_message", frozen=True, kw_only=True):
-    """The system prompt from here on; the last one on a path counts."""
+    """The system prompt from this entry on; the last one on a path is in force."""
 
     message: Message
 
 
 class UserMessage(_Payload, tag="user_message", frozen=True, kw_only=True):
+    """A message of the user."""
+
     message: Message
 
 
 class AssistantMessage(_Payload, tag="assistant_message", frozen=True, kw_only=True):
+    """A message of the model without tool calls."""
+
     message: Message
     provider: str = ""
     model: str = ""
@@ -127,7 +135,7 @@ class AssistantMessage(_Payload, tag="assistant_message", frozen=True, kw_only=T
 
 
 class ToolCallMessage(_Payload, tag="tool_call", frozen=True, kw_only=True):
-    """An assistant message that asks for at least one tool."""
+    """A message of the model with at least one tool call."""
 
     message: Message
     provider: str = ""
@@ -137,23 +145,29 @@ class ToolCallMessage(_Payload, tag="tool_call", frozen=True, kw_only=True):
 
 
 class ToolResultMessage(_Payload, tag="tool_result", frozen=True, kw_only=True):
+    """The results of one or more tool calls."""
+
     message: Message
 
 
 class ModelChange(_Payload, tag="model_change", frozen=True, kw_only=True):
+    """The model that is used from this entry on."""
+
     provider: str = ""
     model: str = ""
 
 
 class ActiveToolsChange(_Payload, tag="active_tools_change", frozen=True, kw_only=True):
+    """The tools that are offered from this entry on."""
+
     tools: tuple[str, ...] = ()
 
 
 class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
-    """The context starts here: a summary of the head, the kept tail, the kept user inputs. Nothing is deleted.
+    """Replaces the head of the context by a summary and quoted user messages. Nothing is deleted.
 
-    With ``reverts`` set it is the opposite: the compaction of that id does not count from here on. Where nothing was
-    kept there is no first kept entry: what follows ``tail_after_entry_id`` stays, whenever it arrived.
+    With ``reverts`` set it does the opposite: the compaction of that id is ignored from this entry on. If nothing was
+    kept, ``first_kept_entry_id`` is empty and everything after ``tail_after_entry_id`` stays in the context.
     """
 
     id: str = ""
@@ -185,7 +199,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
 
 
 class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
-    """What happened on a branch that the conversation came back from."""
+    """A summary of a branch that the conversation has left."""
 
     summary: str = ""
     from_entry_id: str = ""
@@ -194,11 +208,13 @@ class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):
 
 
 class RunFailure(_Payload, tag="run_failure", frozen=True, kw_only=True):
+    """The error that ended a run; never in a context."""
+
     error: str
 
 
 class Custom(_Payload, tag="custom", frozen=True, kw_only=True):
-    """Anything of the caller's: kept in order, never in a context."""
+    """Data of the caller, kept in order; never in a context."""
 
     name: str = ""
     data: Any = None
@@ -206,13 +222,15 @@ class Custom(_Payload, tag="custom", frozen=True, kw_only=True):
 
 
 class Label(_Payload, tag="label", frozen=True, kw_only=True):
-    """A name for an entry; an empty name takes it away. The newest one counts."""
+    """A name for an entry; the newest one is in force, and an empty one removes the name."""
 
     target: str
     label: str = ""
 
 
 class UsageReport(_Payload, tag="usage", frozen=True, kw_only=True):
+    """Usage that was reported outside a message."""
+
     usage: Usage
     provider: str = ""
     model: str = ""
@@ -228,11 +246,11 @@ class Event(_Payload, tag="event", frozen=True, kw_only=True):
 
 
 class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
-    """A workspace snapshot of ``root`` for the entry ``target``: ``manifest`` is the blob that lists the files.
+    """A snapshot of the folder ``root`` at the entry ``target``; the blob ``manifest`` lists the files.
 
-    No ``root``: it was imported from a program that does not say where its files were, and fits every folder.
-    ``moment`` says when it was taken: at any time, before or after a turn, or right before leaf move number
-    ``before_move`` of the thread, which moved the files too. ``left_out`` counts what it saw and did not take.
+    An empty ``root`` fits every folder: the checkpoint was imported from a program that does not record it.
+    ``moment`` is when it was taken: at any time, before or after a turn, or right before leaf move number
+    ``before_move`` of the thread, which also moved the files. ``left_out`` counts the files that were not included.
     """
 
     target: str = ""
@@ -247,7 +265,7 @@ class Checkpoint(_Payload, tag="checkpoint", frozen=True, kw_only=True):
 
 
 class Memory(_Payload, tag="memory", frozen=True, kw_only=True):
-    """Durable facts that were drawn out of the conversation."""
+    """Lasting facts that were extracted from the conversation."""
 
     text: str
     tags: tuple[str, ...] = ()
@@ -255,13 +273,14 @@ class Memory(_Payload, tag="memory", frozen=True, kw_only=True):
 
 
 class UnknownPayload(Record, frozen=True, kw_only=True):
-    """A type written by a newer version: kept byte for byte and passed through."""
+    """A payload of a type that only a newer version knows, kept byte for byte."""
 
     type: str
     body: bytes
 
     @property
     def metadata(self) -> dict[str, Any]:
+        """Always empty: the body is not decoded."""
         return {}
 
 
@@ -292,14 +311,14 @@ Payload = KnownPayload | UnknownPayload
 
 
 def entry_type(payload: Payload) -> str:
-    """The wire name of a payload's type."""
+    """Return the wire name of a payload's type."""
     if isinstance(payload, UnknownPayload):
         return payload.type
     return str(payload.__struct_config__.tag)
 
 
 class Entry(Record, frozen=True, kw_only=True):
-    """One record of the tree. ``thread_id`` is the thread it was appended through."""
+    """One record of a tree. ``thread_id`` is the thread that it was appended to."""
 
     id: str
     thread_id: str
@@ -310,15 +329,17 @@ class Entry(Record, frozen=True, kw_only=True):
 
     @property
     def type(self) -> str:
+        """The wire name of the payload's type."""
         return entry_type(self.payload)
 
     @property
     def created_at(self) -> datetime:
+        """The time of creation, in UTC."""
         return moment(self.created_ns)
 
     @property
     def message(self) -> Message | None:
-        """The message of the entry, if it has one."""
+        """The message of the payload, if it has one."""
         match self.payload:
             case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage() | SystemMessage():
                 return self.payload.message

@@ -18,7 +18,7 @@ __all__ = ["Clock", "IdSource", "RandomSource", "system_clock"]
 
 
 Clock = Callable[[], int]
-"""Returns the present as nanoseconds since the Unix epoch."""
+"""Returns the current time as nanoseconds since the Unix epoch."""
 
 RandomSource = Callable[[int], bytes]
 """Returns that many random bytes."""
@@ -31,9 +31,9 @@ _VARIANT = "89ab"
 
 
 class IdSource:
-    """Makes ids that sort by creation, also within one millisecond and when the clock steps back.
+    """Makes ids that sort by creation, even within one millisecond and when the clock steps back.
 
-    Each millisecond starts at a random place; within one, the last digits count up, with room that nobody can use up.
+    Each millisecond starts at a random number that counts up, with too many values left to run out.
     """
 
     def __init__(self, clock: Clock = system_clock, random: RandomSource = os.urandom) -> None:
@@ -46,6 +46,7 @@ class IdSource:
         self._tail = 0
 
     def new(self) -> str:
+        """Return a new id."""
         with self._lock:
             now = self._clock() // 1_000_000
             if now > self._millisecond or not self._head:
@@ -55,7 +56,7 @@ class IdSource:
             return self._head + self._tail.to_bytes(6).hex()
 
     def _begin(self, millisecond: int) -> None:
-        """48 bits of time, the version, 12 random bits, the variant, 14 random bits; the tail has 47 of its 48."""
+        """48 bits of time, the version, 12 random bits, the variant, 14 random bits, then 47 bits that count up."""
         noise = self._draw()
         digits = noise.hex()
         time = f"{millisecond:012x}"
@@ -64,7 +65,7 @@ class IdSource:
         self._tail = int.from_bytes(noise[4:]) & _TAIL_MASK
 
     def _draw(self) -> bytes:
-        """Random bytes are drawn in store: a system call for each millisecond would be felt."""
+        """Return random bytes from a buffer: a system call for each millisecond would be measurable."""
         if not self._noise:
             self._noise = self._random(_NOISE_BYTES * 64)
         drawn, self._noise = self._noise[:_NOISE_BYTES], self._noise[_NOISE_BYTES:]

@@ -1,10 +1,10 @@
-"""Manifests: the list of everything in a folder at one moment, kept as a blob.
+"""Manifests: the list of files in a folder at one time, stored as a blob.
 
-A manifest is whole, or it names an older one as its ``base`` and lists what differs, so that a checkpoint of a large
-folder costs what changed in it. The base always belongs to a checkpoint further up the same path: whoever sees a
-checkpoint sees its bases, and when nobody sees it any more nothing keeps its files.
+A manifest is complete, or it names an older one as its ``base`` and lists the differences, so that a checkpoint of a
+large folder costs only what changed. The base belongs to an earlier checkpoint on the same path, so it is visible
+wherever the checkpoint is.
 
-Names are bytes, because file systems know nothing else; inside the program they are ``os.fsdecode``d text.
+Names are stored as bytes, as file systems have them; inside the program they are text from ``os.fsdecode``.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ LeftOutReason = Literal["too_large", "total_too_large", "unreadable", "special",
 
 
 UNKNOWN_MODE = -1
-"""Of something that came from a program which keeps no modes: whatever is there keeps its own."""
+"""The mode of an item from a program that records no modes: a restore keeps the mode of the existing file."""
 
 _USUAL_MODES = {"file": 0o644, "link": 0o777, "folder": 0o755}
 
 
 class ManifestItem(NamedTuple):
-    """Something in a folder. ``content`` is the digest of a file's bytes, or the target of a link."""
+    """A file, link or folder. ``content`` is the digest of a file's bytes, or the target of a link."""
 
     kind: ItemKind
     mode: int
@@ -56,7 +56,7 @@ class ManifestItem(NamedTuple):
 
     @property
     def hash(self) -> str:
-        """The blob that holds a file's bytes; empty for links and folders."""
+        """The hash of the blob with a file's bytes; empty for links and folders."""
         return self.content.hex() if self.kind == "file" else ""
 
 
@@ -65,7 +65,7 @@ Tree = Mapping[str, ManifestItem]
 
 
 class LeftOut(Record, frozen=True, kw_only=True):
-    """Something that a snapshot saw and did not take, and why."""
+    """A path that a snapshot did not include, and why."""
 
     path: str
     reason: LeftOutReason
@@ -73,7 +73,7 @@ class LeftOut(Record, frozen=True, kw_only=True):
 
 
 class Manifest(Record, frozen=True, kw_only=True):
-    """What a manifest blob says: ``changed`` and ``removed`` relative to ``base``; ``chain`` counts items since the whole one."""
+    """``changed`` and ``removed`` are relative to ``base``; ``chain`` counts the items since the last complete one."""
 
     base: str = ""
     chain: int = 0
@@ -96,7 +96,7 @@ _decoder = msgpack_decoder(_Wire)
 
 
 def encode_manifest(manifest: Manifest) -> bytes:
-    """The same content gives the same bytes: everything is sorted."""
+    """Return a manifest as bytes; everything is sorted, so that equal manifests have equal bytes."""
     wire = _Wire(
         version=_VERSION,
         base=bytes.fromhex(manifest.base),
@@ -109,6 +109,7 @@ def encode_manifest(manifest: Manifest) -> bytes:
 
 
 def decode_manifest(data: bytes, place: str = "manifest") -> Manifest:
+    """Return the manifest of some bytes; ``place`` names it in errors."""
     wire = _decoded(data, place)
     if wire.version > _VERSION:
         raise NewerFormatError(place, wire.version, _VERSION)
@@ -130,17 +131,17 @@ def _decoded(data: bytes, place: str) -> _Wire:
     try:
         return _decoder.decode(data)
     except msgspec.DecodeError as error:
-        raise DamagedDataError(place, 0, f"no manifest: {error}") from error
+        raise DamagedDataError(place, 0, f"not a manifest: {error}") from error
 
 
 def difference(old: Tree, new: Tree) -> tuple[dict[str, ManifestItem], tuple[str, ...]]:
-    """What to change in ``old``, and what to remove from it, to get ``new``."""
+    """Return the items to change in ``old``, and the paths to remove from it, to get ``new``."""
     changed = {path: item for path, item in new.items() if old.get(path) != item}
     return changed, tuple(path for path in old if path not in new)
 
 
 def patched(base: Tree, manifest: Manifest) -> dict[str, ManifestItem]:
-    """The tree of a manifest, given the tree of its base."""
+    """Return the tree of a manifest, given the tree of its base."""
     tree = {**base, **manifest.changed}
     for path in manifest.removed:
         tree.pop(path, None)
@@ -148,7 +149,7 @@ def patched(base: Tree, manifest: Manifest) -> dict[str, ManifestItem]:
 
 
 def with_known_modes(tree: Tree, current: Tree) -> Tree:
-    """The tree with a mode for everything: that of what is there now, or the usual one."""
+    """Return the tree with unknown modes replaced by those of ``current``, or by the usual ones."""
     if all(item.mode != UNKNOWN_MODE for item in tree.values()):
         return tree
     known = {path: item.mode for path, item in current.items() if path in tree and item.kind == tree[path].kind}
@@ -159,7 +160,7 @@ def with_known_modes(tree: Tree, current: Tree) -> Tree:
 
 
 def reachable(manifests: Iterable[str], read: Callable[[str], bytes]) -> set[str]:
-    """Every blob that these manifests need: themselves, their bases, and the files of all of them."""
+    """Return the hashes of all blobs that these manifests need: manifests, their bases, and files."""
     found: set[str] = set()
     waiting = list(manifests)
     while waiting:

@@ -1,7 +1,7 @@
-"""Messages and their parts: what a person, a model or a tool said.
+"""Messages and their parts: text, reasoning, images, files, tool calls and tool results.
 
-A message keeps everything a provider needs to see again. Fields that only one provider knows travel in ``extra``;
-a block that nobody here knows is kept whole in an ``OpaquePart``.
+A message keeps everything that its provider has to see again. Fields that only one provider knows are in ``extra``; a
+block of an unknown type is kept whole in an ``OpaquePart``.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Role = Literal["system", "user", "assistant", "tool"]
 
 
 class ArtifactRef(Record, frozen=True, kw_only=True):
-    """A big payload that lives outside the entry, found by its content hash."""
+    """A large payload that is stored outside the entry, under its content hash."""
 
     sha256: str = ""
     size: int = 0
@@ -43,7 +43,7 @@ class ArtifactRef(Record, frozen=True, kw_only=True):
 
 
 class ResultView(Record, frozen=True, kw_only=True):
-    """How a tool result was cut for the model, and where the whole of it is."""
+    """How a tool result was truncated for the model, and where the full output is."""
 
     is_truncated: bool = False
     original_bytes: int = 0
@@ -60,13 +60,15 @@ class _Part(Record, tag_field="type", frozen=True, kw_only=True):
 
 
 class TextPart(_Part, tag="text", frozen=True, kw_only=True):
+    """Plain text."""
+
     text: str
 
 
 class ReasoningPart(_Part, tag="reasoning", frozen=True, kw_only=True):
-    """A model's thinking: readable text, a signature over it, or a provider's encrypted blob.
+    """A model's reasoning: readable text, a signature of it, or a provider's encrypted blob.
 
-    ``provider`` is the dialect that it came in: others leave it out, as a provider rejects a foreign signature.
+    ``provider`` is the dialect it was read from. Other dialects leave it out: providers reject foreign signatures.
     """
 
     provider: str = ""
@@ -86,6 +88,8 @@ class ImagePart(_Part, tag="image", frozen=True, kw_only=True):
 
 
 class FilePart(_Part, tag="file", frozen=True, kw_only=True):
+    """A file by URL, by base64 ``data``, or by artifact."""
+
     url: str = ""
     data: str = ""
     mime: str = ""
@@ -94,7 +98,7 @@ class FilePart(_Part, tag="file", frozen=True, kw_only=True):
 
 
 class ToolCallPart(_Part, tag="tool_call", frozen=True, kw_only=True):
-    """A request of the model; ``arguments`` is the exact string that the model produced."""
+    """A tool call of the model; ``arguments`` is the exact string that the model produced."""
 
     id: str
     name: str
@@ -102,7 +106,7 @@ class ToolCallPart(_Part, tag="tool_call", frozen=True, kw_only=True):
 
 
 class OpaquePart(_Part, tag="opaque", frozen=True, kw_only=True):
-    """A block of a provider that we do not know, kept as it came."""
+    """A provider's block of an unknown type, kept unchanged."""
 
     provider: str
     block: Any
@@ -112,6 +116,8 @@ ResultContent = TextPart | ImagePart | FilePart | OpaquePart
 
 
 class ToolResultPart(_Part, tag="tool_result", frozen=True, kw_only=True):
+    """The result of the tool call ``call_id``; ``view`` tells how it was truncated."""
+
     call_id: str
     name: str = ""
     parts: tuple[ResultContent, ...] = ()
@@ -123,6 +129,8 @@ Part = TextPart | ReasoningPart | ImagePart | FilePart | ToolCallPart | ToolResu
 
 
 class Message(Record, frozen=True, kw_only=True):
+    """A message in a conversation; ``kind`` marks messages that sessiontree makes, such as a summary."""
+
     role: Role
     parts: tuple[Part, ...] = ()
     name: str = ""
@@ -131,13 +139,15 @@ class Message(Record, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """All readable text of the message, reasoning and tool traffic left out."""
+        """The text parts as one string, without reasoning, tool calls and results."""
         return "".join([part.text for part in self.parts if isinstance(part, TextPart)])
 
     @property
     def tool_calls(self) -> tuple[ToolCallPart, ...]:
+        """The tool calls of the message."""
         return tuple([part for part in self.parts if isinstance(part, ToolCallPart)])
 
     @property
     def tool_results(self) -> tuple[ToolResultPart, ...]:
+        """The tool results of the message."""
         return tuple([part for part in self.parts if isinstance(part, ToolResultPart)])

@@ -1,7 +1,7 @@
-"""Foreign text made harmless: nothing in it may steer a terminal or turn a line around.
+"""Unicode checks, and text that is safe to print on a terminal.
 
-Escape sequences (colours, cursor moves, OSC 8 links, OSC 52 clipboard writes) go; other control characters and
-direction overrides are shown as what they are:
+Escape sequences (colours, cursor moves, OSC 8 links, OSC 52 clipboard writes) are removed; other control characters
+and direction overrides are replaced by their code points:
 
 >>> for_terminal("red \\x1b[31malert\\x1b[0m \\x1b]52;c;cGFzcw==\\x07done")
 'red alert done'
@@ -14,23 +14,36 @@ from __future__ import annotations
 import re
 from functools import cache
 
-__all__ = ["for_terminal", "one_line", "without_controls"]
+__all__ = ["for_terminal", "is_unicode", "one_line", "without_controls"]
+
+
+def is_unicode(text: str) -> bool:
+    """Return whether text is valid Unicode: a lone surrogate cannot be encoded.
+
+    >>> is_unicode("café"), is_unicode("\\ud83d")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def for_terminal(text: str) -> str:
-    """Text that a terminal shows and does not obey; line breaks and tabs stay."""
+    """Return text without terminal escape sequences and control characters; line breaks and tabs stay."""
     if text.isprintable():
         return text
-    return without_controls(_sequences().sub(_left_of, text.replace("\r\n", "\n")))
+    return without_controls(_sequences().sub(_unterminated_text, text.replace("\r\n", "\n")))
 
 
-def _left_of(sequence: re.Match[str]) -> str:
-    """Nothing; but a sequence without an end must not take the rest of a text along unseen."""
+def _unterminated_text(sequence: re.Match[str]) -> str:
+    """Keep the text of a sequence that never ends, so that it cannot hide the rest of the text."""
     return "" if sequence["end"] or not sequence["open"] else sequence["open"]
 
 
 def without_controls(text: str) -> str:
-    """Control characters, invisible ones and direction overrides by their names."""
+    """Return text with control characters, invisible characters and direction overrides as code points."""
     if text.isprintable():
         return text
     return _controls().sub(lambda found: f"<U+{ord(found[0]):04X}>", text)
@@ -38,10 +51,10 @@ def without_controls(text: str) -> str:
 
 @cache
 def _sequences() -> re.Pattern[str]:
-    """Made on first use, as the other one: most texts need neither, and a command starts sooner."""
+    """Compiled on first use, like the other pattern: most texts need neither."""
     return re.compile(
         r"\x1b\[[0-?]*[ -/]*[@-~]?"  # CSI: colours, cursor moves, modes
-        r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?P<open>[^\x07\x1b\x9c]*)(?P<end>\x07|\x1b\\|\x9c)?"  # OSC and the like
+        r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])(?P<open>[^\x07\x1b\x9c]*)(?P<end>\x07|\x1b\\|\x9c)?"  # OSC, DCS and similar strings
         r"|\x9b[0-?]*[ -/]*[@-~]?"  # CSI as one character
         r"|\x1b[ -/]*[0-~]?"
     )
@@ -56,7 +69,7 @@ def _controls() -> re.Pattern[str]:
 
 
 def one_line(text: str, width: int) -> str:
-    """The beginning of a text as one line of at most ``width`` characters.
+    """Return the beginning of a text as one line of at most ``width`` characters.
 
     >>> one_line("a  long\\n story", 8)
     'a long …'

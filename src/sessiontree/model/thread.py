@@ -1,7 +1,4 @@
-"""Threads: a named tip in a tree plus its metadata, and how they are listed.
-
-Leases and leaf moves: who may run a turn, and where the leaf has been.
-"""
+"""Threads and how they are listed, leases and compaction claims, and moves of the leaf."""
 
 from __future__ import annotations
 
@@ -36,7 +33,7 @@ ThreadOrder = Literal["created", "updated"]
 
 
 class SessionKey(Record, frozen=True, kw_only=True):
-    """Where a conversation comes from: which agent, over which channel, with whom, in which sub-thread."""
+    """The address of a conversation: agent, channel, peer, and sub-thread of the channel."""
 
     agent: str = ""
     channel: str = ""
@@ -48,20 +45,22 @@ NO_KEY = SessionKey()
 
 
 class CompactionClaim(Record, frozen=True, kw_only=True):
-    """Who is compacting a thread. It keeps others from starting, not from appending; a crashed one expires."""
+    """The process that is compacting a thread. It prevents a second compaction, not appends, and expires."""
 
     id: str
     owner: str
     expires_ns: int
 
     def is_expired(self, now_ns: int) -> bool:
+        """Return whether the claim has expired."""
         return now_ns >= self.expires_ns
 
 
 class Thread(Record, frozen=True, kw_only=True):
-    """A conversation. ``entries``, ``messages`` and ``tokens`` count the active path, kept by the store.
+    """A conversation: a named leaf in a tree, and its metadata.
 
-    ``archive_changed_ns`` is when it was last put away or brought back, by whatever way; the store keeps it too.
+    The store maintains ``entries``, ``messages`` and ``tokens``, which count the active path, and
+    ``archive_changed_ns``, the time when the thread was last archived or unarchived.
     """
 
     id: str
@@ -98,10 +97,12 @@ class Thread(Record, frozen=True, kw_only=True):
 
     @property
     def created_at(self) -> datetime:
+        """The time of creation, in UTC."""
         return moment(self.created_ns)
 
     @property
     def updated_at(self) -> datetime:
+        """The time of the last change, in UTC."""
         return moment(self.updated_ns)
 
     def without_counters(self) -> Thread:
@@ -110,7 +111,7 @@ class Thread(Record, frozen=True, kw_only=True):
 
 
 class ThreadFields(TypedDict, total=False):
-    """The metadata that a caller may set and change."""
+    """The metadata that a caller may set."""
 
     title: str
     title_status: str
@@ -133,7 +134,7 @@ class ThreadFields(TypedDict, total=False):
 
 
 class ThreadQuery(Record, frozen=True, kw_only=True):
-    """Which threads, in which order. Every condition must hold; ``None`` means any."""
+    """Filters, order and page of a list of threads. All filters must match; ``None`` matches everything."""
 
     is_archived: bool | None = False
     title_contains: str | None = None
@@ -160,7 +161,7 @@ class ThreadQuery(Record, frozen=True, kw_only=True):
 
 
 class ThreadFilters(TypedDict, total=False):
-    """The conditions of a ThreadQuery as keyword arguments."""
+    """The fields of a ThreadQuery as keyword arguments."""
 
     is_archived: bool | None
     title_contains: str
@@ -187,7 +188,7 @@ class ThreadFilters(TypedDict, total=False):
 
 
 class Page(Record, frozen=True, kw_only=True):
-    """One page of threads, newest first; ``cursor`` continues after it, ``None`` at the end."""
+    """One page of threads, newest first. ``cursor`` fetches the next page; ``None`` on the last one."""
 
     threads: tuple[Thread, ...]
     cursor: str | None = None
@@ -203,7 +204,7 @@ MoveReason = Literal["move", "rewind", "reset", "retry", "branch", "undo", "redo
 
 
 class Lease(Record, frozen=True, kw_only=True):
-    """The right to run a turn on a thread. ``token`` only grows; a write under an older one is refused."""
+    """The right to run a turn on a thread. ``token`` grows with each lease; a write with an older one is refused."""
 
     thread_id: str
     turn_id: str
@@ -213,15 +214,17 @@ class Lease(Record, frozen=True, kw_only=True):
     expires_ns: int
 
     def is_expired(self, now_ns: int) -> bool:
+        """Return whether the lease has expired."""
         return now_ns >= self.expires_ns
 
     @property
     def expires_at(self) -> datetime:
+        """The time of expiry, in UTC."""
         return moment(self.expires_ns)
 
 
 class Move(Record, frozen=True, kw_only=True):
-    """One line of the reflog. ``branch`` is an append under another parent than the leaf."""
+    """One line of the reflog. The reason ``branch`` is an append under a parent other than the leaf."""
 
     number: int
     thread_id: str
@@ -232,6 +235,7 @@ class Move(Record, frozen=True, kw_only=True):
 
     @property
     def at(self) -> datetime:
+        """The time of the move, in UTC."""
         return moment(self.at_ns)
 
 

@@ -39,11 +39,14 @@ BLANKS = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
     "\u2028\u2029\u202f\u205f\u3000"
 )
-"""Unicode white space. ``str.strip()`` alone would also take U+001C to U+001F, which are none."""
+"""Unicode white space. ``str.strip()`` without it would also remove U+001C to U+001F, which are not white space."""
 
 
 def estimate_text(text: str) -> int:
-    """A third of the ASCII characters plus every other character; blanks at the ends do not count."""
+    """Estimate the tokens of a text: a third of its ASCII characters, plus one for each other character.
+
+    White space at the ends does not count.
+    """
     text = text.strip(BLANKS)
     if text.isascii():
         return -(-len(text) // 3)
@@ -52,7 +55,7 @@ def estimate_text(text: str) -> int:
 
 
 def estimate_message(message: Message, count: TokenCounter = estimate_text) -> int:
-    """Tokens of a message. Reasoning does not count: providers leave that of earlier turns out of the window.
+    """Return the tokens of a message. Reasoning does not count: providers drop that of earlier turns.
 
     >>> from sessiontree.model.builders import user
     >>> estimate_message(user("hello world").message)
@@ -65,7 +68,7 @@ def estimate_message(message: Message, count: TokenCounter = estimate_text) -> i
 
 
 def exact_counter(encoding: Encoding = "o200k_base") -> TokenCounter:
-    """A counter that agrees with OpenAI's tokenizers, offline. Needs the extra ``tokens``.
+    """Return a counter that agrees with OpenAI's tokenizers and works offline. Needs the extra ``tokens``.
 
     >>> exact_counter("o200k_base")("hello world")
     2

@@ -24,7 +24,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
 from sessiontree.errors import InvalidInputError, InvalidTransitionError
-from sessiontree.model import Thread, moment
+from sessiontree.model import NANOSECONDS, Thread, moment
 from sessiontree.model._base import Record
 
 __all__ = [
@@ -84,7 +84,6 @@ def written_state(thread: Thread) -> WrittenState:
 
 _HOURS = 24
 _DAY = _HOURS * 3600.0
-_NANOSECONDS = 1_000_000_000
 _NOTE = "_session"
 
 
@@ -106,7 +105,7 @@ class Lifetimes(Record, frozen=True, kw_only=True):
 
 
 def is_over(since_ns: int, now_ns: int, seconds: float | None) -> bool:
-    return seconds is not None and now_ns - since_ns >= seconds * _NANOSECONDS
+    return seconds is not None and now_ns - since_ns >= seconds * NANOSECONDS
 
 
 def is_past_daily_reset(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import random
 
+from sessiontree.model import NANOSECONDS
 from sessiontree.model.ids import RandomSource
 
 __all__ = ["ManualClock", "seeded_random"]
@@ -31,7 +32,7 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         """Let time pass; a negative number steps the clock back."""
-        self.now_ns += int(seconds * 1_000_000_000)
+        self.now_ns += int(seconds * NANOSECONDS)
 
 
 def seeded_random(seed: int) -> RandomSource:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Self
 
 from sessiontree.errors import UnsafePathError, WorkspaceError
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.workspace.ignore import STATE_DIR
 
 __all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
@@ -109,7 +110,7 @@ class Folder:
         if not text.strip():
             raise WorkspaceError(text, "a folder is needed, not an empty path")
         self.root = os.path.realpath(text)
-        if not _is_text(self.root):
+        if not is_unicode(self.root):
             raise WorkspaceError(self.root, "the path of the folder is no Unicode text, so no entry can hold it")
         try:
             self.fd = os.open(self.root, _OPEN_FOLDER)
@@ -200,11 +201,3 @@ def _read_all(file: int, size: int) -> bytes:
     while chunk := os.read(file, max(size, 1 << 16) + 1):
         chunks.append(chunk)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)
-
-
-def _is_text(path: str) -> bool:
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -31,7 +31,7 @@ from sessiontree.journal.operations.entries import append_many
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
 from sessiontree.journal.operations.turns import this_process
-from sessiontree.model import BranchSummary, Compaction, CompactionClaim, Entry, Lease, Message, Thread
+from sessiontree.model import NANOSECONDS, BranchSummary, Compaction, CompactionClaim, Entry, Lease, Message, Thread
 from sessiontree.model._base import Progress, Record
 from sessiontree.model.codec import validate_and_encode
 from sessiontree.model.tokens import TokenCounter, estimate_text
@@ -56,7 +56,6 @@ __all__ = [
 
 CLAIM_SECONDS = 600.0
 WAIT_SECONDS = 120.0
-_NANOSECONDS = 1_000_000_000
 
 
 class CompactionOptions(Record, frozen=True, kw_only=True):
@@ -90,7 +89,7 @@ def claim(
 ) -> Operation[None]:
     """Become the only one who compacts the thread, or get more time for it."""
     now = sources.clock()
-    expires = now + int(how.claim_seconds * _NANOSECONDS)
+    expires = now + int(how.claim_seconds * NANOSECONDS)
     wanted = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
     yield ClaimCompaction(thread_id=thread_id, claim=wanted, now_ns=now, is_renewal=is_renewal)
 
@@ -354,7 +353,7 @@ def _result(thread_id: str, work: _Work, compaction: Compaction, how: Compaction
         tokens_after=compaction.tokens_after,
         is_over_budget=compaction.tokens_after >= how.policy.threshold,
         is_split_turn=work.plan.is_split_turn,
-        duration_seconds=compaction.duration_ns / _NANOSECONDS,
+        duration_seconds=compaction.duration_ns / NANOSECONDS,
         trigger=how.trigger,
         reason=how.reason,
         generation=compaction.generation,

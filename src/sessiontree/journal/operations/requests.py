@@ -18,6 +18,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Generator
 from typing import Any, NamedTuple, TypeVar
 
+from sessiontree.model import NANOSECONDS
 from sessiontree.model._base import Record
 from sessiontree.model.ids import Clock, IdSource
 from sessiontree.stores.commands import Command
@@ -30,7 +31,6 @@ _FIRST_SECONDS = 30.0
 _LONGEST_SECONDS = 1_800.0
 _MOST_THREADS = 10_000
 _MOST_DOUBLINGS = 10
-_NANOSECONDS = 1_000_000_000
 
 
 class _Setback(NamedTuple):
@@ -62,7 +62,7 @@ class Backoff:
             failures = held.failures if held else 0
             grown = _FIRST_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS)
             seconds = min(max(grown, retry_after_seconds or 0.0), _LONGEST_SECONDS)
-            self._held[thread_id] = _Setback(failures + 1, now_ns, now_ns + int(seconds * _NANOSECONDS))
+            self._held[thread_id] = _Setback(failures + 1, now_ns, now_ns + int(seconds * NANOSECONDS))
             self._held.move_to_end(thread_id)
             while len(self._held) > _MOST_THREADS:
                 self._held.popitem(last=False)

@@ -18,7 +18,7 @@ from sessiontree.journal.operations.entries import Content, checked_id, checked_
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import json_decoder
-from sessiontree.model.codec import check_number, encode_record, refuse_not_finite
+from sessiontree.model.codec import check_finite, check_number, encode_record
 from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 
@@ -126,7 +126,7 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
         raise InvalidInputError(f"a thread has no field {sorted(unknown)}; it has {sorted(_FIELDS)}")
     values = {name: _checked_field(name, value) for name, value in fields.items()}
     stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
-    refuse_not_finite(to_builtins(values))
+    check_finite(to_builtins(values))
     _check_numbers(stored)
     return stored
 

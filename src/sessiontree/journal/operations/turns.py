@@ -10,6 +10,7 @@ from sessiontree.errors import InvalidInputError, SessionTreeError
 from sessiontree.journal.operations.entries import NewEntry, append_many, checked_id, checked_lease
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
+    NANOSECONDS,
     TERMINAL_STATUSES,
     Entry,
     Lease,
@@ -59,7 +60,6 @@ def _is_end(entry: Entry) -> bool:
 
 
 DEFAULT_TTL_SECONDS = 60.0
-_NANOSECONDS = 1_000_000_000
 _LONGEST_SECONDS = 1_000_000_000
 
 
@@ -198,4 +198,4 @@ def _nanoseconds(ttl_seconds: float) -> int:
         raise InvalidInputError(
             f"a lease must last more than 0 and less than {_LONGEST_SECONDS} seconds, not {ttl_seconds}"
         )
-    return int(ttl_seconds * _NANOSECONDS)
+    return int(ttl_seconds * NANOSECONDS)

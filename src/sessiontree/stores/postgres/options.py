@@ -16,6 +16,7 @@ from psycopg import sql
 
 from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.model._base import Record, convert
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.postgres.errors import translate_error
 from sessiontree.stores.postgres.schema import TABLES
 
@@ -65,7 +66,7 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
 
 
 def checked(options: PostgresOptions) -> PostgresOptions:
-    if "\x00" in options.namespace or not _is_unicode(options.namespace):
+    if "\x00" in options.namespace or not is_unicode(options.namespace):
         raise InvalidInputError("a namespace must not hold a NUL character or half of a surrogate pair")
     if options.pool_size < 1:
         raise InvalidInputError(f"pool_size must be at least 1, not {options.pool_size}")
@@ -74,14 +75,6 @@ def checked(options: PostgresOptions) -> PostgresOptions:
         if not 0 <= seconds <= _LONGEST_SPAN:
             raise InvalidInputError(f"{name} must be a number of seconds from 0 to {_LONGEST_SPAN}, not {seconds}")
     return options
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:

@@ -138,11 +138,6 @@ def lease_of(thread_id: str, row: Row) -> Lease:
     )
 
 
-def is_storable(text: str) -> bool:
-    """Return whether SQLite can store a text; one with lone surrogates cannot even be a parameter."""
-    return text.isascii() or text.encode("utf-8", "ignore").decode() == text
-
-
 def missing_blobs(connection: sqlite3.Connection, hashes: Collection[str]) -> frozenset[str]:
     find = connection.execute
     return frozenset(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from sessiontree.model import Checkpoint, Lease, Move
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import encode_record
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import (
     DropBlobs,
@@ -36,7 +37,6 @@ from sessiontree.stores.sqlite.rows import (
     draft_of,
     drop_blobs,
     entry_row,
-    is_storable,
     lease_of,
     manifests,
     meta_row,
@@ -176,7 +176,7 @@ class SqliteView:
     def thread(self, thread_id: str) -> ThreadState | None:
         state = self._states.get(thread_id)
         if state is None:
-            if not is_storable(thread_id):
+            if not is_unicode(thread_id):
                 return None
             row = self._run(STATE_SELECT + "WHERE t.id = ?", (thread_id,)).fetchone()
             if row is None:
@@ -185,7 +185,7 @@ class SqliteView:
         return state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        if not is_storable(entry_id):
+        if not is_unicode(entry_id):
             return None
         row = self._run(f"SELECT {NODE_COLUMNS} FROM entry WHERE id = ? AND tree = ?", (entry_id, tree)).fetchone()
         return None if row is None else Node(*row)
