@@ -13,15 +13,12 @@ from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
 from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
-from sessiontree.model.later import Later
 from sessiontree.stores.protocol import Store
 from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
-    from sessiontree.journal import workspace as workspaces
-else:
-    workspaces = Later("sessiontree.journal.workspace")  # only programs that keep files load it
+    from sessiontree.journal.workspace import Workspace
 
 __all__ = ["Verbs"]
 
@@ -57,9 +54,11 @@ class Verbs:
         self.close()
 
     @cached_property
-    def workspace(self) -> workspaces.Workspace:
+    def workspace(self) -> Workspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return workspaces.Workspace(self, self._workspace_settings)
+        from sessiontree.journal.workspace import Workspace  # noqa: PLC0415  only programs with files load it
+
+        return Workspace(self, self._workspace_settings)
 
     def stats(self) -> StoreStats:
         """How much is in the store."""

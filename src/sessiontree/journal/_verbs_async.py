@@ -12,15 +12,12 @@ from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
 from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
-from sessiontree.model.later import Later
 from sessiontree.stores.protocol import AsyncStore
 from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
-    from sessiontree.journal import workspace_async as workspaces
-else:
-    workspaces = Later("sessiontree.journal.workspace_async")  # only programs that keep files load it
+    from sessiontree.journal.workspace_async import AsyncWorkspace
 
 __all__ = ["AsyncVerbs"]
 
@@ -56,9 +53,11 @@ class AsyncVerbs:
         await self.close()
 
     @cached_property
-    def workspace(self) -> workspaces.AsyncWorkspace:
+    def workspace(self) -> AsyncWorkspace:
         """Checkpoints of folders: snapshot, plan, restore, diff, recover."""
-        return workspaces.AsyncWorkspace(self, self._workspace_settings)
+        from sessiontree.journal.workspace_async import AsyncWorkspace  # noqa: PLC0415  only programs with files load it
+
+        return AsyncWorkspace(self, self._workspace_settings)
 
     async def stats(self) -> StoreStats:
         """How much is in the store."""
