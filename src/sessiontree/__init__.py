@@ -153,10 +153,12 @@ if TYPE_CHECKING:
     from sessiontree.search import Hit as Hit
     from sessiontree.search import SearchPage as SearchPage
     from sessiontree.search import Snippet as Snippet
-    from sessiontree.sessions import AsyncSessionManager as AsyncSessionManager
-    from sessiontree.sessions import SessionManager as SessionManager
     from sessiontree.sessions.checkpointed import CheckpointedSessions as CheckpointedSessions
+    from sessiontree.sessions.checkpointed_async import AsyncCheckpointedSessions as AsyncCheckpointedSessions
+    from sessiontree.sessions.manager import SessionManager as SessionManager
+    from sessiontree.sessions.manager_async import AsyncSessionManager as AsyncSessionManager
     from sessiontree.sessions.simple_store import SimpleStore as SimpleStore
+    from sessiontree.sessions.simple_store_async import AsyncSimpleStore as AsyncSimpleStore
     from sessiontree.stores.queries import Finding as Finding
     from sessiontree.stores.queries import StoreStats as StoreStats
     from sessiontree.transfer import CopyReport as CopyReport
@@ -206,9 +208,12 @@ _NAMES = {
     "sessiontree.model.codec": "content_hash",
     "sessiontree.model.tokens": "estimate_message estimate_text exact_counter",
     "sessiontree.search": "Hit SearchPage Snippet",
-    "sessiontree.sessions": "AsyncSessionManager SessionManager",
     "sessiontree.sessions.checkpointed": "CheckpointedSessions",
+    "sessiontree.sessions.checkpointed_async": "AsyncCheckpointedSessions",
+    "sessiontree.sessions.manager": "SessionManager",
+    "sessiontree.sessions.manager_async": "AsyncSessionManager",
     "sessiontree.sessions.simple_store": "SimpleStore",
+    "sessiontree.sessions.simple_store_async": "AsyncSimpleStore",
     "sessiontree.stores.queries": "Finding StoreStats",
     "sessiontree.transfer": """
         CopyReport ExportReport ImportNote ImportReport copy_store export_sessions import_sessions

@@ -67,11 +67,11 @@ def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compa
             process.kill()
             process.wait()
             assert manager.info(key_of(0)).state == "compacting"
-            assert manager.recover().mended == ()
+            assert manager.recover().released == ()
             manager.add_message(key_of(0), st.user("still there?"))
     later = st.open(url, clock=lambda: system_clock() + 601 * 10**9)
     with later, SessionManager(later, summarize=Told("notes"), policy=POLICY) as manager:
         assert manager.info(key_of(0)).state == "active"
         assert manager.compact(key_of(0)).is_installed
-        assert manager.recover().mended == ()
+        assert manager.recover().released == ()
         assert manager.get_messages(key_of(0))[-1].text == "still there?"

@@ -205,6 +205,32 @@ def test_a_compaction_that_is_asked_for_is_tried_in_spite_of_setbacks_and_ends_t
     assert journal.compact_if_needed("t", Told("notes"), policy=SMALL).is_installed
 
 
+def test_a_manager_and_a_bare_compact_if_needed_share_one_pause(journal):
+    failing, waiting = Told(RuntimeError("no model")), Told("notes")
+    with SessionManager(
+        journal, summarize=failing, policy=SMALL, auto_compact="inline", report=lambda fault: None
+    ) as manager:
+        for number in range(20):
+            for payload in round_of(number):
+                thread_id = manager.add_message(KEY, payload).thread_id
+        assert len(failing.requests) == 1
+        assert journal.compact_if_needed(thread_id, waiting, policy=SMALL) is None
+    assert waiting.requests == []
+
+
+def test_a_pause_of_compact_if_needed_holds_for_a_manager_too(journal):
+    failing, waiting = Told(RuntimeError("no model")), Told("notes")
+    with SessionManager(journal, policy=SMALL, auto_compact="off") as quiet:
+        for number in range(20):
+            for payload in round_of(number):
+                thread_id = quiet.add_message(KEY, payload).thread_id
+    with pytest.raises(st.SummaryError):
+        journal.compact_if_needed(thread_id, failing, policy=SMALL)
+    with SessionManager(journal, summarize=waiting, policy=SMALL, auto_compact="inline") as manager:
+        manager.add_message(KEY, st.user("one more"))
+    assert waiting.requests == []
+
+
 def test_memories_are_not_asked_for_with_each_message_while_compactions_fail(journal):
     extract = Told(RuntimeError("no model"))
     with SessionManager(

@@ -239,7 +239,7 @@ def test_d10_recover_finds_sessions_that_a_crash_left_compacting(manager, journa
     journal.store.commit(ClaimCompaction(thread_id=thread_id, claim=claim, now_ns=clock()))
     assert manager.info(KEY).state == "compacting"
     clock.advance(1)
-    assert manager.recover().mended == (thread_id,)
+    assert manager.recover().released == (thread_id,)
     assert journal.thread(thread_id).compaction_claim is None
     assert manager.info(KEY).state == "active"
 
@@ -248,7 +248,7 @@ def test_d10_recover_leaves_a_compaction_alone_that_somebody_is_doing(journal, c
     seen = []
 
     def summarize(request):
-        seen.append((manager.info(KEY).state, manager.recover().mended))
+        seen.append((manager.info(KEY).state, manager.recover().released))
         return "notes"
 
     with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="off") as manager:

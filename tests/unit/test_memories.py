@@ -14,13 +14,8 @@ from sessiontree.compaction.memory import (
     is_transient,
     normalize_memory,
 )
-from sessiontree.journal.memory import (
-    AsyncJournalMemory,
-    ExtractedMemory,
-    JournalMemory,
-    refresh_memory,
-    refresh_memory_async,
-)
+from sessiontree.journal.memory import ExtractedMemory, JournalMemory, refresh_memory
+from sessiontree.journal.memory_async import AsyncJournalMemory, refresh_memory_async
 from sessiontree.model import NO_KEY
 
 FACT = ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=NO_KEY)

@@ -19,16 +19,15 @@ from long_talks import SMALL, Told, round_of
 from sessiontree.journal.memory import JournalMemory
 from sessiontree.sessions import (
     TRANSITIONS,
-    AsyncSession,
-    AsyncSessionManager,
     Lifetimes,
     Session,
     SessionManager,
-    can_move,
+    can_transition,
     format_key,
     parse_key,
     route,
 )
+from sessiontree.sessions.manager_async import AsyncSession, AsyncSessionManager
 from sessiontree.testing import ManualClock
 from stores import ALL, DURABLE, open_journal, reopened, url_of
 
@@ -128,7 +127,7 @@ def test_states_move_only_where_they_may(manager):
 
 def test_every_state_can_be_left():
     assert all(TRANSITIONS[state] for state in TRANSITIONS)
-    assert all(can_move(state, "active") for state in TRANSITIONS if state != "active")
+    assert all(can_transition(state, "active") for state in TRANSITIONS if state != "active")
 
 
 @pytest.mark.parametrize("store", ALL)

@@ -38,7 +38,7 @@ class Verbs:
     ) -> None:
         self.store = store
         self._workspace_settings = workspace_settings
-        self.runtime = Runtime(clock=clock, ids=IdSource(clock, random), setbacks=Backoff())
+        self.runtime = Runtime(clock=clock, ids=IdSource(clock, random), backoff=Backoff())
 
     @property
     def clock(self) -> Clock:

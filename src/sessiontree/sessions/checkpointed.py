@@ -1,28 +1,16 @@
-"""Sessions with checkpoints by message id: get, set, clone, fork ids, snapshot and rewind, for programs that know those verbs.
-
-A session is a thread and its messages are entries, so an imported session goes on here, and everything else that a
-journal does works on it too. Setting a state appends what is new; nothing that was ever set is lost.
-
->>> import sessiontree as st
->>> with st.open("memory:") as journal:
-...     sessions = CheckpointedSessions(journal)
-...     _ = sessions.set_state("chat", [{"role": "user", "content": "hi"}], user_turns=1)
-...     sessions.snapshot("chat", "chat-u1")
-...     _ = sessions.set_state("chat", [], user_turns=2)
-...     sessions.rewind("chat", "chat-u1").user_turns, journal.path("chat")[0].message.text
-(1, 'hi')
-"""
+# Generated from checkpointed_async.py by tools/async_to_sync.py; do not edit.
+"""CheckpointedSessions: sessions whose state can be set, cloned, snapshotted and rewound by message id."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any
 
-from msgspec import json
 from msgspec.structs import replace
 
-from sessiontree.context.dialects.openai_chat import chat_of, payload_of_chat
+from sessiontree.context.dialects.openai_chat import payload_of_chat
 from sessiontree.errors import (
     EntryNotFoundError,
     NoCheckpointError,
@@ -30,158 +18,142 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal import Journal
+from sessiontree.journal.journal import Journal
 from sessiontree.journal.operations.entries import NewEntry
-from sessiontree.journal.workspace import Workspace
 from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
-from sessiontree.model._base import Record
+from sessiontree.sessions._steps import (
+    MARK,
+    STATE,
+    CheckpointedSession,
+    chat_messages,
+    is_state,
+    mark_in_force,
+    mark_of,
+    shared_length,
+    state_entry,
+    user_turns_of,
+)
 
-__all__ = ["MARK", "STATE", "CheckpointedSession", "CheckpointedSessions", "mark_in_force", "mark_of", "user_turns_of"]
+__all__ = [
+    "MARK",
+    "STATE",
+    "CheckpointedSession",
+    "CheckpointedSessions",
+    "mark_in_force",
+    "mark_of",
+    "user_turns_of",
+]
 
-
-DEFAULT_ID = "default"
-
-STATE = "session_state"
-"""Name of a custom entry that says how many turns of the user there were."""
-
-MARK = "session_checkpoint"
-"""Name of a custom entry that a rewind goes back to; its data is the id of a user message."""
+_DEFAULT_ID = "default"
 
 Root = str | os.PathLike[str]
 
 
-class CheckpointedSession(Record, frozen=True, kw_only=True):
-    """A session as it is now: a value of its own, shared with nobody."""
-
-    id: str
-    created_ns: int
-    updated_ns: int
-    messages: tuple[dict[str, Any], ...] = ()
-    user_turns: int = 0
-
-
-class _Said(NamedTuple):
-    """A message and the entry that holds it."""
-
-    entry_id: str
-    message: dict[str, Any]
-
-
 class CheckpointedSessions:
-    """``""`` means the session ``default``, in every verb."""
+    """Sessions of a journal, each one a thread with the messages as entries. What was set once is never deleted.
+
+    In every method the id ``""`` means the session ``default``.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self._journal = journal
 
-    @property
-    def _workspace(self) -> Workspace:
-        return self._journal.workspace
-
     def get(self, id: str = "") -> CheckpointedSession:
-        """A session; ThreadNotFoundError if there is none."""
-        return self._session(self._journal.thread(id or DEFAULT_ID))
+        """Return a session; ThreadNotFoundError if there is none."""
+        return self._session(self._journal.thread(id or _DEFAULT_ID))
 
     def get_or_create(self, id: str = "") -> CheckpointedSession:
-        """A session, made if it is not there."""
+        """Return a session, created if it does not exist."""
         try:
             return self.get(id)
         except ThreadNotFoundError:
-            self._create(id or DEFAULT_ID)
+            with suppress(ThreadExistsError):
+                self._journal.create_thread(id or _DEFAULT_ID)
             return self.get(id)
 
     def list(self) -> list[CheckpointedSession]:
-        """All sessions, the one that changed last first."""
-        found: list[Thread] = []
+        """Return all sessions, last changed first."""
         page = self._journal.list_threads(is_archived=None)
-        found += page
+        threads = [*page]
         while page.cursor is not None:
             page = self._journal.list_threads(is_archived=None, cursor=page.cursor)
-            found += page
-        return [self._session(thread) for thread in found]
+            threads += page
+        return [self._session(thread) for thread in threads]
 
     def set_state(self, id: str, messages: Iterable[dict[str, Any]], *, user_turns: int) -> CheckpointedSession:
-        """Make these the messages of a session, which is made if it is not there; what was there becomes a branch."""
-        name = self.get_or_create(id).id
+        """Set the messages and user turns of a session, created if it does not exist.
+
+        Only what is new is appended; messages that are replaced stay on a branch of their own.
+        """
+        name = (self.get_or_create(id)).id
         wanted = list(messages)
-        path = self._journal.path(name)
-        said = _said(path)
-        same = _shared(said, wanted)
-        new: list[Payload] = [*map(payload_of_chat, wanted[same:]), _state_of(user_turns)]
-        if same == len(said):
+        stored = chat_messages(self._journal.path(name))
+        same = shared_length(stored, wanted)
+        new: list[Payload] = [*map(payload_of_chat, wanted[same:]), state_entry(user_turns)]
+        if same == len(stored):
             self._journal.append_many(name, new)
         else:
-            self._journal.append_many(name, new, parent=said[same - 1].entry_id if same else None)
+            self._journal.append_many(name, new, parent=stored[same - 1].entry_id if same else None)
         return self.get(name)
 
     def clone(self, source: str, target: str) -> CheckpointedSession:
-        """A session under a new id that shares the path of another one and knows its checkpoints.
-
-        An id that is taken is ThreadExistsError; nothing is overwritten.
-        """
+        """Create a session with the path and the snapshots of another one; ThreadExistsError if the id is taken."""
         session = self.get(source)
         self._journal.fork(session.id, new_id=target, origin={"user_turns": session.user_turns})
         return self.get(target)
 
     def new_fork_id(self, base: str = "") -> str:
-        """The next of ``base#fork-1``, ``base#fork-2`` … that was never given out and that no session has."""
-        name = base or DEFAULT_ID
+        """Return the next of ``base#fork-1``, ``base#fork-2`` … that is unused and was never returned before."""
+        name = base or _DEFAULT_ID
         while True:
-            thread = self._found(name)
+            thread = self._find(name)
             number = (thread.origin.get("fork_counter", 0) if thread else 0) + 1
-            while self._found(f"{name}#fork-{number}"):
+            while self._find(f"{name}#fork-{number}"):
                 number += 1
-            if thread is None or self._count_fork(thread, number):
+            if thread is None or self._store_fork_counter(thread, number):
                 return f"{name}#fork-{number}"
 
     def fork(self, source: str = "") -> CheckpointedSession:
-        """A clone under the next free fork id."""
+        """Clone a session under the next fork id."""
         return self.clone(source, self.new_fork_id(source))
 
     def snapshot(self, id: str, message_id: str) -> None:
-        """Remember messages and user turns for a user message; the same id again replaces it."""
+        """Store messages and user turns under the id of a user message; an earlier snapshot is replaced."""
         session = self.get_or_create(id)
-        _, mark = self._journal.append_many(session.id, [_state_of(session.user_turns), mark_of(message_id)])
+        _, mark = self._journal.append_many(session.id, [state_entry(session.user_turns), mark_of(message_id)])
         self._journal.append(session.id, Label(target=mark.id, label=message_id))
 
     def rewind(self, id: str, message_id: str, *, files: Root | None = None) -> CheckpointedSession:
-        """Back to what a snapshot remembered, user turns too; with ``files`` that folder as well, or neither.
+        """Return to a snapshot, and with ``files`` return that folder to its checkpoint as well, or neither.
 
-        A snapshot that was imported knows of no user turns: those of the session stay.
+        A snapshot that was imported has no user turns: the session keeps its own.
         """
-        name = id or DEFAULT_ID
-        mark = self._mark_in(name, message_id)
-        turns = self.get(name).user_turns
-        if files is None:
-            self._journal.rewind(name, mark.id)
-        else:
-            self._journal.rewind(name, mark.id, files=files)
+        name = id or _DEFAULT_ID
+        mark = self._find_mark(name, message_id)
+        turns = (self.get(name)).user_turns
+        self._journal.rewind(name, mark.id, files=files)
         session = self.get(name)
-        if session.user_turns != turns and not any(map(_is_state, self._journal.path(name))):
-            self._journal.append(name, _state_of(turns))
+        if session.user_turns != turns and not any(map(is_state, self._journal.path(name))):
+            self._journal.append(name, state_entry(turns))
             return self.get(name)
         return session
 
     def snapshot_files(self, id: str, message_id: str, root: Root) -> None:
-        """Remember a folder for a user message that was snapshotted."""
-        name = id or DEFAULT_ID
-        self._workspace.snapshot(name, self._mark_in(name, message_id).id, root, label=message_id)
+        """Store a checkpoint of a folder for a user message that has a snapshot."""
+        name = id or _DEFAULT_ID
+        mark = self._find_mark(name, message_id)
+        self._journal.workspace.snapshot(name, mark.id, root, label=message_id)
 
     def rewind_files(self, id: str, message_id: str, root: Root) -> None:
-        """Bring a folder back; the messages stay. Everything since goes; ``journal.workspace`` can tell what that is."""
-        name = id or DEFAULT_ID
+        """Restore a folder to its checkpoint; the messages stay. Later changes to its files are lost."""
+        name = id or _DEFAULT_ID
         for entry in self._entries_in_line(name):
             if isinstance(entry.payload, Checkpoint) and entry.payload.label == message_id:
-                self._workspace.restore(name, entry.id, root)
+                self._journal.workspace.restore(name, entry.id, root)
                 return
         raise NoCheckpointError(name, message_id)
 
-    def _create(self, name: str) -> None:
-        try:
-            self._journal.create_thread(name)
-        except ThreadExistsError:
-            return
-
-    def _found(self, name: str) -> Thread | None:
+    def _find(self, name: str) -> Thread | None:
         try:
             return self._journal.thread(name)
         except ThreadNotFoundError:
@@ -193,12 +165,12 @@ class CheckpointedSessions:
             id=thread.id,
             created_ns=thread.created_ns,
             updated_ns=thread.updated_ns,
-            messages=tuple(said.message for said in _said(path)),
+            messages=tuple(stored.message for stored in chat_messages(path)),
             user_turns=user_turns_of(thread, path),
         )
 
-    def _count_fork(self, thread: Thread, number: int) -> bool:
-        """Note a fork id as given out; False if somebody else changed the thread meanwhile."""
+    def _store_fork_counter(self, thread: Thread, number: int) -> bool:
+        """Reserve a fork id; ``False`` if another writer changed the thread meanwhile."""
         origin = {**thread.origin, "fork_counter": number}
         try:
             self._journal.update_thread(thread.id, expect_version=thread.version, origin=origin)
@@ -207,85 +179,45 @@ class CheckpointedSessions:
         return True
 
     def _entries_in_line(self, name: str) -> Iterator[Entry]:
-        """The entries of a session, newest first; then what the sessions had that it was cloned from, at that time."""
-        thread = self._found(name)
+        """Yield the entries of a session, newest first, then those its sources had when it was cloned."""
+        thread = self._find(name)
         until_ns: int | None = None
         while thread is not None:
             for entry in reversed(self._journal.entries(thread.id)):
                 if until_ns is None or entry.created_ns <= until_ns:
                     yield entry
             until_ns = thread.created_ns
-            thread = self._found(thread.forked_from_thread) if thread.forked_from_thread else None
+            thread = self._find(thread.forked_from_thread) if thread.forked_from_thread else None
 
-    def _mark_in(self, name: str, message_id: str) -> Entry:
-        """The newest snapshot for a message id, as an entry of this very session."""
+    def _find_mark(self, name: str, message_id: str) -> Entry:
+        """Return the newest snapshot for a message id, as an entry of this session."""
         for entry in self._entries_in_line(name):
             if isinstance(entry.payload, Custom) and (entry.payload.name, entry.payload.data) == (MARK, message_id):
                 thread = self._journal.thread(entry.thread_id)
-                return self._brought_home(name, self._journal.entry(thread.id, mark_in_force(thread, entry)))
+                mark = self._journal.entry(thread.id, mark_in_force(thread, entry))
+                return self._copy_mark(name, mark)
         raise NoCheckpointError(name, message_id)
 
-    def _brought_home(self, name: str, mark: Entry) -> Entry:
-        """A clone does not see the branches of the session it came from: what is needed of one is written again."""
+    def _copy_mark(self, name: str, mark: Entry) -> Entry:
+        """Return a mark that the session can see: a clone does not see its source's branches, so copy what is missing."""
         try:
             return self._journal.entry(name, mark.id)
         except EntryNotFoundError:
-            leaf = self._journal.thread(name).leaf
+            leaf = (self._journal.thread(name)).leaf
         seen = {entry.id for entry in self._journal.entries(name)}
         path = self._journal.path(mark.thread_id, mark.id)
         shared = [entry.id for entry in path if entry.id in seen]
         missing = [entry.payload for entry in path if entry.id not in seen]
         *_, copied = self._journal.append_many(name, missing, parent=shared[-1] if shared else None)
-        files = self._files_of(mark)
+        files = self._find_files(mark)
         if files is not None:
             copy = replace(files, target=copied.id)
             self._journal.append_many(name, [NewEntry(content=copy, blobs=(copy.manifest,))])
         self._journal.move_leaf(name, leaf)
         return copied
 
-    def _files_of(self, mark: Entry) -> Checkpoint | None:
-        """The newest checkpoint of files for a mark."""
-        payloads = (entry.payload for entry in reversed(self._journal.entries(mark.thread_id)))
+    def _find_files(self, mark: Entry) -> Checkpoint | None:
+        """Return the newest checkpoint of files for a mark."""
+        entries = self._journal.entries(mark.thread_id)
+        payloads = (entry.payload for entry in reversed(entries))
         return next((one for one in payloads if isinstance(one, Checkpoint) and one.target == mark.id), None)
-
-
-def mark_of(message_id: str) -> Custom:
-    """The entry that a rewind to a user message goes back to."""
-    return Custom(name=MARK, data=message_id)
-
-
-def mark_in_force(thread: Thread, newest: Entry) -> str:
-    """The mark that counts, given the newest of its name: of imported ones that which the source names today."""
-    payload = newest.payload
-    if not isinstance(payload, Custom) or "is_imported" not in payload.origin:
-        return newest.id
-    return str(thread.origin.get("marks", {}).get(payload.data, newest.id))
-
-
-def _state_of(user_turns: int) -> Custom:
-    return Custom(name=STATE, data={"user_turns": user_turns})
-
-
-def _is_state(entry: Entry) -> bool:
-    return isinstance(entry.payload, Custom) and entry.payload.name == STATE
-
-
-def user_turns_of(thread: Thread, path: Sequence[Entry]) -> int:
-    """What was said last about the user's turns on a path."""
-    for entry in reversed(path):
-        if isinstance(entry.payload, Custom) and entry.payload.name == STATE:
-            return int(entry.payload.data["user_turns"])
-    return int(thread.origin.get("user_turns", 0))
-
-
-def _said(path: Iterable[Entry]) -> list[_Said]:
-    found = ((entry.id, chat_of(entry.payload)) for entry in path)
-    return [_Said(entry_id, message) for entry_id, message in found if message is not None]
-
-
-def _shared(said: Sequence[_Said], wanted: Sequence[dict[str, Any]]) -> int:
-    """How many messages are the same from the beginning on, down to the text of their numbers."""
-    for number, (old, new) in enumerate(zip(said, wanted, strict=False)):
-        if json.encode(old.message, order="sorted") != json.encode(new, order="sorted"):
-            return number
-    return min(len(said), len(wanted))

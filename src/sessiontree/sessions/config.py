@@ -1,134 +1,107 @@
-"""What both managers are made of: the options that are chosen once, and the desk that they are kept on.
-
-How full the windows of the live sessions are, remembered for the busiest ones only.
-"""
+"""What a session manager is configured with, and what it remembers about token counts."""
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from typing import Generic, Literal, TypeVar
+from typing import Literal, TypedDict, Unpack
 
 from sessiontree.compaction import CompactionPolicy, Summarizer
+from sessiontree.compaction.memory import MemoryRefresher
 from sessiontree.compaction.summarizers.extractive import extractive
-from sessiontree.journal import Journal
-from sessiontree.journal.journal_async import AsyncJournal
-from sessiontree.journal.memory import MemoryRefresher
-from sessiontree.journal.operations.requests import Backoff
+from sessiontree.journal.operations.requests import Runtime
 from sessiontree.model._base import Record
-from sessiontree.model.ids import Clock
-from sessiontree.sessions.hooks import Fault, Hooks, Report, log_fault
+from sessiontree.sessions.hooks import AsyncHooks, Fault, Report, log_fault
 from sessiontree.sessions.states import Lifetimes
 
-__all__ = ["AutoCompact", "Frame", "ManagerConfig", "TokenCache", "report_fault"]
+__all__ = ["AutoCompact", "ManagerConfig", "ManagerOptions", "TokenCache", "build_config", "report_fault"]
+
+AutoCompact = Literal["background", "inline", "off"]
+"""When a message fills the window: compact in the background, before ``add_message`` returns, or not at all."""
+
+_MOST_REMEMBERED = 10_000
 
 
 class TokenCache:
-    """Thread id to (leaf, tokens), the least recently used ones forgotten. The leaf tells if a value still holds.
+    """Token counts of the windows used last, by thread id. A count is valid for the leaf it was stored with.
 
-    >>> gauge = TokenCache(most=1)
-    >>> gauge.note("a", "e1", 100)
-    >>> gauge.note("b", "e2", 200)
-    >>> gauge.tokens("a", "e1"), gauge.tokens("b", "e2"), gauge.tokens("b", "e3")
+    >>> cache = TokenCache(most=1)
+    >>> cache.store("a", "e1", 100)
+    >>> cache.store("b", "e2", 200)
+    >>> cache.get("a", "e1"), cache.get("b", "e2"), cache.get("b", "e3")
     (None, 200, None)
     """
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._values: OrderedDict[str, tuple[str | None, int]] = OrderedDict()
+        self._counts: OrderedDict[str, tuple[str | None, int]] = OrderedDict()
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self._counts)
 
-    def note(self, thread_id: str, leaf: str | None, tokens: int) -> None:
+    def store(self, thread_id: str, leaf: str | None, tokens: int) -> None:
         with self._lock:
-            self._values[thread_id] = (leaf, tokens)
-            self._values.move_to_end(thread_id)
-            while len(self._values) > self._most:
-                self._values.popitem(last=False)
+            self._counts[thread_id] = (leaf, tokens)
+            self._counts.move_to_end(thread_id)
+            while len(self._counts) > self._most:
+                self._counts.popitem(last=False)
 
-    def tokens(self, thread_id: str, leaf: str | None) -> int | None:
+    def get(self, thread_id: str, leaf: str | None) -> int | None:
         with self._lock:
-            held = self._values.get(thread_id)
-            if held is None or held[0] != leaf:
+            counted = self._counts.get(thread_id)
+            if counted is None or counted[0] != leaf:
                 return None
-            self._values.move_to_end(thread_id)
-            return held[1]
+            self._counts.move_to_end(thread_id)
+            return counted[1]
 
 
-class ManagerConfig(Record, frozen=True, kw_only=True):
-    """Everything that is chosen once for a manager, and what it keeps in mind."""
+class ManagerOptions(TypedDict, total=False):
+    """The keyword arguments of a manager."""
 
-    policy: CompactionPolicy
     summarize: Summarizer
+    policy: CompactionPolicy
     lifetimes: Lifetimes
+    auto_compact: AutoCompact
     refresher: MemoryRefresher | None
     extract: Summarizer
     system_prompt: str
-    clock: Clock
     report: Report
-    hooks: Hooks
-    gauge: TokenCache
-    setbacks: Backoff
-    memory_setbacks: Backoff
+    most_remembered: int
 
 
-def report_fault(desk: ManagerConfig, fault: Fault) -> None:
-    """Tell whoever wants to know; one who fails at that keeps nobody from anything, and both faults are in the log."""
+class ManagerConfig(Record, frozen=True, kw_only=True, gc=True):
+    """The options of a manager and what it shares with its journal.
+
+    ``summarize`` writes the summaries of compactions; ``extract`` finds the facts that are given to ``refresher``.
+    ``system_prompt`` is the prompt of new conversations. ``report`` is called with every :class:`Fault`.
+    ``most_remembered`` limits how many sessions have their token counts in memory.
+    """
+
+    runtime: Runtime
+    hooks: AsyncHooks
+    token_cache: TokenCache
+    summarize: Summarizer = extractive
+    policy: CompactionPolicy = CompactionPolicy()
+    lifetimes: Lifetimes = Lifetimes()
+    auto_compact: AutoCompact = "background"
+    refresher: MemoryRefresher | None = None
+    extract: Summarizer = extractive
+    system_prompt: str = ""
+    report: Report = log_fault
+    most_remembered: int = _MOST_REMEMBERED
+
+
+def build_config(runtime: Runtime, hooks: AsyncHooks, **options: Unpack[ManagerOptions]) -> ManagerConfig:
+    """Build the configuration of a manager from its keyword arguments."""
+    token_cache = TokenCache(options.get("most_remembered", _MOST_REMEMBERED))
+    return ManagerConfig(runtime=runtime, hooks=hooks, token_cache=token_cache, **options)
+
+
+def report_fault(config: ManagerConfig, fault: Fault) -> None:
+    """Call the manager's ``report``; if that fails, both errors are logged."""
     try:
-        desk.report(fault)
-    except Exception as error:  # noqa: BLE001  a report is somebody else's code
+        config.report(fault)
+    except Exception as error:  # noqa: BLE001  a caller's function can raise anything
         log_fault(fault)
-        log_fault(Fault(what="the report of a fault", thread_id=fault.thread_id, error=error))
-
-
-AutoCompact = Literal["background", "inline", "off"]
-"""When a message fills the window: compact beside the caller, before returning to it, or not at all."""
-
-_DEFAULT_LIFETIMES = Lifetimes()
-_DEFAULT_POLICY = CompactionPolicy()
-_MOST_REMEMBERED = 10_000
-
-AnyJournal = TypeVar("AnyJournal", bound=Journal | AsyncJournal)
-
-
-class Frame(Generic[AnyJournal]):
-    """A manager's options. Time is the journal's: sessions and their messages have one clock."""
-
-    def __init__(
-        self,
-        journal: AnyJournal,
-        *,
-        summarize: Summarizer = extractive,
-        policy: CompactionPolicy = _DEFAULT_POLICY,
-        lifetimes: Lifetimes = _DEFAULT_LIFETIMES,
-        auto_compact: AutoCompact = "background",
-        refresher: MemoryRefresher | None = None,
-        extract: Summarizer = extractive,
-        system_prompt: str = "",
-        report: Report = log_fault,
-        most_remembered: int = _MOST_REMEMBERED,
-    ) -> None:
-        self.journal = journal
-        self.hooks = Hooks(are_awaited=isinstance(journal, AsyncJournal))
-        self._auto_compact = auto_compact
-        self._desk = ManagerConfig(
-            policy=policy,
-            summarize=summarize,
-            lifetimes=lifetimes,
-            refresher=refresher,
-            extract=extract,
-            system_prompt=system_prompt,
-            clock=journal.clock,
-            report=report,
-            hooks=self.hooks,
-            gauge=TokenCache(most_remembered),
-            setbacks=Backoff(),
-            memory_setbacks=Backoff(),
-        )
-        self._set_up()
-
-    def _set_up(self) -> None:
-        """Make what the manager needs to work beside its callers."""
-        raise NotImplementedError
+        log_fault(Fault(what="reporting a fault", thread_id=fault.thread_id, error=error))

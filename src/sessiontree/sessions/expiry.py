@@ -1,28 +1,31 @@
-"""What time does to sessions: idle, archived, deleted; and what a crash left behind."""
+"""Apply the lifetimes of sessions: idle, archived, deleted; and release what a crash left behind."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import Counter
 from contextlib import suppress
+from typing import Literal
 
 from sessiontree.errors import ActiveTurnError, InvalidTransitionError, ThreadNotFoundError
-from sessiontree.journal.flows import Flow
-from sessiontree.model import CompactionClaim, Lease, Thread
+from sessiontree.journal.operations import compaction, threads, turns
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.model import Thread
 from sessiontree.model._base import Record
 from sessiontree.sessions.config import ManagerConfig
-from sessiontree.sessions.info import move_state, threads_in
+from sessiontree.sessions.info import find_threads, set_state
 from sessiontree.sessions.lifecycle import archive_thread, delete_thread, end
 from sessiontree.sessions.states import is_over, last_use_ns, state_of
 
 __all__ = ["Recovery", "Sweep", "recover", "sweep"]
 
-
 _SWEEPER = "session sweep"
 _SWEEP_SECONDS = 60.0
 
+Change = Literal["idle", "archived", "deleted"]
+
 
 class Sweep(Record, frozen=True, kw_only=True):
-    """How many sessions changed, and how many were left alone because a turn runs on them."""
+    """How many sessions changed, and how many were skipped because a turn is running (``busy``)."""
 
     idle: int = 0
     archived: int = 0
@@ -31,106 +34,90 @@ class Sweep(Record, frozen=True, kw_only=True):
 
 
 class Recovery(Record, frozen=True, kw_only=True):
-    """Thread ids of sessions whose compaction a crash had broken off."""
+    """Ids of the threads whose expired compaction claims were released."""
 
-    mended: tuple[str, ...] = ()
-
-
-class _Count:
-    def __init__(self) -> None:
-        self.idle = self.archived = self.deleted = self.busy = 0
+    released: tuple[str, ...] = ()
 
 
-def sweep(desk: ManagerConfig) -> Flow[Sweep]:
-    """Apply the lifetimes to every session in the store, whoever made it. Several processes may do it at once."""
-    count = _Count()
-    live = yield from threads_in(is_archived=False)
-    put_away = yield from threads_in(is_archived=True)
-    for thread in live:
-        if _is_to_archive(desk, thread):
-            count.archived += yield from _alone(thread.id, count, lambda now: _archive(desk, now))
-        elif _is_to_rest(desk, thread):
-            count.idle += yield from _alone(thread.id, count, lambda now: _rest(desk, now))
-    for thread in put_away:
-        if _is_to_delete(desk, thread):
-            count.deleted += yield from _alone(thread.id, count, lambda now: _delete(desk, now))
-    return Sweep(idle=count.idle, archived=count.archived, deleted=count.deleted, busy=count.busy)
+def sweep(config: ManagerConfig) -> Operation[Sweep]:
+    """Apply the lifetimes to every session of the store. Several processes may do so at once."""
+    counts: Counter[str] = Counter()
+    live = yield from find_threads(is_archived=False)
+    archived = yield from find_threads(is_archived=True)
+    for thread in (*live, *archived):
+        change = _due(config, thread)
+        if change is not None:
+            outcome = yield from _apply_under_lease(config, thread.id, change)
+            counts.update((outcome,) if outcome else ())
+    return Sweep(**counts)
 
 
-def recover(desk: ManagerConfig) -> Flow[Recovery]:
-    """Take away the claims of compactors that crashed. They count for nothing once expired: this only tidies up."""
-    mended: list[str] = []
-    for thread in (yield from threads_in(is_archived=None)):
+def recover(config: ManagerConfig) -> Operation[Recovery]:
+    """Release expired compaction claims. Optional: an expired claim does not block anything."""
+    released: list[str] = []
+    for thread in (yield from find_threads(is_archived=None)):
         claim = thread.compaction_claim
-        if claim is None or not claim.is_expired(desk.clock()):
+        if claim is None or not claim.is_expired(config.runtime.clock()):
             continue
         with suppress(ThreadNotFoundError):
-            cleared: CompactionClaim | None = yield lambda journal: journal.clear_expired_claim(thread.id)
-            if cleared is not None:
-                mended.append(thread.id)
-    return Recovery(mended=tuple(mended))
+            if (yield from compaction.clear_expired_claim(config.runtime, thread.id)) is not None:
+                released.append(thread.id)
+    return Recovery(released=tuple(released))
 
 
-def _alone(thread_id: str, count: _Count, act: Callable[[Thread], Flow[bool]]) -> Flow[bool]:
-    """Under the lease: a session with a running turn is left alone, and two sweeps do not both tell the hooks."""
+def _due(config: ManagerConfig, thread: Thread) -> Change | None:
+    """The change that the lifetimes ask for now. A suspended or compacting session is left alone."""
+    now, lifetimes = config.runtime.clock(), config.lifetimes
+    if thread.is_archived:
+        # A message to an archived thread counts as use.
+        since = max(thread.archive_changed_ns, thread.updated_ns)
+        return "deleted" if is_over(since, now, lifetimes.delete_after_seconds) else None
+    state, since = state_of(thread, now), last_use_ns(thread)
+    if state in {"active", "idle"} and is_over(since, now, lifetimes.archive_after_seconds):
+        return "archived"
+    if state == "active" and is_over(since, now, lifetimes.idle_after_seconds):
+        return "idle"
+    return None
+
+
+def _apply_under_lease(
+    config: ManagerConfig, thread_id: str, change: Change
+) -> Operation[Literal["idle", "archived", "deleted", "busy"] | None]:
+    """Skip a session with a running turn; the lease also keeps two sweeps from calling the hooks twice."""
     try:
-        lease: Lease = yield lambda journal: journal.acquire_lease(
-            thread_id, owner=_SWEEPER, ttl_seconds=_SWEEP_SECONDS
-        )
+        lease = yield from turns.acquire_lease(config.runtime, thread_id, _SWEEPER, None, _SWEEP_SECONDS)
     except ActiveTurnError:
-        count.busy += 1
-        return False
+        return "busy"
     except ThreadNotFoundError:
-        return False
+        return None
     try:
-        thread: Thread = yield lambda journal: journal.thread(thread_id)
-        return (yield from act(thread))
+        thread = yield from threads.thread(thread_id)
+        is_changed = _due(config, thread) == change and (yield from _apply(config, thread, change))
     except (InvalidTransitionError, ThreadNotFoundError):
-        return False
+        return None
     finally:
         with suppress(ThreadNotFoundError):
-            yield lambda journal: journal.release_lease(lease)
+            yield from turns.release_lease(lease)
+    return change if is_changed else None
 
 
-def _rest(desk: ManagerConfig, thread: Thread) -> Flow[bool]:
-    if not _is_to_rest(desk, thread):
-        return False
+def _apply(config: ManagerConfig, thread: Thread, change: Change) -> Operation[bool]:
+    """Make a change unless it is not due any more once the hooks have run."""
 
-    def act() -> Flow[Thread | None]:
-        """Somebody may have said something while the hooks ran."""
-        now: Thread = yield lambda journal: journal.thread(thread.id)
-        if not _is_to_rest(desk, now):
-            return None
-        return (yield from move_state(desk, thread.id, "idle", only_from="active"))
+    def still(now: Thread) -> bool:
+        return _due(config, now) == change
 
-    return (yield from end(desk, "timeout", thread, act)) is not None
-
-
-def _archive(desk: ManagerConfig, thread: Thread) -> Flow[bool]:
-    if not _is_to_archive(desk, thread):
-        return False
-    return (yield from archive_thread(desk, thread, "archive", lambda now: _is_to_archive(desk, now))) is not None
+    match change:
+        case "idle":
+            return (yield from end(config, "timeout", thread, _set_idle(config, thread.id))) is not None
+        case "archived":
+            return (yield from archive_thread(config, thread, still)) is not None
+        case "deleted":
+            return (yield from delete_thread(config, thread, still))
 
 
-def _delete(desk: ManagerConfig, thread: Thread) -> Flow[bool]:
-    if not _is_to_delete(desk, thread):
-        return False
-    return (yield from delete_thread(desk, thread, lambda now: _is_to_delete(desk, now)))
-
-
-def _is_to_rest(desk: ManagerConfig, thread: Thread) -> bool:
-    now = desk.clock()
-    return state_of(thread, now) == "active" and is_over(last_use_ns(thread), now, desk.lifetimes.idle_after_seconds)
-
-
-def _is_to_archive(desk: ManagerConfig, thread: Thread) -> bool:
-    """A suspended session waits for whoever suspended it, a compacting one for its compaction."""
-    now = desk.clock()
-    is_at_rest = state_of(thread, now) in {"active", "idle"}
-    return is_at_rest and is_over(last_use_ns(thread), now, desk.lifetimes.archive_after_seconds)
-
-
-def _is_to_delete(desk: ManagerConfig, thread: Thread) -> bool:
-    """By the age of the archiving; what was said afterwards counts too."""
-    since = max(thread.archive_changed_ns, thread.updated_ns)
-    return thread.is_archived and is_over(since, desk.clock(), desk.lifetimes.delete_after_seconds)
+def _set_idle(config: ManagerConfig, thread_id: str) -> Operation[Thread | None]:
+    thread = yield from threads.thread(thread_id)
+    if _due(config, thread) != "idle":
+        return None
+    return (yield from set_state(config.runtime, thread_id, "idle", only_from="active"))

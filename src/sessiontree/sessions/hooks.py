@@ -1,4 +1,4 @@
-"""Hooks: functions that hear when a session ends, before and after, and why."""
+"""Functions that are called before and after a session ends, and reports of what failed meanwhile."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import SessionKey, Thread
 from sessiontree.model._base import Record
 
-__all__ = ["EndReason", "Fault", "Hook", "HookPhase", "Hooks", "Report", "SessionEnd", "log_fault"]
+__all__ = ["AsyncHooks", "EndReason", "Fault", "Hook", "HookPhase", "Hooks", "Report", "SessionEnd", "log_fault"]
 
 
 EndReason = Literal["archive", "reset", "delete", "timeout", "new"]
@@ -21,7 +21,7 @@ ALL_REASONS: frozenset[EndReason] = frozenset({"archive", "reset", "delete", "ti
 
 
 class SessionEnd(Record, frozen=True, kw_only=True):
-    """What a hook gets. In the phase ``before`` the conversation is still as it was."""
+    """The argument of a hook. In the phase ``before`` nothing has changed yet."""
 
     phase: HookPhase
     reason: EndReason
@@ -30,11 +30,11 @@ class SessionEnd(Record, frozen=True, kw_only=True):
 
 
 Hook = Callable[[SessionEnd], Awaitable[object] | object]
-"""Any function; under an AsyncSessionManager it may be a coroutine function."""
+"""A function; an AsyncSessionManager also accepts a coroutine function."""
 
 
 class Fault(Record, frozen=True, kw_only=True):
-    """Something beside the point failed: a hook, a memory refresh, a compaction in the background."""
+    """An error that did not stop the operation: in a hook, a memory refresh or a background compaction."""
 
     what: str
     thread_id: str
@@ -45,29 +45,42 @@ Report = Callable[[Fault], None]
 
 
 def log_fault(fault: Fault) -> None:
-    """What is done about a fault if nobody says otherwise: it goes to the log, with its trace."""
+    """Log a fault with its traceback, to the logger ``sessiontree.sessions``. The default of ``report``."""
     logging.getLogger("sessiontree.sessions").error(
         "%s failed for %s", fault.what, fault.thread_id, exc_info=fault.error
     )
 
 
-class Hooks:
-    """The hooks of a manager, in the order of their registration. Safe to change while sessions end."""
+class AsyncHooks:
+    """The hooks of an AsyncSessionManager, called in the order in which they were added.
 
-    def __init__(self, *, are_awaited: bool) -> None:
-        self._are_awaited = are_awaited
-        self._registered: tuple[tuple[Hook, HookPhase, frozenset[EndReason]], ...] = ()
+    They can be added and removed at any time. A failing hook is reported and does not stop the others.
+    """
+
+    def __init__(self) -> None:
+        self._hooks: tuple[tuple[Hook, HookPhase, frozenset[EndReason]], ...] = ()
 
     def add(self, hook: Hook, *, phase: HookPhase = "before", reasons: Collection[EndReason] = ALL_REASONS) -> None:
-        if not self._are_awaited and _is_coroutine_function(hook):
-            raise InvalidInputError(f"{hook!r} is a coroutine function and would never run; use an AsyncSessionManager")
-        self._registered = (*self._registered, (hook, phase, frozenset(reasons)))
+        """Call ``hook`` with a :class:`SessionEnd` whenever a session ends for one of the reasons."""
+        self._hooks = (*self._hooks, (hook, phase, frozenset(reasons)))
 
     def remove(self, hook: Hook) -> None:
-        self._registered = tuple(held for held in self._registered if held[0] is not hook)
+        """Remove a hook from all phases."""
+        self._hooks = tuple(added for added in self._hooks if added[0] is not hook)
 
     def matching(self, phase: HookPhase, reason: EndReason) -> list[Hook]:
-        return [hook for hook, when, reasons in self._registered if when == phase and reason in reasons]
+        """Return the hooks for a phase and a reason."""
+        return [hook for hook, when, reasons in self._hooks if when == phase and reason in reasons]
+
+
+class Hooks(AsyncHooks):
+    """The hooks of a SessionManager: plain functions only."""
+
+    def add(self, hook: Hook, *, phase: HookPhase = "before", reasons: Collection[EndReason] = ALL_REASONS) -> None:
+        """Call ``hook`` with a :class:`SessionEnd` whenever a session ends for one of the reasons."""
+        if _is_coroutine_function(hook):
+            raise InvalidInputError(f"{hook!r} is a coroutine function and would never run; use an AsyncSessionManager")
+        super().add(hook, phase=phase, reasons=reasons)
 
 
 def _is_coroutine_function(hook: Hook) -> bool:

@@ -1,7 +1,4 @@
-"""Sessions in numbers: snapshots, lists, statistics.
-
-What a manager needs to know to do its work, and the small things that every procedure does.
-"""
+"""Find sessions by key, list and describe them, and change their metadata."""
 
 from __future__ import annotations
 
@@ -9,19 +6,19 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypedDict
 
 from sessiontree.errors import SessionNotFoundError, StaleVersionError
-from sessiontree.journal.flows import Flow
-from sessiontree.model import Page, SessionKey, Thread
+from sessiontree.journal.operations import threads
+from sessiontree.journal.operations.requests import Operation, Runtime
+from sessiontree.model import SessionKey, Thread, ThreadFields
 from sessiontree.model._base import Record
-from sessiontree.sessions.config import ManagerConfig
 from sessiontree.sessions.keys import format_key, generation_of
 from sessiontree.sessions.states import (
     SessionState,
-    WrittenState,
-    check_move,
+    StoredState,
+    check_transition,
     last_interaction_ns,
     state_of,
-    with_note,
-    without_note,
+    with_manager_data,
+    without_manager_data,
 )
 
 __all__ = [
@@ -31,21 +28,25 @@ __all__ = [
     "SessionStats",
     "current",
     "existing",
+    "find_threads",
     "generations",
     "info_of",
     "list_sessions",
-    "move_state",
     "newest",
+    "set_state",
     "stats",
     "update",
 ]
 
-
-_MOST = 1_000
+_PAGE = 1_000
+_PAGE_OF_GENERATIONS = 20
 
 
 class SessionInfo(Record, frozen=True, kw_only=True):
-    """A session at one moment. ``messages`` and ``tokens`` count the whole conversation, not only the window."""
+    """A session at one moment. ``messages`` and ``tokens`` count the whole conversation, not only the window.
+
+    ``generation`` counts the conversations under one key, from 1.
+    """
 
     id: str
     key: SessionKey
@@ -63,11 +64,12 @@ class SessionInfo(Record, frozen=True, kw_only=True):
 
     @property
     def is_active(self) -> bool:
+        """Whether the state is ``active``."""
         return self.state == "active"
 
 
 class SessionFilter(TypedDict, total=False):
-    """Conditions of a list; all must hold. Time ranges include their start and leave out their end."""
+    """Filters of a list; all must match. Time ranges include their start and exclude their end."""
 
     agent: str
     channel: str
@@ -85,7 +87,7 @@ class SessionFilter(TypedDict, total=False):
 
 
 class SessionPage(Record, frozen=True, kw_only=True):
-    """Sessions, the last used ones first; ``cursor`` continues, ``None`` at the end."""
+    """Sessions, last used first. Pass ``cursor`` to get the next page; it is ``None`` on the last one."""
 
     sessions: tuple[SessionInfo, ...]
     cursor: str | None = None
@@ -98,6 +100,8 @@ class SessionPage(Record, frozen=True, kw_only=True):
 
 
 class SessionStats(Record, frozen=True, kw_only=True):
+    """Sessions of a store by state; ``messages`` and ``tokens`` are sums over all of them."""
+
     total: int = 0
     active: int = 0
     idle: int = 0
@@ -109,6 +113,7 @@ class SessionStats(Record, frozen=True, kw_only=True):
 
 
 def info_of(thread: Thread, now_ns: int) -> SessionInfo:
+    """Describe the session that a thread holds."""
     return SessionInfo(
         id=format_key(thread.key),
         key=thread.key,
@@ -117,7 +122,7 @@ def info_of(thread: Thread, now_ns: int) -> SessionInfo:
         state=state_of(thread, now_ns),
         title=thread.title,
         tags=thread.tags,
-        custom=without_note(thread.custom),
+        custom=without_manager_data(thread.custom),
         messages=thread.messages,
         tokens=thread.tokens,
         created_ns=thread.created_ns,
@@ -126,8 +131,8 @@ def info_of(thread: Thread, now_ns: int) -> SessionInfo:
     )
 
 
-def list_sessions(wanted: SessionFilter, now_ns: int) -> Flow[SessionPage]:
-    """A page of sessions, archived ones too; threads that no manager made are left out."""
+def list_sessions(wanted: SessionFilter, now_ns: int) -> Operation[SessionPage]:
+    """A page of sessions, archived ones included; threads that no manager created are left out."""
     filters: dict[str, Any] = {"limit": 50, **wanted}
     state = filters.pop("state", None)
     filters["is_archived"] = None if state is None else state == "archived"
@@ -137,7 +142,7 @@ def list_sessions(wanted: SessionFilter, now_ns: int) -> Flow[SessionPage]:
     cursor = filters.pop("cursor", None)
     found: list[SessionInfo] = []
     while True:
-        page: Page = yield lambda journal: journal.list_threads(cursor=cursor, limit=limit - len(found), **filters)
+        page = yield from threads.list_threads(None, {**filters, "cursor": cursor, "limit": limit - len(found)})  # type: ignore[typeddict-item]
         infos = [info_of(thread, now_ns) for thread in page if generation_of(thread) is not None]
         found += [info for info in infos if state in {None, info.state}]
         cursor = page.cursor
@@ -145,117 +150,102 @@ def list_sessions(wanted: SessionFilter, now_ns: int) -> Flow[SessionPage]:
             return SessionPage(sessions=tuple(found), cursor=cursor)
 
 
-def threads_in(**filters: Any) -> Flow[list[Thread]]:
-    """Every session's thread that fits, page by page."""
+def find_threads(most: int | None = None, limit: int = _PAGE, **filters: Any) -> Operation[list[Thread]]:
+    """The threads of sessions that match, read in pages of ``limit``; all, or as soon as there are ``most``."""
     found: list[Thread] = []
     cursor: str | None = None
     while True:
-        page: Page = yield lambda journal: journal.list_threads(cursor=cursor, limit=_MOST, **filters)
-        found += [thread for thread in page if generation_of(thread) is not None]
-        cursor = page.cursor
-        if cursor is None:
-            return found
-
-
-def stats(now_ns: int) -> Flow[SessionStats]:
-    """Counted in the store, so sessions that this process never touched count too."""
-    threads = yield from threads_in(is_archived=None)
-    states = [state_of(thread, now_ns) for thread in threads]
-    return SessionStats(
-        total=len(threads),
-        active=states.count("active"),
-        idle=states.count("idle"),
-        compacting=states.count("compacting"),
-        suspended=states.count("suspended"),
-        archived=states.count("archived"),
-        messages=sum(thread.messages for thread in threads),
-        tokens=sum(thread.tokens for thread in threads),
-    )
-
-
-_PAGE = 20
-
-
-def current(key: SessionKey) -> Flow[Thread | None]:
-    """The conversation in use under a key, whoever made it: the newest that is not archived, else the newest."""
-    live = yield from newest(key, is_archived=False)
-    return live or (yield from newest(key, is_archived=None))
-
-
-def existing(key: SessionKey) -> Flow[Thread]:
-    thread = yield from current(key)
-    if thread is None:
-        raise SessionNotFoundError(format_key(key))
-    return thread
-
-
-def generations(key: SessionKey, *, is_archived: bool | None = None, most: int | None = None) -> Flow[list[Thread]]:
-    """The conversations under a key, newest first; all of them, or about the ``most`` newest."""
-    found: list[Thread] = []
-    cursor: str | None = None
-    while True:
-        page = yield from _page(key, is_archived, cursor)
+        page = yield from threads.list_threads(None, {**filters, "cursor": cursor, "limit": limit})  # type: ignore[typeddict-item]
         found += [thread for thread in page if generation_of(thread) is not None]
         cursor = page.cursor
         if cursor is None or (most is not None and len(found) >= most):
             return found
 
 
-def move_state(
-    desk: ManagerConfig, thread_id: str, wanted: WrittenState, *, only_from: SessionState | None = None
-) -> Flow[Thread]:
-    """Bring a session into a state by an allowed move; with ``only_from`` it is left alone in any other state."""
+def stats(now_ns: int) -> Operation[SessionStats]:
+    """Count the sessions of the store, those of other processes included."""
+    found = yield from find_threads(is_archived=None)
+    states = [state_of(thread, now_ns) for thread in found]
+    return SessionStats(
+        total=len(found),
+        active=states.count("active"),
+        idle=states.count("idle"),
+        compacting=states.count("compacting"),
+        suspended=states.count("suspended"),
+        archived=states.count("archived"),
+        messages=sum(thread.messages for thread in found),
+        tokens=sum(thread.tokens for thread in found),
+    )
 
-    def changes(thread: Thread) -> dict[str, Any] | None:
-        state = state_of(thread, desk.clock())
+
+def current(key: SessionKey) -> Operation[Thread | None]:
+    """The conversation in use under a key: the newest that is not archived, else the newest."""
+    live = yield from newest(key, is_archived=False)
+    return live or (yield from newest(key, is_archived=None))
+
+
+def existing(key: SessionKey) -> Operation[Thread]:
+    """The conversation in use under a key; SessionNotFoundError if there is none."""
+    thread = yield from current(key)
+    if thread is None:
+        raise SessionNotFoundError(format_key(key))
+    return thread
+
+
+def newest(key: SessionKey, *, is_archived: bool | None) -> Operation[Thread | None]:
+    """The newest conversation under a key, or ``None``."""
+    found = yield from generations(key, is_archived=is_archived, most=1)
+    return found[0] if found else None
+
+
+def generations(
+    key: SessionKey, *, is_archived: bool | None = None, most: int | None = None
+) -> Operation[list[Thread]]:
+    """The conversations under a key, newest first; all, or at least the ``most`` newest."""
+    format_key(key)  # raises InvalidInputError for a key without an agent, a channel or a peer
+    return (
+        yield from find_threads(
+            most,
+            _PAGE_OF_GENERATIONS,
+            agent=key.agent,
+            channel=key.channel,
+            peer=key.peer,
+            key_thread=key.thread,
+            is_archived=is_archived,
+            order="created",
+        )
+    )
+
+
+def set_state(
+    runtime: Runtime, thread_id: str, wanted: StoredState, *, only_from: SessionState | None = None
+) -> Operation[Thread]:
+    """Change the state of a session; with ``only_from`` it is left unchanged in any other state."""
+
+    def changes(thread: Thread) -> ThreadFields | None:
+        state = state_of(thread, runtime.clock())
         if state == wanted or (only_from is not None and state != only_from):
             return None
-        check_move(format_key(thread.key), state, wanted)
-        fields: dict[str, Any] = {"state": wanted, "is_archived": False}
+        check_transition(format_key(thread.key), state, wanted)
+        fields = ThreadFields(state=wanted, is_archived=False)
         if state == "suspended":
-            fields["custom"] = with_note(thread.custom, resumed_ns=desk.clock())
+            fields["custom"] = with_manager_data(thread.custom, resumed_ns=runtime.clock())
         return fields
 
-    return (yield from update(thread_id, changes))
+    return (yield from update(runtime, thread_id, changes))
 
 
-def update(thread_id: str, changes: Callable[[Thread], dict[str, Any] | None]) -> Flow[Thread]:
-    """Change metadata by what it is now, again if somebody else was faster; ``None`` changes nothing."""
+def update(runtime: Runtime, thread_id: str, changes: Callable[[Thread], ThreadFields | None]) -> Operation[Thread]:
+    """Change metadata depending on what it is; ``changes`` is called again if another writer was faster.
+
+    Nothing is written if it returns ``None``.
+    """
     while True:
-        thread: Thread = yield lambda journal: journal.thread(thread_id)
+        thread = yield from threads.thread(thread_id)
         fields = changes(thread)
         if fields is None:
             return thread
-        version = thread.version
         try:
-            changed: Thread = yield lambda journal: journal.update_thread(thread_id, expect_version=version, **fields)
+            return (yield from threads.update_thread(runtime, thread_id, thread.version, fields))
         except StaleVersionError:
             continue
-        return changed
-
-
-def newest(key: SessionKey, *, is_archived: bool | None) -> Flow[Thread | None]:
-    cursor: str | None = None
-    while True:
-        page = yield from _page(key, is_archived, cursor)
-        for thread in page:
-            if generation_of(thread) is not None:
-                return thread
-        cursor = page.cursor
-        if cursor is None:
-            return None
-
-
-def _page(key: SessionKey, is_archived: bool | None, cursor: str | None) -> Flow[Page]:
-    format_key(key)  # refuses a key without an agent, a channel or a peer
-    page: Page = yield lambda journal: journal.list_threads(
-        agent=key.agent,
-        channel=key.channel,
-        peer=key.peer,
-        key_thread=key.thread,
-        is_archived=is_archived,
-        order="created",
-        limit=_PAGE,
-        cursor=cursor,
-    )
-    return page

@@ -1,8 +1,6 @@
-"""How sessions begin and end. Nothing here deletes a word except ``delete``.
+"""How sessions begin, change and end. Only ``delete`` deletes entries.
 
-Small changes of a session: prompt, title, tags, custom data.
-
-How a session's end is told: hooks before, the deed, hooks after.
+Hooks are called before and after a session ends, see :func:`end`.
 """
 
 from __future__ import annotations
@@ -11,6 +9,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
+
+from msgspec import UNSET
 
 from sessiontree.errors import (
     InvalidInputError,
@@ -21,18 +21,27 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal.flows import Flow
-from sessiontree.model import Entry, SessionKey, Thread
+from sessiontree.journal.operations import entries, leaf, reads, threads
+from sessiontree.journal.operations.requests import Call, Operation
+from sessiontree.model import Entry, SessionKey, Thread, ThreadFields
 from sessiontree.model.builders import system
+from sessiontree.model.tokens import estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import EndReason, Fault, HookPhase, SessionEnd
-from sessiontree.sessions.info import current, existing, generations, move_state, newest, update
+from sessiontree.sessions.info import current, existing, generations, newest, set_state, update
 from sessiontree.sessions.keys import format_key, generation_of, thread_id_of
-from sessiontree.sessions.states import TRANSITIONS, is_past_daily_reset, taken_up_ns, written_state
+from sessiontree.sessions.states import (
+    TRANSITIONS,
+    StoredState,
+    is_past_daily_reset,
+    last_start_ns,
+    stored_state,
+)
 
 __all__ = [
     "archive",
     "archive_thread",
+    "change_state",
     "change_tags",
     "delete",
     "delete_thread",
@@ -46,253 +55,267 @@ __all__ = [
     "unarchive",
 ]
 
-
-def set_system_prompt(key: SessionKey, text: str) -> Flow[Entry]:
-    """The prompt is an entry of its own, so no summary can take its place."""
-    thread = yield from existing(key)
-    entry: Entry = yield lambda journal: journal.append(thread.id, system(text))
-    return entry
+_ends_in_progress: ContextVar[frozenset[tuple[str, EndReason]]] = ContextVar("ends in progress", default=frozenset())
+"""Threads and reasons for which hooks are running. Tasks started by a hook inherit it."""
 
 
-def set_title(key: SessionKey, title: str) -> Flow[Thread]:
-    return (yield from _changed(key, lambda _: {"title": title, "title_status": "ready", "title_source": "host"}))
-
-
-def change_tags(key: SessionKey, *, added: str = "", removed: str = "") -> Flow[Thread]:
-    """Each tag once, in the order in which they came."""
-
-    def changes(thread: Thread) -> dict[str, Any]:
-        tags = dict.fromkeys(tag for tag in (*thread.tags, added) if tag and tag != removed)
-        return {"tags": tuple(tags)}
-
-    return (yield from _changed(key, changes))
-
-
-def set_custom(key: SessionKey, name: str, value: Any) -> Flow[Thread]:
-    if name.startswith("_"):
-        raise InvalidInputError(f"names with a leading underscore are kept for the manager itself; rename {name!r}")
-    return (yield from _changed(key, lambda thread: {"custom": {**thread.custom, name: value}}))
-
-
-def _changed(key: SessionKey, changes: Any) -> Flow[Thread]:
-    thread = yield from existing(key)
-    return (yield from update(thread.id, changes))
-
-
-_under_way: ContextVar[frozenset[tuple[str, EndReason]]] = ContextVar("ends under way", default=frozenset())
-"""What the hooks that run here are about: threads and reasons. Tasks that a hook starts inherit it."""
-
-
-def end(
-    desk: ManagerConfig, reason: EndReason, thread: Thread, act: Callable[[], Flow[Thread | None]]
-) -> Flow[Thread | None]:
-    """Tell the hooks, act, tell them again; ``None`` if there was nothing to do any more, and then no hook hears after.
-
-    A hook that asks for the end which it is being told about would ask for ever: for it there is nothing to do.
-    """
-    mark = (thread.id, reason)
-    outer = _under_way.get()
-    if mark in outer:
-        return None
-    _under_way.set(outer | {mark})
-    try:
-        yield from _announce(desk, "before", reason, thread)
-        ended = yield from act()
-        if ended is not None:
-            yield from _announce(desk, "after", reason, ended)
-        return ended
-    finally:
-        _under_way.set(outer)
-
-
-def _announce(desk: ManagerConfig, phase: HookPhase, reason: EndReason, thread: Thread) -> Flow[None]:
-    """One hook that fails is reported and keeps nobody from anything."""
-    event = SessionEnd(phase=phase, reason=reason, key=thread.key, thread=thread)
-    for hook in desk.hooks.matching(phase, reason):
-        try:
-            yield lambda _: hook(event)
-        except Exception as error:  # noqa: BLE001  a hook is somebody else's code
-            report_fault(desk, Fault(what=f"a hook {phase} {reason}", thread_id=thread.id, error=error))
-
-
-def get_or_create(desk: ManagerConfig, key: SessionKey) -> Flow[Thread]:
-    """The session under a key; a fresh one if there is none, if it is archived, or if it has had its day."""
+def get_or_create(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
+    """The session for a key; a new one if there is none, if it is archived, or past its daily reset."""
     thread = yield from current(key)
     if thread is None or thread.is_archived:
-        return (yield from _begin(desk, key, thread))
-    if has_ended_its_day(desk, thread):
-        return (yield from _succeed(desk, key, thread, "reset"))
+        return (yield from _begin(config, key, thread))
+    if _needs_daily_reset(config, thread):
+        return (yield from _replace(config, key, thread, "reset"))
     return thread
 
 
-def has_ended_its_day(desk: ManagerConfig, thread: Thread) -> bool:
-    """Whether the next message begins a new conversation; a suspended one waits for whoever suspended it."""
-    is_waiting = written_state(thread) == "suspended"
-    return not is_waiting and is_past_daily_reset(taken_up_ns(thread), desk.clock(), desk.lifetimes)
-
-
-def new(desk: ManagerConfig, key: SessionKey) -> Flow[Thread]:
-    """A fresh conversation; the old one is archived and can be read, listed and brought back."""
+def new(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
+    """Start a new conversation; the current one is archived and stays readable."""
     thread = yield from current(key)
     if thread is None or thread.is_archived:
-        return (yield from _begin(desk, key, thread))
-    return (yield from _succeed(desk, key, thread, "new"))
+        return (yield from _begin(config, key, thread))
+    return (yield from _replace(config, key, thread, "new"))
 
 
-def reset(desk: ManagerConfig, key: SessionKey) -> Flow[Thread]:
-    """Empty the conversation but for the system prompt, in one commit; ``undo`` on the thread comes back."""
+def set_system_prompt(config: ManagerConfig, key: SessionKey, text: str) -> Operation[Entry]:
+    """Append a system prompt. It is an entry of its own, so a summary never replaces it."""
+    thread = yield from existing(key)
+    return (yield from entries.append(config.runtime, thread.id, system(text)))
+
+
+def set_title(config: ManagerConfig, key: SessionKey, title: str) -> Operation[Thread]:
+    """Set the title."""
+    fields = ThreadFields(title=title, title_status="ready", title_source="host")
+    return (yield from _update(config, key, lambda _: fields))
+
+
+def change_tags(config: ManagerConfig, key: SessionKey, *, added: str = "", removed: str = "") -> Operation[Thread]:
+    """Add and remove a tag; tags are unique and keep their order."""
+
+    def changes(thread: Thread) -> ThreadFields:
+        tags = dict.fromkeys(tag for tag in (*thread.tags, added) if tag and tag != removed)
+        return ThreadFields(tags=tuple(tags))
+
+    return (yield from _update(config, key, changes))
+
+
+def set_custom(config: ManagerConfig, key: SessionKey, name: str, value: Any) -> Operation[Thread]:
+    """Store a value of the caller; names with a leading underscore are reserved."""
+    if name.startswith("_"):
+        raise InvalidInputError(f"names with a leading underscore are reserved for the manager; rename {name!r}")
+    return (yield from _update(config, key, lambda thread: ThreadFields(custom={**thread.custom, name: value})))
+
+
+def change_state(config: ManagerConfig, key: SessionKey, wanted: StoredState) -> Operation[Thread]:
+    """Suspend or resume a session; InvalidTransitionError if its state does not allow it."""
+    thread = yield from existing(key)
+    return (yield from set_state(config.runtime, thread.id, wanted))
+
+
+def reset(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
+    """Empty the conversation except for its system prompt, in one commit that ``undo`` reverts."""
     thread = yield from existing(key)
     if thread.is_archived:
         raise InvalidTransitionError(format_key(key), "archived", "empty", TRANSITIONS["archived"])
-
-    def act() -> Flow[Thread | None]:
-        prompt: str = (yield lambda journal: journal.context(thread.id)).system
-        if prompt:
-            yield lambda journal: journal.append(thread.id, system(prompt), parent=None)
-        else:
-            yield lambda journal: journal.reset(thread.id)
-        return (yield from move_state(desk, thread.id, "active", only_from="idle"))
-
     with suppress(ThreadNotFoundError):
-        yield from end(desk, "reset", thread, act)
-    return (yield from _as_it_is(key, thread.id))
+        yield from end(config, "reset", thread, _empty(config, thread.id))
+    return (yield from _reread(key, thread.id))
 
 
-def archive(desk: ManagerConfig, key: SessionKey) -> Flow[Thread]:
+def archive(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
+    """Archive the conversation in use."""
     thread = yield from existing(key)
     with suppress(ThreadNotFoundError):
-        yield from archive_thread(desk, thread, "archive")
-    return (yield from _as_it_is(key, thread.id))
+        yield from archive_thread(config, thread)
+    return (yield from _reread(key, thread.id))
 
 
 def archive_thread(
-    desk: ManagerConfig, thread: Thread, reason: EndReason, still: Callable[[Thread], bool] = lambda _: True
-) -> Flow[Thread | None]:
-    """Put one conversation away; ``None`` if it is already, or if it should not be any more once the hooks are done."""
+    config: ManagerConfig, thread: Thread, still: Callable[[Thread], bool] = lambda _: True
+) -> Operation[Thread | None]:
+    """Archive one conversation; ``None`` if it is archived already, or if ``still`` is false after the hooks."""
     if thread.is_archived:
         return None
-    return (yield from end(desk, reason, thread, lambda: _put_away(thread.id, still)))
+    return (yield from end(config, "archive", thread, _set_archived(config, thread.id, still)))
 
 
-def unarchive(desk: ManagerConfig, key: SessionKey, generation: int | None) -> Flow[Thread]:
-    """Make an archived conversation the one in use; another one that is in use is archived for it."""
+def unarchive(config: ManagerConfig, key: SessionKey, generation: int | None) -> Operation[Thread]:
+    """Make an archived conversation the one in use; the one in use until now is archived."""
     thread = yield from existing(key)
     if generation is not None and generation != generation_of(thread):
-        return (yield from _bring_back(desk, key, generation))
+        return (yield from _unarchive_generation(config, key, generation))
     if not thread.is_archived and generation is None:
         archived = yield from generations(key, is_archived=True)
         if archived:
             raise SessionNotArchivedError(format_key(key), sorted(generation_of(each) or 0 for each in archived))
-    return (yield from move_state(desk, thread.id, "active", only_from="archived"))
+    return (yield from set_state(config.runtime, thread.id, "active", only_from="archived"))
 
 
-def delete(desk: ManagerConfig, key: SessionKey) -> Flow[int]:
-    """Delete every conversation that is under a key now, for good; how many there were."""
+def delete(config: ManagerConfig, key: SessionKey) -> Operation[int]:
+    """Delete every conversation under a key for good; returns how many there were."""
     deleted = 0
     for thread in (yield from generations(key)):
-        deleted += yield from delete_thread(desk, thread)
+        deleted += yield from delete_thread(config, thread)
     return deleted
 
 
-def delete_thread(desk: ManagerConfig, thread: Thread, still: Callable[[Thread], bool] | None = None) -> Flow[bool]:
-    """Delete one conversation; ``False`` if somebody else did meanwhile.
+def delete_thread(
+    config: ManagerConfig, thread: Thread, still: Callable[[Thread], bool] | None = None
+) -> Operation[bool]:
+    """Delete one conversation; ``False`` if it is gone already, or if ``still`` is false after the hooks.
 
-    With ``still`` only if it holds once the hooks are done, and nobody brings the conversation back at that moment.
+    With ``still`` it is also kept if its metadata changes at the same moment.
     """
+    return (yield from end(config, "delete", thread, _delete(thread, still))) is not None
 
-    def act() -> Flow[Thread | None]:
+
+def end(
+    config: ManagerConfig, reason: EndReason, thread: Thread, act: Operation[Thread | None]
+) -> Operation[Thread | None]:
+    """Call the hooks, run ``act``, call the hooks again; ``None``, and no second call, if ``act`` had nothing to do.
+
+    A hook that asks for the very end it is called for would never return: for it, there is nothing to do.
+    """
+    mark = (thread.id, reason)
+    outer = _ends_in_progress.get()
+    if mark in outer:
+        return None
+    _ends_in_progress.set(outer | {mark})
+    try:
+        yield from _call_hooks(config, "before", reason, thread)
+        ended = yield from act
+        if ended is not None:
+            yield from _call_hooks(config, "after", reason, ended)
+        return ended
+    finally:
+        _ends_in_progress.set(outer)
+
+
+def _call_hooks(config: ManagerConfig, phase: HookPhase, reason: EndReason, thread: Thread) -> Operation[None]:
+    event = SessionEnd(phase=phase, reason=reason, key=thread.key, thread=thread)
+    for hook in config.hooks.matching(phase, reason):
         try:
-            version = None
-            if still is not None:
-                now: Thread = yield lambda journal: journal.thread(thread.id)
-                if not still(now):
-                    return None
-                version = now.version
-            yield lambda journal: journal.delete_thread(thread.id, expect_version=version)
-        except (ThreadNotFoundError, StaleVersionError):
-            return None
-        return thread
-
-    return (yield from end(desk, "delete", thread, act)) is not None
+            yield Call(function=hook, arguments=(event,))
+        except Exception as error:  # noqa: BLE001  a caller's function can raise anything
+            report_fault(config, Fault(what=f"a hook {phase} {reason}", thread_id=thread.id, error=error))
 
 
-def _bring_back(desk: ManagerConfig, key: SessionKey, generation: int) -> Flow[Thread]:
-    """First the old one comes, then the newer ones go: what breaks off in between leaves the newer one in use."""
-    threads = yield from generations(key)
-    wanted = next((thread for thread in threads if generation_of(thread) == generation), None)
-    if wanted is None:
-        raise SessionNotFoundError(f"{format_key(key)}#{generation}")
-    back = yield from move_state(desk, wanted.id, "active", only_from="archived")
-    for thread in threads:
-        if thread.id != wanted.id:
-            yield from archive_thread(desk, thread, "archive")
-    return back
+def _needs_daily_reset(config: ManagerConfig, thread: Thread) -> bool:
+    """Whether the next message starts a new conversation; a suspended session waits until it is resumed."""
+    is_suspended = stored_state(thread) == "suspended"
+    return not is_suspended and is_past_daily_reset(last_start_ns(thread), config.runtime.clock(), config.lifetimes)
 
 
-def _succeed(desk: ManagerConfig, key: SessionKey, thread: Thread, reason: EndReason) -> Flow[Thread]:
-    """The next conversation. A hook for which this is under way gets this one."""
-    fresh: list[Thread] = []
+def _begin(config: ManagerConfig, key: SessionKey, after: Thread | None) -> Operation[Thread]:
+    """Create the next conversation under a key, with the system prompt of the previous one in the same commit.
 
-    def act() -> Flow[Thread | None]:
-        archived = None
-        with suppress(ThreadNotFoundError):
-            archived = yield from _put_away(thread.id)
-        fresh.append((yield from _begin(desk, key, thread)))
-        return archived
-
-    yield from end(desk, reason, thread, act)
-    return fresh[0] if fresh else thread
-
-
-def _begin(desk: ManagerConfig, key: SessionKey, after: Thread | None) -> Flow[Thread]:
-    """The next conversation under a key, and in the same commit the prompt of the one that it comes after.
-
-    Two processes that begin it at once name it alike, and one makes it; who comes later finds it in use.
+    Two processes that do so at once choose the same id, and both get the thread that one of them creates.
     """
     before = yield from newest(key, is_archived=None)
     if before is not None and not before.is_archived:
         return before
     thread_id = thread_id_of(key, (generation_of(before) or 0) + 1 if before else 1)
-    # Later than the one before it whatever the clocks say: the newest one is the current one.
-    created = max(desk.clock(), before.created_ns + 1 if before else 0)
-    text = (yield from _prompt_of(after)) or desk.system_prompt
-    contents = (system(text),) if text else ()
-    thread: Thread
+    # Later than the previous one even if the clock was set back: the newest conversation is the current one.
+    created = max(config.runtime.clock(), before.created_ns + 1 if before else 0)
+    prompt = (yield from _prompt_of(after)) or config.system_prompt
+    contents = (system(prompt),) if prompt else ()
+    fields = ThreadFields(key=key, state="active")
     try:
-        thread = yield lambda journal: journal.create_thread(
-            thread_id, created_ns=created, key=key, state="active", contents=contents
-        )
+        return (yield from threads.create_thread(config.runtime, thread_id, created, fields, contents=contents))
     except ThreadExistsError:
-        thread = yield lambda journal: journal.thread(thread_id)
+        return (yield from threads.thread(thread_id))
+
+
+def _replace(config: ManagerConfig, key: SessionKey, thread: Thread, reason: EndReason) -> Operation[Thread]:
+    """Archive a conversation and create the next one; a hook that does so meanwhile gets the archived one."""
+    created: list[Thread] = []
+
+    def act() -> Operation[Thread | None]:
+        archived = None
+        with suppress(ThreadNotFoundError):
+            archived = yield from _set_archived(config, thread.id)
+        created.append((yield from _begin(config, key, thread)))
+        return archived
+
+    yield from end(config, reason, thread, act())
+    return created[0] if created else thread
+
+
+def _empty(config: ManagerConfig, thread_id: str) -> Operation[Thread | None]:
+    prompt = yield from _prompt(thread_id)
+    if prompt:
+        yield from entries.append(config.runtime, thread_id, system(prompt), parent=None)
+    else:
+        yield from leaf.move_leaf(config.runtime, thread_id, None, "reset")
+    return (yield from set_state(config.runtime, thread_id, "active", only_from="idle"))
+
+
+def _set_archived(
+    config: ManagerConfig, thread_id: str, still: Callable[[Thread], bool] = lambda _: True
+) -> Operation[Thread | None]:
+    """Archive a thread; ``None`` if another writer did, or if ``still`` is false."""
+    is_changed = False
+
+    def changes(thread: Thread) -> ThreadFields | None:
+        nonlocal is_changed
+        is_changed = not thread.is_archived and still(thread)
+        return ThreadFields(is_archived=True) if is_changed else None
+
+    thread = yield from update(config.runtime, thread_id, changes)
+    return thread if is_changed else None
+
+
+def _delete(thread: Thread, still: Callable[[Thread], bool] | None) -> Operation[Thread | None]:
+    version = None
+    try:
+        if still is not None:
+            now = yield from threads.thread(thread.id)
+            if not still(now):
+                return None
+            version = now.version
+        yield from threads.delete_thread(thread.id, version)
+    except (ThreadNotFoundError, StaleVersionError):
+        return None
     return thread
 
 
-def _prompt_of(thread: Thread | None) -> Flow[str]:
+def _unarchive_generation(config: ManagerConfig, key: SessionKey, generation: int) -> Operation[Thread]:
+    """Unarchive first, then archive the others: an interruption in between leaves the newer one in use."""
+    found = yield from generations(key)
+    wanted = next((thread for thread in found if generation_of(thread) == generation), None)
+    if wanted is None:
+        raise SessionNotFoundError(f"{format_key(key)}#{generation}")
+    unarchived = yield from set_state(config.runtime, wanted.id, "active", only_from="archived")
+    for thread in found:
+        if thread.id != wanted.id:
+            yield from archive_thread(config, thread)
+    return unarchived
+
+
+def _prompt_of(thread: Thread | None) -> Operation[str]:
+    """The system prompt of a thread, if there is one."""
     if thread is None:
         return ""
     try:
-        prompt: str = (yield lambda journal: journal.context(thread.id)).system
+        return (yield from _prompt(thread.id))
     except ThreadNotFoundError:
         return ""
-    return prompt
 
 
-def _put_away(thread_id: str, still: Callable[[Thread], bool] = lambda _: True) -> Flow[Thread | None]:
-    """Archive a thread; ``None`` if somebody else did, or if it should not be archived any more."""
-    is_mine = False
-
-    def changes(thread: Thread) -> dict[str, Any] | None:
-        nonlocal is_mine
-        is_mine = not thread.is_archived and still(thread)
-        return {"is_archived": True} if is_mine else None
-
-    thread = yield from update(thread_id, changes)
-    return thread if is_mine else None
+def _prompt(thread_id: str) -> Operation[str]:
+    context = yield from reads.context(thread_id, UNSET, "provider_request", estimate_text)
+    return context.system
 
 
-def _as_it_is(key: SessionKey, thread_id: str) -> Flow[Thread]:
+def _update(
+    config: ManagerConfig, key: SessionKey, changes: Callable[[Thread], ThreadFields | None]
+) -> Operation[Thread]:
+    thread = yield from existing(key)
+    return (yield from update(config.runtime, thread.id, changes))
+
+
+def _reread(key: SessionKey, thread_id: str) -> Operation[Thread]:
     try:
-        thread: Thread = yield lambda journal: journal.thread(thread_id)
+        return (yield from threads.thread(thread_id))
     except ThreadNotFoundError as error:
         raise SessionNotFoundError(format_key(key)) from error
-    return thread

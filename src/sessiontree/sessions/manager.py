@@ -1,57 +1,39 @@
-"""The session manager: conversations by key, with states, time-outs, hooks and automatic compaction."""
+# Generated from manager_async.py by tools/async_to_sync.py; do not edit.
+"""The session manager: conversations by key, with states, timeouts, hooks and automatic compaction."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 from sessiontree.compaction import CompactionResult
-from sessiontree.journal import Journal
-from sessiontree.journal.flows import Flow, run_flow
+from sessiontree.journal._background import Background
+from sessiontree.journal.journal import Journal
+from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import Entry, Message, Payload, SessionKey, Thread
 from sessiontree.sessions import expiry, info, lifecycle, messages
-from sessiontree.sessions.config import AutoCompact, Frame, report_fault
+from sessiontree.sessions.config import ManagerOptions, build_config, report_fault
 from sessiontree.sessions.expiry import Recovery, Sweep
-from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import (
-    SessionFilter,
-    SessionInfo,
-    SessionPage,
-    SessionStats,
-    current,
-    existing,
-    info_of,
-    move_state,
-)
-from sessiontree.sessions.session import Session
+from sessiontree.sessions.hooks import Fault, Hooks
+from sessiontree.sessions.info import SessionFilter, SessionInfo, SessionPage, SessionStats
+from sessiontree.sessions.keys import format_key
 
-__all__ = ["AutoCompact", "SessionManager"]
+__all__ = ["Session", "SessionManager"]
 
 
-T = TypeVar("T")
+class SessionManager:
+    """The sessions of a journal. Any number of managers, in any number of processes, can share a store.
 
-_WORKERS = 2
-
-
-class SessionManager(Frame[Journal]):
-    """Sessions of one journal. Any number of managers, in any number of processes, may share a store.
-
-    >>> import sessiontree as st
-    >>> with st.open("memory:") as journal, SessionManager(journal) as manager:
-    ...     key = st.SessionKey(agent="bot", channel="web", peer="ann")
-    ...     _ = manager.add_message(key, st.user("hello"))
-    ...     [message.text for message in manager.get_messages(key)], manager.get_or_create(key).info().state
-    (['hello'], 'active')
+    Takes the keyword arguments of :class:`ManagerOptions`. The time is that of the journal's clock.
     """
 
-    def _set_up(self) -> None:
-        self._workers = ThreadPoolExecutor(_WORKERS, thread_name_prefix="session compaction")
-        self._busy: set[str] = set()
-        self._stopping = threading.Event()
-        self._loop: threading.Thread | None = None
+    def __init__(self, journal: Journal, **options: Unpack[ManagerOptions]) -> None:
+        self.journal = journal
+        self.hooks = Hooks()
+        self._config = build_config(journal.runtime, self.hooks, **options)
+        self._background = Background()
+        self._is_started = False
 
     def __enter__(self) -> Self:
         return self
@@ -62,163 +44,213 @@ class SessionManager(Frame[Journal]):
         self.stop()
 
     def get_or_create(self, key: SessionKey) -> Session:
-        """The session under a key; a fresh one if there is none or if it is archived or has had its day."""
-        thread = self._run(lifecycle.get_or_create(self._desk, key))
+        """Return the session for a key; a new one if there is none, if it is archived, or past its daily reset."""
+        thread = self.journal.run(lifecycle.get_or_create(self._config, key))
         return Session(self, key, thread.id)
 
     def get(self, key: SessionKey) -> Session | None:
-        """The session under a key, wherever it was made; ``None`` if there is none. Creates nothing."""
-        thread = self._run(current(key))
+        """Return the session for a key, or ``None``."""
+        thread = self.journal.run(info.current(key))
         return None if thread is None else Session(self, key, thread.id)
 
     def add_message(self, key: SessionKey, content: Payload | Message, *, id: str | None = None) -> Entry:
-        """Store a message, durably, and let a compaction follow if the window is full."""
-        added = self._run(messages.add_message(self._desk, key, content, id))
-        if added.is_compaction_due and self._auto_compact != "off":
-            self._later(added.thread_id, lambda: messages.compact_if_due(self._desk, added.thread_id))
+        """Store a message durably, and compact the session afterwards if its window is full.
+
+        With an ``id``, a repeated call returns the entry of the first one.
+        """
+        added = self.journal.run(messages.add_message(self._config, key, content, id))
+        if added.is_compaction_due:
+            self._follow_up(added.thread_id, messages.compact_if_needed(self._config, added.thread_id))
         elif added.is_memory_due:
-            self._later(added.thread_id, lambda: messages.remember(self._desk, added.thread_id))
+            self._follow_up(added.thread_id, messages.refresh_memory(self._config, added.thread_id))
         return added.entry
 
     def get_messages(self, key: SessionKey) -> list[Message]:
-        """What the model sees, without the system prompt; an unknown session is SessionNotFoundError."""
-        return list(self._run(messages.get_messages(key))[1])
+        """Return what the model sees, without the system prompt."""
+        return list((self.journal.run(messages.context(key))).messages)
 
     def get_system_prompt(self, key: SessionKey) -> str:
-        """The prompt in force."""
-        return self._run(messages.get_messages(key))[0]
+        """Return the system prompt."""
+        return (self.journal.run(messages.context(key))).system
 
     def set_system_prompt(self, key: SessionKey, text: str) -> None:
-        """The prompt from here on."""
-        self._run(lifecycle.set_system_prompt(key, text))
+        """Set the system prompt."""
+        self.journal.run(lifecycle.set_system_prompt(self._config, key, text))
 
     def set_title(self, key: SessionKey, title: str) -> SessionInfo:
-        """Name a session."""
-        return self._info(lifecycle.set_title(key, title))
+        """Set the title of a session."""
+        return self._info(lifecycle.set_title(self._config, key, title))
 
     def add_tag(self, key: SessionKey, tag: str) -> SessionInfo:
-        """Tag a session; a tag that it has already is no error."""
-        return self._info(lifecycle.change_tags(key, added=tag))
+        """Add a tag, unless the session has it."""
+        return self._info(lifecycle.change_tags(self._config, key, added=tag))
 
     def remove_tag(self, key: SessionKey, tag: str) -> SessionInfo:
-        """Take a tag away; one that it does not have is no error."""
-        return self._info(lifecycle.change_tags(key, removed=tag))
+        """Remove a tag, if the session has it."""
+        return self._info(lifecycle.change_tags(self._config, key, removed=tag))
 
     def set_custom(self, key: SessionKey, name: str, value: Any) -> SessionInfo:
-        """Keep a value of your own with a session."""
-        return self._info(lifecycle.set_custom(key, name, value))
+        """Store a JSON value with a session. Names with a leading underscore are reserved."""
+        return self._info(lifecycle.set_custom(self._config, key, name, value))
 
     def new(self, key: SessionKey) -> Session:
-        """A fresh conversation; the old one is archived, not emptied."""
-        thread = self._run(lifecycle.new(self._desk, key))
+        """Start a new conversation; the current one is archived and stays readable."""
+        thread = self.journal.run(lifecycle.new(self._config, key))
         return Session(self, key, thread.id)
 
     def reset(self, key: SessionKey) -> SessionInfo:
-        """Empty the conversation but for its system prompt; ``journal.undo`` brings it back."""
-        return self._info(lifecycle.reset(self._desk, key))
+        """Empty the conversation except for its system prompt; ``journal.undo`` reverts it."""
+        return self._info(lifecycle.reset(self._config, key))
 
     def archive(self, key: SessionKey) -> SessionInfo:
-        """Put a session away; it stays readable."""
-        return self._info(lifecycle.archive(self._desk, key))
+        """Archive a session; it stays readable."""
+        return self._info(lifecycle.archive(self._config, key))
 
     def unarchive(self, key: SessionKey, *, generation: int | None = None) -> SessionInfo:
-        """Make an archived session the active one again; ``generation`` names one before the one in use."""
-        return self._info(lifecycle.unarchive(self._desk, key, generation))
+        """Make an archived session active again; ``generation`` selects an earlier conversation of the key."""
+        return self._info(lifecycle.unarchive(self._config, key, generation))
 
     def suspend(self, key: SessionKey) -> SessionInfo:
-        """Messages are still stored, but nothing else happens until ``resume``."""
-        thread = self._run(existing(key))
-        return self._info(move_state(self._desk, thread.id, "suspended"))
+        """Stop compactions, timeouts and resets until ``resume``; messages are still stored."""
+        return self._info(lifecycle.change_state(self._config, key, "suspended"))
 
     def resume(self, key: SessionKey) -> SessionInfo:
         """Make a suspended or idle session active."""
-        thread = self._run(existing(key))
-        return self._info(move_state(self._desk, thread.id, "active"))
+        return self._info(lifecycle.change_state(self._config, key, "active"))
 
     def delete(self, key: SessionKey) -> int:
-        """Delete every conversation under a key for good; how many there were."""
-        return self._run(lifecycle.delete(self._desk, key))
+        """Delete every conversation under a key for good; returns how many there were."""
+        return self.journal.run(lifecycle.delete(self._config, key))
 
     def info(self, key: SessionKey) -> SessionInfo:
-        """A session at this moment."""
-        return self._info(existing(key))
+        """Describe a session."""
+        return self._info(info.existing(key))
 
     def list(self, **wanted: Unpack[SessionFilter]) -> SessionPage:
-        """A page of sessions, the last used ones first; archived and past ones too."""
-        return self._run(info.list_sessions(wanted, self._desk.clock()))
+        """Return a page of sessions, last used first, archived ones included."""
+        return self.journal.run(info.list_sessions(wanted, self._config.runtime.clock()))
 
     def compact(self, key: SessionKey, *, instructions: str = "", force: bool = False) -> CompactionResult:
-        """Compact a session now, wherever it was made."""
-        thread = self._run(existing(key))
-        return self._run(messages.compact(self._desk, thread.id, instructions=instructions, force=force))
+        """Compact a session now. ``force`` also installs a summary that saves no tokens."""
+        return self.journal.run(messages.compact(self._config, key, instructions=instructions, force=force))
 
     def uncompact(self, key: SessionKey) -> Entry:
-        """Take the last compaction back."""
-        return self._run(messages.uncompact(key))
+        """Revert the last compaction."""
+        return self.journal.run(messages.uncompact(self._config, key))
 
     def token_usage(self, key: SessionKey) -> float:
-        """How full the window is; 1.0 is full."""
-        thread = self._run(existing(key))
-        return self._run(messages.fullness(self._desk, thread)) / self._desk.policy.window_tokens
+        """Return the share of the window that is in use; 1.0 is full."""
+        return self.journal.run(messages.window_usage(self._config, key))
 
     def stats(self) -> SessionStats:
-        """All sessions of the store, by state."""
-        return self._run(info.stats(self._desk.clock()))
+        """Count the sessions of the store by state."""
+        return self.journal.run(info.stats(self._config.runtime.clock()))
 
     def recover(self) -> Recovery:
-        """Tidy up after a crash: compactions that nobody does any more. Without it they are over when their claims expire."""
-        return self._run(expiry.recover(self._desk))
+        """Release expired compaction claims. Optional: an expired claim does not block anything."""
+        return self.journal.run(expiry.recover(self._config))
 
     def sweep(self) -> Sweep:
         """Apply the lifetimes now: idle, archive, delete."""
-        return self._run(expiry.sweep(self._desk))
+        return self.journal.run(expiry.sweep(self._config))
 
     def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
-        if self._loop is not None:
+        """Recover, then sweep at an interval until ``stop``. A second call does nothing."""
+        if self._is_started:
             return
+        self._is_started = True
         self.recover()
-        self._loop = threading.Thread(
-            target=self._sweep_on, args=(sweep_every_seconds,), name="session sweep", daemon=True
-        )
-        self._loop.start()
+        self._background.every(sweep_every_seconds, self._sweep_or_report, name="session sweep")
 
     def stop(self) -> None:
-        """Finish what is under way. The journal stays open: it is the caller's. A second call does nothing."""
-        self._stopping.set()
-        if self._loop is not None:
-            self._loop.join()
-        self._workers.shutdown(wait=True)
+        """Stop sweeping and wait for compactions in progress. The journal stays open. A second call does nothing."""
+        self._background.close()
 
-    def _later(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
-        """Once at a time per session: what comes while it runs is seen by it, or by the next message."""
-        if self._auto_compact == "inline" or self._stopping.is_set():
-            self._guarded(thread_id, flow)
-        elif thread_id not in self._busy:
-            self._busy.add(thread_id)
-            try:
-                self._workers.submit(self._guarded, thread_id, flow)
-            except RuntimeError:
-                # Stopped between the question and the answer: the message is stored, and the rest is done here.
-                self._guarded(thread_id, flow)
+    def _follow_up(self, thread_id: str, operation: Operation[object]) -> None:
+        """Run what follows from a message, in the background if configured, once at a time per session."""
+        job = partial(self._run_or_report, thread_id, operation)
+        if self._config.auto_compact == "inline" or not self._background.submit(thread_id, job):
+            job()
 
-    def _guarded(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
+    def _run_or_report(self, thread_id: str, operation: Operation[object]) -> None:
         try:
-            self._run(flow())
-        except Exception as error:  # noqa: BLE001  the message is stored; the rest is reported
-            report_fault(self._desk, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
-        finally:
-            self._busy.discard(thread_id)
+            self.journal.run(operation)
+        except Exception as error:  # noqa: BLE001  the message is stored, so add_message does not fail
+            report_fault(self._config, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
 
-    def _sweep_on(self, every_seconds: float) -> None:
-        while not self._stopping.wait(every_seconds):
-            try:
-                self.sweep()
-            except Exception as error:  # noqa: BLE001  the next round tries again
-                report_fault(self._desk, Fault(what="a sweep", thread_id="", error=error))
+    def _sweep_or_report(self) -> None:
+        try:
+            self.sweep()
+        except Exception as error:  # noqa: BLE001  the next sweep tries again
+            report_fault(self._config, Fault(what="a sweep", thread_id="", error=error))
 
-    def _info(self, flow: Flow[Thread]) -> SessionInfo:
-        return info_of(self._run(flow), self._desk.clock())
+    def _info(self, operation: Operation[Thread]) -> SessionInfo:
+        return info.info_of(self.journal.run(operation), self._config.runtime.clock())
 
-    def _run(self, flow: Flow[T]) -> T:
-        return run_flow(flow, self.journal)
+
+class Session:
+    """A handle on the session for one key. It holds no messages: every method calls the manager."""
+
+    def __init__(self, manager: SessionManager, key: SessionKey, thread_id: str) -> None:
+        self.manager = manager
+        self.key = key
+        self.thread_id = thread_id
+
+    def __str__(self) -> str:
+        return format_key(self.key)
+
+    def add_message(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+        """Store a message durably."""
+        return self.manager.add_message(self.key, content, id=id)
+
+    def get_messages(self) -> list[Message]:
+        """Return what the model sees, without the system prompt."""
+        return self.manager.get_messages(self.key)
+
+    def system_prompt(self) -> str:
+        """Return the system prompt."""
+        return self.manager.get_system_prompt(self.key)
+
+    def set_system_prompt(self, text: str) -> None:
+        """Set the system prompt."""
+        self.manager.set_system_prompt(self.key, text)
+
+    def set_title(self, title: str) -> SessionInfo:
+        """Set the title."""
+        return self.manager.set_title(self.key, title)
+
+    def add_tag(self, tag: str) -> SessionInfo:
+        """Add a tag."""
+        return self.manager.add_tag(self.key, tag)
+
+    def remove_tag(self, tag: str) -> SessionInfo:
+        """Remove a tag."""
+        return self.manager.remove_tag(self.key, tag)
+
+    def set_custom(self, name: str, value: Any) -> SessionInfo:
+        """Store a JSON value with the session."""
+        return self.manager.set_custom(self.key, name, value)
+
+    def info(self) -> SessionInfo:
+        """Describe the session."""
+        return self.manager.info(self.key)
+
+    def token_usage(self) -> float:
+        """Return the share of the window that is in use; 1.0 is full."""
+        return self.manager.token_usage(self.key)
+
+    def compact(self, *, instructions: str = "", force: bool = False) -> CompactionResult:
+        """Compact the session now."""
+        return self.manager.compact(self.key, instructions=instructions, force=force)
+
+    def uncompact(self) -> Entry:
+        """Revert the last compaction."""
+        return self.manager.uncompact(self.key)
+
+    def reset(self) -> SessionInfo:
+        """Empty the conversation except for its system prompt."""
+        return self.manager.reset(self.key)
+
+    def archive(self) -> SessionInfo:
+        """Archive the session."""
+        return self.manager.archive(self.key)

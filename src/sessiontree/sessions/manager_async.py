@@ -1,55 +1,38 @@
-"""The session manager for asyncio: the same verbs with the same signatures; a test compares the two."""
+"""The session manager: conversations by key, with states, timeouts, hooks and automatic compaction."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
+from functools import partial
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import Any, Self, Unpack
 
 from sessiontree.compaction import CompactionResult
-from sessiontree.journal.flows import Flow, run_flow_async
+from sessiontree.journal._background_async import AsyncBackground
 from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import Entry, Message, Payload, SessionKey, Thread
 from sessiontree.sessions import expiry, info, lifecycle, messages
-from sessiontree.sessions.config import Frame, report_fault
+from sessiontree.sessions.config import ManagerOptions, build_config, report_fault
 from sessiontree.sessions.expiry import Recovery, Sweep
-from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import (
-    SessionFilter,
-    SessionInfo,
-    SessionPage,
-    SessionStats,
-    current,
-    existing,
-    info_of,
-    move_state,
-)
-from sessiontree.sessions.session import AsyncSession
+from sessiontree.sessions.hooks import AsyncHooks, Fault
+from sessiontree.sessions.info import SessionFilter, SessionInfo, SessionPage, SessionStats
+from sessiontree.sessions.keys import format_key
 
-__all__ = ["AsyncSessionManager"]
+__all__ = ["AsyncSession", "AsyncSessionManager"]
 
 
-T = TypeVar("T")
+class AsyncSessionManager:
+    """The sessions of a journal. Any number of managers, in any number of processes, can share a store.
 
-
-class AsyncSessionManager(Frame[AsyncJournal]):
-    """Sessions of one journal. Any number of managers, in any number of processes, may share a store.
-
-    >>> import sessiontree as st
-    >>> async def talk():
-    ...     async with st.open_async("memory:") as journal, AsyncSessionManager(journal) as manager:
-    ...         key = st.SessionKey(agent="bot", channel="web", peer="ann")
-    ...         await manager.add_message(key, st.user("hello"))
-    ...         return [message.text for message in await manager.get_messages(key)]
-    >>> asyncio.run(talk())
-    ['hello']
+    Takes the keyword arguments of :class:`ManagerOptions`. The time is that of the journal's clock.
     """
 
-    def _set_up(self) -> None:
-        self._busy: dict[str, asyncio.Task[None]] = {}
-        self._is_stopping = False
-        self._loop: asyncio.Task[None] | None = None
+    def __init__(self, journal: AsyncJournal, **options: Unpack[ManagerOptions]) -> None:
+        self.journal = journal
+        self.hooks = AsyncHooks()
+        self._config = build_config(journal.runtime, self.hooks, **options)
+        self._background = AsyncBackground()
+        self._is_started = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -60,157 +43,213 @@ class AsyncSessionManager(Frame[AsyncJournal]):
         await self.stop()
 
     async def get_or_create(self, key: SessionKey) -> AsyncSession:
-        """The session under a key; a fresh one if there is none or if it is archived or has had its day."""
-        thread = await self._run(lifecycle.get_or_create(self._desk, key))
+        """Return the session for a key; a new one if there is none, if it is archived, or past its daily reset."""
+        thread = await self.journal.run(lifecycle.get_or_create(self._config, key))
         return AsyncSession(self, key, thread.id)
 
     async def get(self, key: SessionKey) -> AsyncSession | None:
-        """The session under a key, wherever it was made; ``None`` if there is none. Creates nothing."""
-        thread = await self._run(current(key))
+        """Return the session for a key, or ``None``."""
+        thread = await self.journal.run(info.current(key))
         return None if thread is None else AsyncSession(self, key, thread.id)
 
     async def add_message(self, key: SessionKey, content: Payload | Message, *, id: str | None = None) -> Entry:
-        """Store a message, durably, and let a compaction follow if the window is full."""
-        added = await self._run(messages.add_message(self._desk, key, content, id))
-        if added.is_compaction_due and self._auto_compact != "off":
-            await self._later(added.thread_id, lambda: messages.compact_if_due(self._desk, added.thread_id))
+        """Store a message durably, and compact the session afterwards if its window is full.
+
+        With an ``id``, a repeated call returns the entry of the first one.
+        """
+        added = await self.journal.run(messages.add_message(self._config, key, content, id))
+        if added.is_compaction_due:
+            await self._follow_up(added.thread_id, messages.compact_if_needed(self._config, added.thread_id))
         elif added.is_memory_due:
-            await self._later(added.thread_id, lambda: messages.remember(self._desk, added.thread_id))
+            await self._follow_up(added.thread_id, messages.refresh_memory(self._config, added.thread_id))
         return added.entry
 
     async def get_messages(self, key: SessionKey) -> list[Message]:
-        """What the model sees, without the system prompt; an unknown session is SessionNotFoundError."""
-        return list((await self._run(messages.get_messages(key)))[1])
+        """Return what the model sees, without the system prompt."""
+        return list((await self.journal.run(messages.context(key))).messages)
 
     async def get_system_prompt(self, key: SessionKey) -> str:
-        """The prompt in force."""
-        return (await self._run(messages.get_messages(key)))[0]
+        """Return the system prompt."""
+        return (await self.journal.run(messages.context(key))).system
 
     async def set_system_prompt(self, key: SessionKey, text: str) -> None:
-        """The prompt from here on."""
-        await self._run(lifecycle.set_system_prompt(key, text))
+        """Set the system prompt."""
+        await self.journal.run(lifecycle.set_system_prompt(self._config, key, text))
 
     async def set_title(self, key: SessionKey, title: str) -> SessionInfo:
-        """Name a session."""
-        return await self._info(lifecycle.set_title(key, title))
+        """Set the title of a session."""
+        return await self._info(lifecycle.set_title(self._config, key, title))
 
     async def add_tag(self, key: SessionKey, tag: str) -> SessionInfo:
-        """Tag a session; a tag that it has already is no error."""
-        return await self._info(lifecycle.change_tags(key, added=tag))
+        """Add a tag, unless the session has it."""
+        return await self._info(lifecycle.change_tags(self._config, key, added=tag))
 
     async def remove_tag(self, key: SessionKey, tag: str) -> SessionInfo:
-        """Take a tag away; one that it does not have is no error."""
-        return await self._info(lifecycle.change_tags(key, removed=tag))
+        """Remove a tag, if the session has it."""
+        return await self._info(lifecycle.change_tags(self._config, key, removed=tag))
 
     async def set_custom(self, key: SessionKey, name: str, value: Any) -> SessionInfo:
-        """Keep a value of your own with a session."""
-        return await self._info(lifecycle.set_custom(key, name, value))
+        """Store a JSON value with a session. Names with a leading underscore are reserved."""
+        return await self._info(lifecycle.set_custom(self._config, key, name, value))
 
     async def new(self, key: SessionKey) -> AsyncSession:
-        """A fresh conversation; the old one is archived, not emptied."""
-        thread = await self._run(lifecycle.new(self._desk, key))
+        """Start a new conversation; the current one is archived and stays readable."""
+        thread = await self.journal.run(lifecycle.new(self._config, key))
         return AsyncSession(self, key, thread.id)
 
     async def reset(self, key: SessionKey) -> SessionInfo:
-        """Empty the conversation but for its system prompt; ``journal.undo`` brings it back."""
-        return await self._info(lifecycle.reset(self._desk, key))
+        """Empty the conversation except for its system prompt; ``journal.undo`` reverts it."""
+        return await self._info(lifecycle.reset(self._config, key))
 
     async def archive(self, key: SessionKey) -> SessionInfo:
-        """Put a session away; it stays readable."""
-        return await self._info(lifecycle.archive(self._desk, key))
+        """Archive a session; it stays readable."""
+        return await self._info(lifecycle.archive(self._config, key))
 
     async def unarchive(self, key: SessionKey, *, generation: int | None = None) -> SessionInfo:
-        """Make an archived session the active one again; ``generation`` names one before the one in use."""
-        return await self._info(lifecycle.unarchive(self._desk, key, generation))
+        """Make an archived session active again; ``generation`` selects an earlier conversation of the key."""
+        return await self._info(lifecycle.unarchive(self._config, key, generation))
 
     async def suspend(self, key: SessionKey) -> SessionInfo:
-        """Messages are still stored, but nothing else happens until ``resume``."""
-        thread = await self._run(existing(key))
-        return await self._info(move_state(self._desk, thread.id, "suspended"))
+        """Stop compactions, timeouts and resets until ``resume``; messages are still stored."""
+        return await self._info(lifecycle.change_state(self._config, key, "suspended"))
 
     async def resume(self, key: SessionKey) -> SessionInfo:
         """Make a suspended or idle session active."""
-        thread = await self._run(existing(key))
-        return await self._info(move_state(self._desk, thread.id, "active"))
+        return await self._info(lifecycle.change_state(self._config, key, "active"))
 
     async def delete(self, key: SessionKey) -> int:
-        """Delete every conversation under a key for good; how many there were."""
-        return await self._run(lifecycle.delete(self._desk, key))
+        """Delete every conversation under a key for good; returns how many there were."""
+        return await self.journal.run(lifecycle.delete(self._config, key))
 
     async def info(self, key: SessionKey) -> SessionInfo:
-        """A session at this moment."""
-        return await self._info(existing(key))
+        """Describe a session."""
+        return await self._info(info.existing(key))
 
     async def list(self, **wanted: Unpack[SessionFilter]) -> SessionPage:
-        """A page of sessions, the last used ones first; archived and past ones too."""
-        return await self._run(info.list_sessions(wanted, self._desk.clock()))
+        """Return a page of sessions, last used first, archived ones included."""
+        return await self.journal.run(info.list_sessions(wanted, self._config.runtime.clock()))
 
     async def compact(self, key: SessionKey, *, instructions: str = "", force: bool = False) -> CompactionResult:
-        """Compact a session now, wherever it was made."""
-        thread = await self._run(existing(key))
-        return await self._run(messages.compact(self._desk, thread.id, instructions=instructions, force=force))
+        """Compact a session now. ``force`` also installs a summary that saves no tokens."""
+        return await self.journal.run(messages.compact(self._config, key, instructions=instructions, force=force))
 
     async def uncompact(self, key: SessionKey) -> Entry:
-        """Take the last compaction back."""
-        return await self._run(messages.uncompact(key))
+        """Revert the last compaction."""
+        return await self.journal.run(messages.uncompact(self._config, key))
 
     async def token_usage(self, key: SessionKey) -> float:
-        """How full the window is; 1.0 is full."""
-        thread = await self._run(existing(key))
-        return (await self._run(messages.fullness(self._desk, thread))) / self._desk.policy.window_tokens
+        """Return the share of the window that is in use; 1.0 is full."""
+        return await self.journal.run(messages.window_usage(self._config, key))
 
     async def stats(self) -> SessionStats:
-        """All sessions of the store, by state."""
-        return await self._run(info.stats(self._desk.clock()))
+        """Count the sessions of the store by state."""
+        return await self.journal.run(info.stats(self._config.runtime.clock()))
 
     async def recover(self) -> Recovery:
-        """Tidy up after a crash: compactions that nobody does any more. Without it they are over when their claims expire."""
-        return await self._run(expiry.recover(self._desk))
+        """Release expired compaction claims. Optional: an expired claim does not block anything."""
+        return await self.journal.run(expiry.recover(self._config))
 
     async def sweep(self) -> Sweep:
         """Apply the lifetimes now: idle, archive, delete."""
-        return await self._run(expiry.sweep(self._desk))
+        return await self.journal.run(expiry.sweep(self._config))
 
     async def start(self, sweep_every_seconds: float = 60.0) -> None:
-        """Recover, then sweep from time to time until ``stop``. A second call does nothing."""
-        if self._loop is not None:
+        """Recover, then sweep at an interval until ``stop``. A second call does nothing."""
+        if self._is_started:
             return
+        self._is_started = True
         await self.recover()
-        self._loop = asyncio.create_task(self._sweep_on(sweep_every_seconds), name="session sweep")
+        self._background.every(sweep_every_seconds, self._sweep_or_report, name="session sweep")
 
     async def stop(self) -> None:
-        """Finish what is under way. The journal stays open: it is the caller's. A second call does nothing."""
-        self._is_stopping = True
-        if self._loop is not None:
-            self._loop.cancel()
-            await asyncio.gather(self._loop, return_exceptions=True)
-        await asyncio.gather(*self._busy.values())
+        """Stop sweeping and wait for compactions in progress. The journal stays open. A second call does nothing."""
+        await self._background.close()
 
-    async def _later(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
-        """Once at a time per session: what comes while it runs is seen by it, or by the next message."""
-        if self._auto_compact == "inline" or self._is_stopping:
-            await self._guarded(thread_id, flow)
-        elif thread_id not in self._busy:
-            self._busy[thread_id] = asyncio.create_task(self._guarded(thread_id, flow))
+    async def _follow_up(self, thread_id: str, operation: Operation[object]) -> None:
+        """Run what follows from a message, in the background if configured, once at a time per session."""
+        job = partial(self._run_or_report, thread_id, operation)
+        if self._config.auto_compact == "inline" or not self._background.submit(thread_id, job):
+            await job()
 
-    async def _guarded(self, thread_id: str, flow: Callable[[], Flow[Any]]) -> None:
+    async def _run_or_report(self, thread_id: str, operation: Operation[object]) -> None:
         try:
-            await self._run(flow())
-        except Exception as error:  # noqa: BLE001  the message is stored; the rest is reported
-            report_fault(self._desk, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
-        finally:
-            self._busy.pop(thread_id, None)
+            await self.journal.run(operation)
+        except Exception as error:  # noqa: BLE001  the message is stored, so add_message does not fail
+            report_fault(self._config, Fault(what="an automatic compaction", thread_id=thread_id, error=error))
 
-    async def _sweep_on(self, every_seconds: float) -> None:
-        while True:
-            await asyncio.sleep(every_seconds)
-            try:
-                await self.sweep()
-            except Exception as error:  # noqa: BLE001  the next round tries again
-                report_fault(self._desk, Fault(what="a sweep", thread_id="", error=error))
+    async def _sweep_or_report(self) -> None:
+        try:
+            await self.sweep()
+        except Exception as error:  # noqa: BLE001  the next sweep tries again
+            report_fault(self._config, Fault(what="a sweep", thread_id="", error=error))
 
-    async def _info(self, flow: Flow[Thread]) -> SessionInfo:
-        return info_of(await self._run(flow), self._desk.clock())
+    async def _info(self, operation: Operation[Thread]) -> SessionInfo:
+        return info.info_of(await self.journal.run(operation), self._config.runtime.clock())
 
-    async def _run(self, flow: Flow[T]) -> T:
-        return await run_flow_async(flow, self.journal)
+
+class AsyncSession:
+    """A handle on the session for one key. It holds no messages: every method calls the manager."""
+
+    def __init__(self, manager: AsyncSessionManager, key: SessionKey, thread_id: str) -> None:
+        self.manager = manager
+        self.key = key
+        self.thread_id = thread_id
+
+    def __str__(self) -> str:
+        return format_key(self.key)
+
+    async def add_message(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+        """Store a message durably."""
+        return await self.manager.add_message(self.key, content, id=id)
+
+    async def get_messages(self) -> list[Message]:
+        """Return what the model sees, without the system prompt."""
+        return await self.manager.get_messages(self.key)
+
+    async def system_prompt(self) -> str:
+        """Return the system prompt."""
+        return await self.manager.get_system_prompt(self.key)
+
+    async def set_system_prompt(self, text: str) -> None:
+        """Set the system prompt."""
+        await self.manager.set_system_prompt(self.key, text)
+
+    async def set_title(self, title: str) -> SessionInfo:
+        """Set the title."""
+        return await self.manager.set_title(self.key, title)
+
+    async def add_tag(self, tag: str) -> SessionInfo:
+        """Add a tag."""
+        return await self.manager.add_tag(self.key, tag)
+
+    async def remove_tag(self, tag: str) -> SessionInfo:
+        """Remove a tag."""
+        return await self.manager.remove_tag(self.key, tag)
+
+    async def set_custom(self, name: str, value: Any) -> SessionInfo:
+        """Store a JSON value with the session."""
+        return await self.manager.set_custom(self.key, name, value)
+
+    async def info(self) -> SessionInfo:
+        """Describe the session."""
+        return await self.manager.info(self.key)
+
+    async def token_usage(self) -> float:
+        """Return the share of the window that is in use; 1.0 is full."""
+        return await self.manager.token_usage(self.key)
+
+    async def compact(self, *, instructions: str = "", force: bool = False) -> CompactionResult:
+        """Compact the session now."""
+        return await self.manager.compact(self.key, instructions=instructions, force=force)
+
+    async def uncompact(self) -> Entry:
+        """Revert the last compaction."""
+        return await self.manager.uncompact(self.key)
+
+    async def reset(self) -> SessionInfo:
+        """Empty the conversation except for its system prompt."""
+        return await self.manager.reset(self.key)
+
+    async def archive(self) -> SessionInfo:
+        """Archive the session."""
+        return await self.manager.archive(self.key)

@@ -1,210 +1,228 @@
-"""Messages in and out of sessions, and the compaction that follows from them."""
+"""Add and read messages, refresh memories and compact when the window fills up."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
-from sessiontree.compaction import CompactionResult, Trigger, needs_compaction, occupied_tokens
+from msgspec import UNSET
+
+from sessiontree.compaction import CompactionResult, needs_compaction, occupied_tokens
 from sessiontree.compaction.memory import crosses_soft_threshold
-from sessiontree.errors import (
-    CompactionClaimedError,
-    EntryNotFoundError,
-    SummaryError,
-    ThreadArchivedError,
-    ThreadNotFoundError,
+from sessiontree.context import Context
+from sessiontree.errors import EntryNotFoundError, ThreadArchivedError, ThreadNotFoundError
+from sessiontree.journal.operations import compaction, entries, memory, reads, threads
+from sessiontree.journal.operations.compaction import CompactionOptions
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.model import (
+    AssistantMessage,
+    Entry,
+    Message,
+    Payload,
+    SessionKey,
+    Thread,
+    ThreadFields,
+    ToolCallMessage,
 )
-from sessiontree.journal.flows import Flow
-from sessiontree.journal.memory import refresh_flow
-from sessiontree.model import AssistantMessage, Entry, Message, Payload, SessionKey, Thread, ToolCallMessage
 from sessiontree.model._base import Record
 from sessiontree.model.builders import payload_of
-from sessiontree.model.tokens import estimate_message
+from sessiontree.model.tokens import estimate_message, estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import existing, generations, move_state, update
+from sessiontree.sessions.info import existing, generations, set_state, update
 from sessiontree.sessions.lifecycle import get_or_create
-from sessiontree.sessions.states import is_over, last_interaction_ns, with_note, written_state
+from sessiontree.sessions.states import is_over, last_interaction_ns, stored_state, with_manager_data
 
-__all__ = ["Added", "add_message", "compact", "get_messages", "uncompact"]
+__all__ = [
+    "Added",
+    "add_message",
+    "compact",
+    "compact_if_needed",
+    "context",
+    "refresh_memory",
+    "uncompact",
+    "window_usage",
+]
 
-
-# Whoever repeats a call does so soon: older conversations are not searched for its message.
-_GENERATIONS_OF_A_RETRY = 20
-_ALWAYS_LOOKED_AT = 2
-_SECONDS_OF_A_RETRY = 24 * 3600.0
+# A call is repeated soon after it failed: only recent conversations are searched for its message.
+_GENERATIONS_SEARCHED = 20
+_GENERATIONS_ALWAYS_SEARCHED = 2
+_SECONDS_SEARCHED = 24 * 3600.0
 
 
 class Added(Record, frozen=True, kw_only=True):
-    """A stored message, and whether the session should be compacted now."""
+    """A stored message, and what should follow."""
 
     entry: Entry
     thread_id: str
-    tokens: int = 0
     is_compaction_due: bool = False
     is_memory_due: bool = False
 
 
-def add_message(desk: ManagerConfig, key: SessionKey, content: Payload | Message, id: str | None) -> Flow[Added]:
-    """Store a message. It is durable when this returns; whatever follows from it comes later."""
-    looked_at: list[Thread] = []
+def add_message(config: ManagerConfig, key: SessionKey, content: Payload | Message, id: str | None) -> Operation[Added]:
+    """Store a message in the session for a key. It is durable when this returns.
+
+    With an ``id``, a repeated call returns the entry of the first one, even if a new conversation has begun since.
+    """
+    searched: list[Thread] = []
     if id is not None:
-        looked_at = yield from generations(key, most=_GENERATIONS_OF_A_RETRY)
-        repeated = yield from _stored(desk, looked_at, content, id)
+        searched = yield from generations(key, most=_GENERATIONS_SEARCHED)
+        repeated = yield from _find_repeated(config, searched, content, id)
         if repeated is not None:
             return repeated
     while True:
-        thread = yield from get_or_create(desk, key)
-        if id is not None and all(thread.id != other.id for other in looked_at):
-            # It began after the look, and the same call by somebody else may have reached the one before it, which is
-            # closed now: what is not there at a second look will never be.
-            looked_at = yield from generations(key, most=_GENERATIONS_OF_A_RETRY)
-            repeated = yield from _stored(desk, looked_at, content, id)
+        thread = yield from get_or_create(config, key)
+        if id is not None and all(thread.id != other.id for other in searched):
+            # The thread began after the search, and the same call by another process may have stored the message in
+            # the one before it. That one is closed now, so a second search is final.
+            searched = yield from generations(key, most=_GENERATIONS_SEARCHED)
+            repeated = yield from _find_repeated(config, searched, content, id)
             if repeated is not None:
                 return repeated
-        # The conversation may be put away between these two: then the message belongs to the next one.
+        # The thread may be archived or deleted by now: then the message belongs to the next one.
         with suppress(ThreadArchivedError, ThreadNotFoundError):
-            return (yield from _added(desk, thread, content, id))
+            return (yield from _add_to_thread(config, thread, content, id))
 
 
-def get_messages(key: SessionKey) -> Flow[tuple[str, tuple[Message, ...]]]:
-    """The system prompt and what the model sees; reading creates nothing."""
+def context(key: SessionKey) -> Operation[Context]:
+    """The context of the session for a key; SessionNotFoundError if there is none."""
     thread = yield from existing(key)
-    context = yield lambda journal: journal.context(thread.id)
-    return context.system, context.messages
+    return (yield from reads.context(thread.id, UNSET, "provider_request", estimate_text))
 
 
-def fullness(desk: ManagerConfig, thread: Thread) -> Flow[int]:
-    """How many tokens the window holds: remembered, or counted anew if the conversation went on elsewhere."""
-    if thread.leaf is None:
-        return 0
-    known = desk.gauge.tokens(thread.id, thread.leaf)
-    if known is not None:
-        return known
-    path: list[Entry] = yield lambda journal: journal.path(thread.id)
-    tokens = occupied_tokens(path)
-    desk.gauge.note(thread.id, thread.leaf, tokens)
-    return tokens
+def window_usage(config: ManagerConfig, key: SessionKey) -> Operation[float]:
+    """The share of the window that is in use; 1.0 is full."""
+    thread = yield from existing(key)
+    return (yield from _window_tokens(config, thread)) / config.policy.window_tokens
 
 
-def remember(desk: ManagerConfig, thread_id: str) -> Flow[None]:
-    """Draw memories out; a failure is reported, keeps nobody from compacting, and is not repeated at once."""
-    if desk.refresher is None or desk.memory_setbacks.is_resting(thread_id, desk.clock()):
+def compact(config: ManagerConfig, key: SessionKey, *, instructions: str, force: bool) -> Operation[CompactionResult]:
+    """Compact the session for a key now."""
+    thread = yield from existing(key)
+    options = CompactionOptions(
+        summarize=config.summarize, policy=config.policy, instructions=instructions, force=force
+    )
+    return (yield from _compact_thread(config, thread.id, options))
+
+
+def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[CompactionResult | None]:
+    """Compact a session whose window is too full; ``None`` where ``Journal.compact_if_needed`` returns it."""
+    options = CompactionOptions(
+        summarize=config.summarize, policy=config.policy, trigger="post_response", reason="threshold"
+    )
+    attempt = _compact_thread(config, thread_id, options)
+    try:
+        return (yield from compaction.run_if_needed(config.runtime, thread_id, options, attempt))
+    except ThreadNotFoundError:
+        return None
+
+
+def uncompact(config: ManagerConfig, key: SessionKey) -> Operation[Entry]:
+    """Revert the last compaction."""
+    thread = yield from existing(key)
+    return (yield from compaction.uncompact(config.runtime, thread.id, None))
+
+
+def refresh_memory(config: ManagerConfig, thread_id: str) -> Operation[None]:
+    """Extract facts and give them to the refresher; a failure is reported, and retried only after a pause."""
+    runtime = config.runtime
+    if config.refresher is None or runtime.backoff.is_waiting("memory", thread_id, runtime.clock()):
         return
     try:
-        yield from refresh_flow(thread_id, desk.refresher, desk.extract, desk.policy)
-        desk.memory_setbacks.forget(thread_id)
-    except Exception as error:  # noqa: BLE001  a model's and a refresher's fault alike
-        desk.memory_setbacks.note(thread_id, desk.clock(), getattr(error, "retry_after_seconds", None))
-        report_fault(desk, Fault(what="a memory refresh", thread_id=thread_id, error=error))
+        yield from memory.refresh(runtime, thread_id, config.refresher, config.extract, config.policy)
+        runtime.backoff.note_success("memory", thread_id)
+    except Exception as error:  # noqa: BLE001  a model and a refresher can raise anything
+        retry_after = getattr(error, "retry_after_seconds", None)
+        runtime.backoff.note_failure("memory", thread_id, runtime.clock(), retry_after)
+        report_fault(config, Fault(what="a memory refresh", thread_id=thread_id, error=error))
 
 
-def compact(
-    desk: ManagerConfig, thread_id: str, *, trigger: Trigger = "manual", instructions: str = "", force: bool = False
-) -> Flow[CompactionResult]:
-    """Memories first, then the compaction, which counts as no interaction."""
-    yield from remember(desk, thread_id)
-    before: Thread = yield lambda journal: journal.thread(thread_id)
-    result: CompactionResult = yield lambda journal: journal.compact(
-        thread_id,
-        desk.summarize,
-        policy=desk.policy,
-        instructions=instructions,
-        force=force,
-        trigger=trigger,
-        reason="manual" if trigger == "manual" else "threshold",
-    )
-    if result.entry is not None:
-        desk.gauge.note(thread_id, result.entry.id, result.tokens_after)
-        with suppress(ThreadNotFoundError):
-            yield from _note_interaction(before, result.entry)
-    return result
-
-
-def compact_if_due(desk: ManagerConfig, thread_id: str) -> Flow[CompactionResult | None]:
-    """The automatic one: ``None`` if the session is fine, gone, being compacted by somebody else, or failed lately."""
-    if desk.setbacks.is_resting(thread_id, desk.clock()):
-        return None
-    try:
-        path: list[Entry] = yield lambda journal: journal.path(thread_id)
-        if not needs_compaction(occupied_tokens(path), desk.policy):
-            return None
-        result = yield from compact(desk, thread_id, trigger="post_response")
-    except (CompactionClaimedError, ThreadNotFoundError):
-        return None
-    except SummaryError as error:
-        desk.setbacks.note(thread_id, desk.clock(), error.retry_after_seconds)
-        raise
-    if result.is_setback:
-        desk.setbacks.note(thread_id, desk.clock())
-    elif result.is_installed:
-        desk.setbacks.forget(thread_id)
-    return result
-
-
-def uncompact(key: SessionKey) -> Flow[Entry]:
-    thread = yield from existing(key)
-    entry: Entry = yield lambda journal: journal.uncompact(thread.id)
-    return entry
-
-
-def _stored(desk: ManagerConfig, threads: Sequence[Thread], content: Payload | Message, id: str) -> Flow[Added | None]:
-    """The message of this id if it is there: a repeated call must not begin a day, nor be stored in the next one."""
-    for number, thread in enumerate(threads):
-        if number >= _ALWAYS_LOOKED_AT and thread.is_archived and _is_long_ago(desk, thread):
+def _find_repeated(
+    config: ManagerConfig, searched: Sequence[Thread], content: Payload | Message, id: str
+) -> Operation[Added | None]:
+    """The message with this id if one of the threads has it; other content under the id is an error."""
+    for number, thread in enumerate(searched):
+        if number >= _GENERATIONS_ALWAYS_SEARCHED and thread.is_archived and _is_long_ago(config, thread):
             continue
         try:
-            yield lambda journal: journal.entry(thread.id, id)
+            yield from entries.entry(thread.id, id)
         except (EntryNotFoundError, ThreadNotFoundError):
             continue
-        entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id)
+        entry = yield from entries.append(config.runtime, thread.id, content, id=id)
         return Added(entry=entry, thread_id=thread.id)
     return None
 
 
-def _is_long_ago(desk: ManagerConfig, thread: Thread) -> bool:
-    return is_over(thread.archive_changed_ns, desk.clock(), _SECONDS_OF_A_RETRY)
+def _is_long_ago(config: ManagerConfig, thread: Thread) -> bool:
+    return is_over(thread.archive_changed_ns, config.runtime.clock(), _SECONDS_SEARCHED)
 
 
-def _added(desk: ManagerConfig, thread: Thread, content: Payload | Message, id: str | None) -> Flow[Added]:
-    before = yield from fullness(desk, thread)
-    entry: Entry = yield lambda journal: journal.append(thread.id, content, id=id, expect_live=True)
+def _add_to_thread(
+    config: ManagerConfig, thread: Thread, content: Payload | Message, id: str | None
+) -> Operation[Added]:
+    before = yield from _window_tokens(config, thread)
+    entry = yield from entries.append(config.runtime, thread.id, content, id=id, expect_live=True)
+    now = before
     if entry.parent == thread.leaf:
-        now = _grown(before, payload_of(content))
-        desk.gauge.note(thread.id, entry.id, now)
-    else:
-        now = before
-    if written_state(thread) == "idle":
-        yield from move_state(desk, thread.id, "active", only_from="idle")
-    is_awake = written_state(thread) != "suspended"
-    is_remembering = is_awake and desk.refresher is not None
+        now = _tokens_after(before, payload_of(content))
+        config.token_cache.store(thread.id, entry.id, now)
+    state = stored_state(thread)
+    if state == "idle":
+        yield from set_state(config.runtime, thread.id, "active", only_from="idle")
+    if state == "suspended":
+        return Added(entry=entry, thread_id=thread.id)
     return Added(
         entry=entry,
         thread_id=thread.id,
-        tokens=now,
-        is_compaction_due=is_awake and needs_compaction(now, desk.policy),
-        is_memory_due=is_remembering and crosses_soft_threshold(before, now, desk.policy),
+        is_compaction_due=config.auto_compact != "off" and needs_compaction(now, config.policy),
+        is_memory_due=config.refresher is not None and crosses_soft_threshold(before, now, config.policy),
     )
 
 
-def _grown(before: int, payload: Payload) -> int:
-    """What the provider reported counts; without a report the message is added by estimate."""
+def _window_tokens(config: ManagerConfig, thread: Thread) -> Operation[int]:
+    """The tokens in the window: cached, or counted if another process went on with the conversation."""
+    if thread.leaf is None:
+        return 0
+    cached = config.token_cache.get(thread.id, thread.leaf)
+    if cached is not None:
+        return cached
+    tokens = occupied_tokens((yield from entries.path(thread.id, UNSET, None)))
+    config.token_cache.store(thread.id, thread.leaf, tokens)
+    return tokens
+
+
+def _tokens_after(before: int, payload: Payload) -> int:
+    """The tokens in the window once ``payload`` is in it, as the provider reported them or by estimate."""
     if isinstance(payload, AssistantMessage | ToolCallMessage) and payload.usage and payload.usage.context_tokens:
         return max(payload.usage.context_tokens, before // 2)
     message = getattr(payload, "message", None)
     return before + (estimate_message(message) if isinstance(message, Message) else 0)
 
 
-def _note_interaction(before: Thread, compaction: Entry) -> Flow[Thread]:
-    """Keep in mind when somebody last said something before the compaction that is now the leaf."""
-    tail: list[Entry] = yield lambda journal: journal.path(before.id, compaction.id, limit=2)
-    is_undisturbed = compaction.parent == before.leaf
-    spoken = last_interaction_ns(before) if is_undisturbed else tail[0].created_ns
+def _compact_thread(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
+    """Refresh the memory, then compact. A compaction does not count as an interaction."""
+    yield from refresh_memory(config, thread_id)
+    before = yield from threads.thread(thread_id)
+    result = yield from compaction.compact(config.runtime, thread_id, options)
+    if result.entry is not None:
+        config.token_cache.store(thread_id, result.entry.id, result.tokens_after)
+        with suppress(ThreadNotFoundError):
+            yield from _keep_interaction_time(config, before, result.entry)
+    return result
 
-    def changes(thread: Thread) -> dict[str, Any] | None:
-        if thread.leaf != compaction.id:
+
+def _keep_interaction_time(config: ManagerConfig, before: Thread, compacted: Entry) -> Operation[Thread]:
+    """Store when the last message before the compaction was added, as long as the compaction is the leaf."""
+    if compacted.parent == before.leaf:
+        interaction_ns = last_interaction_ns(before)
+    else:
+        tail = yield from entries.path(before.id, compacted.id, 2)
+        interaction_ns = tail[0].created_ns
+
+    def changes(thread: Thread) -> ThreadFields | None:
+        if thread.leaf != compacted.id:
             return None
-        return {"custom": with_note(thread.custom, leaf=compaction.id, interaction_ns=spoken)}
+        custom = with_manager_data(thread.custom, leaf=compacted.id, interaction_ns=interaction_ns)
+        return ThreadFields(custom=custom)
 
-    return (yield from update(before.id, changes))
+    return (yield from update(config.runtime, before.id, changes))

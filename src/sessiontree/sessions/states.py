@@ -1,19 +1,18 @@
-"""The states of a session and the moves between them.
+"""Session states, the transitions between them, and the times at which they are due. Pure.
 
-Two of them are no one's to write: a session is archived because its thread is, and compacting because somebody holds
-the claim on it. So no other way of archiving and no crash can leave a session in a state that is not true.
+Only ``active``, ``idle`` and ``suspended`` are stored. ``archived`` follows from the thread's own flag and
+``compacting`` from its compaction claim, so neither a crash nor another program can leave a wrong state behind.
 
->>> check_move("bot:web:ann", "active", "idle")
->>> can_move("archived", "idle")
+>>> check_transition("bot:web:ann", "active", "idle")
+>>> can_transition("archived", "idle")
 False
-
-When a session is idle, has had its day, is archived, is deleted. Pure: the time is passed in.
-
 >>> from datetime import UTC
->>> rules = Lifetimes(daily_reset_hour=4, zone=UTC)
+>>> lifetimes = Lifetimes(daily_reset_hour=4, zone=UTC)
 >>> four_o_clock = 4 * 3600 * 10**9
->>> is_past_daily_reset(four_o_clock - 1, four_o_clock, rules), is_past_daily_reset(four_o_clock, four_o_clock + 1, rules)
-(True, False)
+>>> is_past_daily_reset(four_o_clock - 1, four_o_clock, lifetimes)
+True
+>>> is_past_daily_reset(four_o_clock, four_o_clock + 1, lifetimes)
+False
 """
 
 from __future__ import annotations
@@ -31,20 +30,22 @@ __all__ = [
     "TRANSITIONS",
     "Lifetimes",
     "SessionState",
-    "can_move",
-    "check_move",
+    "StoredState",
+    "can_transition",
+    "check_transition",
     "is_over",
     "is_past_daily_reset",
     "last_interaction_ns",
+    "last_start_ns",
     "last_use_ns",
-    "note_of",
     "state_of",
-    "taken_up_ns",
-    "written_state",
+    "stored_state",
+    "with_manager_data",
+    "without_manager_data",
 ]
 
 
-WrittenState = Literal["active", "idle", "suspended"]
+StoredState = Literal["active", "idle", "suspended"]
 SessionState = Literal["active", "idle", "compacting", "suspended", "archived"]
 
 TRANSITIONS: Mapping[SessionState, tuple[SessionState, ...]] = MappingProxyType(
@@ -57,38 +58,16 @@ TRANSITIONS: Mapping[SessionState, tuple[SessionState, ...]] = MappingProxyType(
     }
 )
 
-
-def can_move(state: SessionState, wanted: SessionState) -> bool:
-    return wanted in TRANSITIONS[state]
-
-
-def check_move(key: str, state: SessionState, wanted: SessionState) -> None:
-    if not can_move(state, wanted):
-        raise InvalidTransitionError(key, state, wanted, TRANSITIONS[state])
-
-
-def state_of(thread: Thread, now_ns: int) -> SessionState:
-    """A session's state at a moment."""
-    if thread.is_archived:
-        return "archived"
-    written = written_state(thread)
-    claim = thread.compaction_claim
-    is_claimed = claim is not None and not claim.is_expired(now_ns)
-    return "compacting" if is_claimed and written != "suspended" else written
-
-
-def written_state(thread: Thread) -> WrittenState:
-    """What a manager wrote; anything else counts as active."""
-    return cast("WrittenState", thread.state) if thread.state in get_args(WrittenState) else "active"
-
-
 _HOURS = 24
 _DAY = _HOURS * 3600.0
-_NOTE = "_session"
+_MANAGER_DATA = "_session"
 
 
 class Lifetimes(Record, frozen=True, kw_only=True):
-    """``None`` switches a rule off. Idle and archive count from the last message, delete from the archiving."""
+    """When sessions become idle, are archived, deleted and reset; ``None`` switches a rule off.
+
+    Idle and archive count from the last use, delete from the archiving. ``daily_reset_hour`` is an hour in ``zone``.
+    """
 
     idle_after_seconds: float | None = 30 * 60.0
     archive_after_seconds: float | None = 7 * _DAY
@@ -101,10 +80,37 @@ class Lifetimes(Record, frozen=True, kw_only=True):
         if not all(age is None or age >= 0 for age in ages):
             raise InvalidInputError(f"a lifetime is a number of seconds from 0 up, or None for never; got {self}")
         if self.daily_reset_hour is not None and not 0 <= self.daily_reset_hour < _HOURS:
-            raise InvalidInputError(f"daily_reset_hour lies between 0 and 23, not {self.daily_reset_hour}")
+            raise InvalidInputError(f"daily_reset_hour must be between 0 and 23, not {self.daily_reset_hour}")
+
+
+def can_transition(state: SessionState, wanted: SessionState) -> bool:
+    """Whether a session may go from one state to another."""
+    return wanted in TRANSITIONS[state]
+
+
+def check_transition(key: str, state: SessionState, wanted: SessionState) -> None:
+    """Raise InvalidTransitionError if ``can_transition`` is false."""
+    if not can_transition(state, wanted):
+        raise InvalidTransitionError(key, state, wanted, TRANSITIONS[state])
+
+
+def state_of(thread: Thread, now_ns: int) -> SessionState:
+    """The state of a session at a time."""
+    if thread.is_archived:
+        return "archived"
+    stored = stored_state(thread)
+    claim = thread.compaction_claim
+    is_claimed = claim is not None and not claim.is_expired(now_ns)
+    return "compacting" if is_claimed and stored != "suspended" else stored
+
+
+def stored_state(thread: Thread) -> StoredState:
+    """The state that a manager stored; an unknown one counts as active."""
+    return cast("StoredState", thread.state) if thread.state in get_args(StoredState) else "active"
 
 
 def is_over(since_ns: int, now_ns: int, seconds: float | None) -> bool:
+    """Whether a lifetime that began at ``since_ns`` has passed."""
     return seconds is not None and now_ns - since_ns >= seconds * NANOSECONDS
 
 
@@ -113,7 +119,7 @@ def is_past_daily_reset(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> b
     if lifetimes.daily_reset_hour is None:
         return False
     now = moment(now_ns).astimezone(lifetimes.zone)
-    # An hour that comes twice when summer time ends counts once, the first time.
+    # An hour that occurs twice when summer time ends counts once, the first time.
     reset = now.replace(hour=lifetimes.daily_reset_hour, minute=0, second=0, microsecond=0, fold=0)
     if reset.astimezone(UTC) > moment(now_ns):
         reset = _a_day_before(reset)
@@ -121,37 +127,37 @@ def is_past_daily_reset(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> b
 
 
 def last_interaction_ns(thread: Thread) -> int:
-    """When somebody last said something: a compaction is an entry too, but no interaction."""
-    note = note_of(thread)
-    is_untouched = "interaction_ns" in note and note.get("leaf") == thread.leaf
-    return int(note["interaction_ns"]) if is_untouched else thread.updated_ns
+    """The time of the last message; a compaction is an entry, but not an interaction."""
+    data = _manager_data(thread.custom)
+    is_unchanged = "interaction_ns" in data and data.get("leaf") == thread.leaf
+    return int(data["interaction_ns"]) if is_unchanged else thread.updated_ns
 
 
-def taken_up_ns(thread: Thread) -> int:
-    """When somebody last took a session up on purpose: began it, brought it back or resumed it."""
-    return max(thread.created_ns, thread.archive_changed_ns, int(note_of(thread).get("resumed_ns", 0)))
+def last_start_ns(thread: Thread) -> int:
+    """When a session was last created, unarchived or resumed."""
+    return max(thread.created_ns, thread.archive_changed_ns, int(_manager_data(thread.custom).get("resumed_ns", 0)))
 
 
 def last_use_ns(thread: Thread) -> int:
-    return max(last_interaction_ns(thread), taken_up_ns(thread))
+    """The later of the last interaction and the last start."""
+    return max(last_interaction_ns(thread), last_start_ns(thread))
 
 
-def note_of(thread: Thread) -> dict[str, Any]:
-    """What the manager itself keeps in a thread's custom data."""
-    note = thread.custom.get(_NOTE)
-    return note if isinstance(note, dict) else {}
+def with_manager_data(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """Custom data of a thread with changes to the part that belongs to the manager."""
+    return {**custom, _MANAGER_DATA: {**_manager_data(custom), **changes}}
 
 
-def with_note(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:
-    note = custom.get(_NOTE)
-    return {**custom, _NOTE: {**(note if isinstance(note, dict) else {}), **changes}}
-
-
-def without_note(custom: dict[str, Any]) -> dict[str, Any]:
-    """The custom data that belongs to the caller; names that begin with an underscore are ours."""
+def without_manager_data(custom: dict[str, Any]) -> dict[str, Any]:
+    """The part of a thread's custom data that belongs to the caller: names without a leading underscore."""
     return {name: value for name, value in custom.items() if not name.startswith("_")}
 
 
+def _manager_data(custom: dict[str, Any]) -> dict[str, Any]:
+    data = custom.get(_MANAGER_DATA)
+    return data if isinstance(data, dict) else {}
+
+
 def _a_day_before(reset: datetime) -> datetime:
-    """The same hour on the wall the day before, whatever summer time does in between."""
+    """The same local time a day earlier, whether or not summer time began or ended in between."""
     return (reset.replace(tzinfo=None) - timedelta(days=1)).replace(tzinfo=reset.tzinfo)

@@ -49,6 +49,7 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "leave_branch",
+    "run_if_needed",
     "tell",
     "uncompact",
 ]
@@ -182,28 +183,35 @@ def compact(sources: Runtime, thread_id: str, how: CompactionOptions) -> Operati
         yield from _let_go(thread_id, claim_id, error)
         raise
     if result.is_installed:
-        sources.setbacks.forget(thread_id)
+        sources.backoff.note_success("compaction", thread_id)
     else:
         yield ReleaseClaim(thread_id=thread_id, claim_id=claim_id)
     return result
 
 
 def compact_if_needed(sources: Runtime, thread_id: str, how: CompactionOptions) -> Operation[CompactionResult | None]:
-    """Compact when the window is too full; ``None`` if it is not, if somebody else is at it, or after a setback."""
-    if sources.setbacks.is_resting(thread_id, sources.clock()):
+    """Compact if the window is too full; ``None`` if it is not, if another process compacts, or in a pause."""
+    return (yield from run_if_needed(sources, thread_id, how, compact(sources, thread_id, how)))
+
+
+def run_if_needed(
+    sources: Runtime, thread_id: str, how: CompactionOptions, compaction: Operation[CompactionResult]
+) -> Operation[CompactionResult | None]:
+    """Run ``compaction`` under the conditions of ``compact_if_needed``; it never starts if they do not hold."""
+    if sources.backoff.is_waiting("compaction", thread_id, sources.clock()):
         return None
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     if not needs_compaction(occupied_tokens(path, how.count), how.policy):
         return None
     try:
-        result = yield from compact(sources, thread_id, how)
+        result = yield from compaction
     except CompactionClaimedError:
         return None
     except SummaryError as error:
-        sources.setbacks.note(thread_id, sources.clock(), error.retry_after_seconds)
+        sources.backoff.note_failure("compaction", thread_id, sources.clock(), error.retry_after_seconds)
         raise
     if result.is_setback:
-        sources.setbacks.note(thread_id, sources.clock())
+        sources.backoff.note_failure("compaction", thread_id, sources.clock())
     return result
 
 

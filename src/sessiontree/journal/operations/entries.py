@@ -29,6 +29,7 @@ from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, Rea
 
 __all__ = [
     "NewEntry",
+    "append",
     "append_command",
     "append_many",
     "checked_hashes",
@@ -143,6 +144,24 @@ def append_command(
         token=token,
         expect_live=expect_live,
     )
+
+
+def append(
+    sources: Runtime,
+    thread_id: str,
+    content: Payload | Message,
+    *,
+    id: str | None = None,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    expect_live: bool = False,
+) -> Operation[Entry]:
+    """The same as an operation, for procedures of several steps."""
+    new = NewEntry(content=content, id=id)
+    stored: tuple[Entry, ...] = yield append_command(
+        sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live
+    )
+    return stored[0]
 
 
 def append_many(

@@ -1,14 +1,12 @@
-"""What an operation may ask for while it runs; the drivers answer, sync or async.
+"""Operations: generators that yield requests, and the requests that a driver answers.
 
-Which threads an automatic compaction leaves alone for a while, because the last one came to nothing.
-
->>> setbacks = Backoff()
->>> setbacks.note("t", now_ns=0)
->>> setbacks.is_resting("t", now_ns=29 * 10**9), setbacks.is_resting("t", now_ns=30 * 10**9)
-(True, False)
->>> setbacks.note("t", now_ns=30 * 10**9)
->>> setbacks.is_resting("t", now_ns=89 * 10**9), setbacks.is_resting("t", now_ns=90 * 10**9)
-(True, False)
+>>> backoff = Backoff()
+>>> backoff.note_failure("compaction", "t", now_ns=0)
+>>> [backoff.is_waiting("compaction", "t", now_ns=seconds * 10**9) for seconds in (29, 30)]
+[True, False]
+>>> backoff.note_failure("compaction", "t", now_ns=30 * 10**9)
+>>> [backoff.is_waiting("compaction", "t", now_ns=seconds * 10**9) for seconds in (89, 90)]
+[True, False]
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Generator
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from sessiontree.model import NANOSECONDS
 from sessiontree.model._base import Record
@@ -32,56 +30,59 @@ _LONGEST_SECONDS = 1_800.0
 _MOST_THREADS = 10_000
 _MOST_DOUBLINGS = 10
 
+Retried = Literal["compaction", "memory"]
+"""What is attempted automatically, and again after a pause if it fails."""
 
-class _Setback(NamedTuple):
-    failures: int
+
+class _Failures(NamedTuple):
+    number: int
     since_ns: int
     until_ns: int
 
 
 class Backoff:
-    """Half a minute after the first failure, twice as long after each further one, half an hour at most.
+    """How long automatic compactions and memory refreshes of a thread wait after a failure.
 
-    A model that names a time to wait is heeded. It is kept in this process alone, for the last threads that failed.
+    30 seconds after the first failure, twice as long after each further one, 30 minutes at most; longer than the
+    schedule if a model asked for it. Kept in this process only, for the threads that failed last.
     """
 
     def __init__(self) -> None:
-        self._held: OrderedDict[str, _Setback] = OrderedDict()
+        self._failures: OrderedDict[tuple[Retried, str], _Failures] = OrderedDict()
         self._lock = threading.Lock()
 
-    def is_resting(self, thread_id: str, now_ns: int) -> bool:
+    def is_waiting(self, kind: Retried, thread_id: str, now_ns: int) -> bool:
         with self._lock:
-            held = self._held.get(thread_id)
-            # A clock that was set back must not make a rest longer.
-            return held is not None and held.since_ns <= now_ns < held.until_ns
+            failures = self._failures.get((kind, thread_id))
+            # A clock that was set back must not prolong the pause.
+            return failures is not None and failures.since_ns <= now_ns < failures.until_ns
 
-    def note(self, thread_id: str, now_ns: int, retry_after_seconds: float | None = None) -> None:
-        """One more failure."""
+    def note_failure(
+        self, kind: Retried, thread_id: str, now_ns: int, retry_after_seconds: float | None = None
+    ) -> None:
         with self._lock:
-            held = self._held.get(thread_id)
-            failures = held.failures if held else 0
-            grown = _FIRST_SECONDS * 2 ** min(failures, _MOST_DOUBLINGS)
-            seconds = min(max(grown, retry_after_seconds or 0.0), _LONGEST_SECONDS)
-            self._held[thread_id] = _Setback(failures + 1, now_ns, now_ns + int(seconds * NANOSECONDS))
-            self._held.move_to_end(thread_id)
-            while len(self._held) > _MOST_THREADS:
-                self._held.popitem(last=False)
+            earlier = self._failures.pop((kind, thread_id), None)
+            number = earlier.number if earlier else 0
+            scheduled = _FIRST_SECONDS * 2 ** min(number, _MOST_DOUBLINGS)
+            seconds = min(max(scheduled, retry_after_seconds or 0.0), _LONGEST_SECONDS)
+            self._failures[kind, thread_id] = _Failures(number + 1, now_ns, now_ns + int(seconds * NANOSECONDS))
+            while len(self._failures) > _MOST_THREADS:
+                self._failures.popitem(last=False)
 
-    def forget(self, thread_id: str) -> None:
-        """It went well again."""
+    def note_success(self, kind: Retried, thread_id: str) -> None:
         with self._lock:
-            self._held.pop(thread_id, None)
+            self._failures.pop((kind, thread_id), None)
 
 
 T = TypeVar("T")
 
 
 class Runtime(Record, frozen=True, kw_only=True):
-    """Where time and ids come from, and what automatic compactions have to be patient with."""
+    """What operations share within one journal: the clock, new ids, and pauses after failures."""
 
     clock: Clock
     ids: IdSource
-    setbacks: Backoff
+    backoff: Backoff
 
 
 class Call(Record, frozen=True, kw_only=True):

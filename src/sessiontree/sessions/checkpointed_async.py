@@ -1,0 +1,222 @@
+"""CheckpointedSessions: sessions whose state can be set, cloned, snapshotted and rewound by message id."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from typing import Any
+
+from msgspec.structs import replace
+
+from sessiontree.context.dialects.openai_chat import payload_of_chat
+from sessiontree.errors import (
+    EntryNotFoundError,
+    NoCheckpointError,
+    StaleVersionError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
+from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.journal.operations.entries import NewEntry
+from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
+from sessiontree.sessions._steps import (
+    MARK,
+    STATE,
+    CheckpointedSession,
+    chat_messages,
+    is_state,
+    mark_in_force,
+    mark_of,
+    shared_length,
+    state_entry,
+    user_turns_of,
+)
+
+__all__ = [
+    "MARK",
+    "STATE",
+    "AsyncCheckpointedSessions",
+    "CheckpointedSession",
+    "mark_in_force",
+    "mark_of",
+    "user_turns_of",
+]
+
+_DEFAULT_ID = "default"
+
+Root = str | os.PathLike[str]
+
+
+class AsyncCheckpointedSessions:
+    """Sessions of a journal, each one a thread with the messages as entries. What was set once is never deleted.
+
+    In every method the id ``""`` means the session ``default``.
+    """
+
+    def __init__(self, journal: AsyncJournal) -> None:
+        self._journal = journal
+
+    async def get(self, id: str = "") -> CheckpointedSession:
+        """Return a session; ThreadNotFoundError if there is none."""
+        return await self._session(await self._journal.thread(id or _DEFAULT_ID))
+
+    async def get_or_create(self, id: str = "") -> CheckpointedSession:
+        """Return a session, created if it does not exist."""
+        try:
+            return await self.get(id)
+        except ThreadNotFoundError:
+            with suppress(ThreadExistsError):
+                await self._journal.create_thread(id or _DEFAULT_ID)
+            return await self.get(id)
+
+    async def list(self) -> list[CheckpointedSession]:
+        """Return all sessions, last changed first."""
+        page = await self._journal.list_threads(is_archived=None)
+        threads = [*page]
+        while page.cursor is not None:
+            page = await self._journal.list_threads(is_archived=None, cursor=page.cursor)
+            threads += page
+        return [await self._session(thread) for thread in threads]
+
+    async def set_state(self, id: str, messages: Iterable[dict[str, Any]], *, user_turns: int) -> CheckpointedSession:
+        """Set the messages and user turns of a session, created if it does not exist.
+
+        Only what is new is appended; messages that are replaced stay on a branch of their own.
+        """
+        name = (await self.get_or_create(id)).id
+        wanted = list(messages)
+        stored = chat_messages(await self._journal.path(name))
+        same = shared_length(stored, wanted)
+        new: list[Payload] = [*map(payload_of_chat, wanted[same:]), state_entry(user_turns)]
+        if same == len(stored):
+            await self._journal.append_many(name, new)
+        else:
+            await self._journal.append_many(name, new, parent=stored[same - 1].entry_id if same else None)
+        return await self.get(name)
+
+    async def clone(self, source: str, target: str) -> CheckpointedSession:
+        """Create a session with the path and the snapshots of another one; ThreadExistsError if the id is taken."""
+        session = await self.get(source)
+        await self._journal.fork(session.id, new_id=target, origin={"user_turns": session.user_turns})
+        return await self.get(target)
+
+    async def new_fork_id(self, base: str = "") -> str:
+        """Return the next of ``base#fork-1``, ``base#fork-2`` … that is unused and was never returned before."""
+        name = base or _DEFAULT_ID
+        while True:
+            thread = await self._find(name)
+            number = (thread.origin.get("fork_counter", 0) if thread else 0) + 1
+            while await self._find(f"{name}#fork-{number}"):
+                number += 1
+            if thread is None or await self._store_fork_counter(thread, number):
+                return f"{name}#fork-{number}"
+
+    async def fork(self, source: str = "") -> CheckpointedSession:
+        """Clone a session under the next fork id."""
+        return await self.clone(source, await self.new_fork_id(source))
+
+    async def snapshot(self, id: str, message_id: str) -> None:
+        """Store messages and user turns under the id of a user message; an earlier snapshot is replaced."""
+        session = await self.get_or_create(id)
+        _, mark = await self._journal.append_many(session.id, [state_entry(session.user_turns), mark_of(message_id)])
+        await self._journal.append(session.id, Label(target=mark.id, label=message_id))
+
+    async def rewind(self, id: str, message_id: str, *, files: Root | None = None) -> CheckpointedSession:
+        """Return to a snapshot, and with ``files`` return that folder to its checkpoint as well, or neither.
+
+        A snapshot that was imported has no user turns: the session keeps its own.
+        """
+        name = id or _DEFAULT_ID
+        mark = await self._find_mark(name, message_id)
+        turns = (await self.get(name)).user_turns
+        await self._journal.rewind(name, mark.id, files=files)
+        session = await self.get(name)
+        if session.user_turns != turns and not any(map(is_state, await self._journal.path(name))):
+            await self._journal.append(name, state_entry(turns))
+            return await self.get(name)
+        return session
+
+    async def snapshot_files(self, id: str, message_id: str, root: Root) -> None:
+        """Store a checkpoint of a folder for a user message that has a snapshot."""
+        name = id or _DEFAULT_ID
+        mark = await self._find_mark(name, message_id)
+        await self._journal.workspace.snapshot(name, mark.id, root, label=message_id)
+
+    async def rewind_files(self, id: str, message_id: str, root: Root) -> None:
+        """Restore a folder to its checkpoint; the messages stay. Later changes to its files are lost."""
+        name = id or _DEFAULT_ID
+        async for entry in self._entries_in_line(name):
+            if isinstance(entry.payload, Checkpoint) and entry.payload.label == message_id:
+                await self._journal.workspace.restore(name, entry.id, root)
+                return
+        raise NoCheckpointError(name, message_id)
+
+    async def _find(self, name: str) -> Thread | None:
+        try:
+            return await self._journal.thread(name)
+        except ThreadNotFoundError:
+            return None
+
+    async def _session(self, thread: Thread) -> CheckpointedSession:
+        path = await self._journal.path(thread.id)
+        return CheckpointedSession(
+            id=thread.id,
+            created_ns=thread.created_ns,
+            updated_ns=thread.updated_ns,
+            messages=tuple(stored.message for stored in chat_messages(path)),
+            user_turns=user_turns_of(thread, path),
+        )
+
+    async def _store_fork_counter(self, thread: Thread, number: int) -> bool:
+        """Reserve a fork id; ``False`` if another writer changed the thread meanwhile."""
+        origin = {**thread.origin, "fork_counter": number}
+        try:
+            await self._journal.update_thread(thread.id, expect_version=thread.version, origin=origin)
+        except StaleVersionError:
+            return False
+        return True
+
+    async def _entries_in_line(self, name: str) -> AsyncIterator[Entry]:
+        """Yield the entries of a session, newest first, then those its sources had when it was cloned."""
+        thread = await self._find(name)
+        until_ns: int | None = None
+        while thread is not None:
+            for entry in reversed(await self._journal.entries(thread.id)):
+                if until_ns is None or entry.created_ns <= until_ns:
+                    yield entry
+            until_ns = thread.created_ns
+            thread = await self._find(thread.forked_from_thread) if thread.forked_from_thread else None
+
+    async def _find_mark(self, name: str, message_id: str) -> Entry:
+        """Return the newest snapshot for a message id, as an entry of this session."""
+        async for entry in self._entries_in_line(name):
+            if isinstance(entry.payload, Custom) and (entry.payload.name, entry.payload.data) == (MARK, message_id):
+                thread = await self._journal.thread(entry.thread_id)
+                mark = await self._journal.entry(thread.id, mark_in_force(thread, entry))
+                return await self._copy_mark(name, mark)
+        raise NoCheckpointError(name, message_id)
+
+    async def _copy_mark(self, name: str, mark: Entry) -> Entry:
+        """Return a mark that the session can see: a clone does not see its source's branches, so copy what is missing."""
+        try:
+            return await self._journal.entry(name, mark.id)
+        except EntryNotFoundError:
+            leaf = (await self._journal.thread(name)).leaf
+        seen = {entry.id for entry in await self._journal.entries(name)}
+        path = await self._journal.path(mark.thread_id, mark.id)
+        shared = [entry.id for entry in path if entry.id in seen]
+        missing = [entry.payload for entry in path if entry.id not in seen]
+        *_, copied = await self._journal.append_many(name, missing, parent=shared[-1] if shared else None)
+        files = await self._find_files(mark)
+        if files is not None:
+            copy = replace(files, target=copied.id)
+            await self._journal.append_many(name, [NewEntry(content=copy, blobs=(copy.manifest,))])
+        await self._journal.move_leaf(name, leaf)
+        return copied
+
+    async def _find_files(self, mark: Entry) -> Checkpoint | None:
+        """Return the newest checkpoint of files for a mark."""
+        entries = await self._journal.entries(mark.thread_id)
+        payloads = (entry.payload for entry in reversed(entries))
+        return next((one for one in payloads if isinstance(one, Checkpoint) and one.target == mark.id), None)
