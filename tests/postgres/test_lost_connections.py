@@ -179,7 +179,7 @@ def test_a_transaction_that_dozed_off_is_done_again(tcp_server, namespace):
 
         changed = replace(journal.thread("t"), title="awake")
         command = UpdateThread(thread_id="t", changed=changed, fields=("title",))
-        run(dozing(journal.store._verbs.commit(command)), pool)
+        run(dozing(journal.store._operations.commit(command)), pool)
         assert attempts
         assert (journal.thread("t").title, journal.thread("t").version) == ("awake", 2)
 

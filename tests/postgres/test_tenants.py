@@ -144,4 +144,4 @@ def test_strange_notifications_are_not_kept(tenants, database):
             tenant.execute("SELECT pg_notify(%s, %s)", (channel_of("acme"), f"{number}{'x' * 7000}"))
         journal.append("t", st.user("b"), id="b")
         assert next(news).id == "b"
-        assert len(journal.store._listener._heard._topics) == 1
+        assert len(journal.store._listener._notices._topics) == 1

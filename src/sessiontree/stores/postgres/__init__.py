@@ -1,4 +1,4 @@
-"""PostgreSQL: the same journal for many machines."""
+"""The PostgreSQL store: one journal for many machines."""
 
 from sessiontree.stores.postgres.options import PostgresOptions, bind_role
 from sessiontree.stores.postgres.store import AsyncPostgresStore, PostgresStore

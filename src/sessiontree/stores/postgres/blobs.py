@@ -1,10 +1,10 @@
-"""Blobs in PostgreSQL: small ones share a row of at most a megabyte, a large one has rows of its own.
+"""Blobs in PostgreSQL: small ones share a row of at most a megabyte (a pack), a large one has rows of its own.
 
-Rows of their own for small ones would waste a sixth of the room. A pack is written once and never changed; where one of
-its blobs goes, the others move into a new one.
+A row for each small blob would waste a sixth of the space. A pack is never changed; when one of its blobs is deleted,
+the others are written to a new pack.
 
-Whoever is about to refer to blobs holds the namespace's ``stock`` row shared with others of that kind; whoever collects
-garbage holds it alone. So nothing is collected between the look at a blob and the commit of the entry that needs it.
+A transaction that refers to blobs locks the namespace's row of ``stock`` shared, one that deletes blobs locks it
+exclusively. So no blob is deleted between the check that it exists and the commit of the entry that needs it.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, t
 from sessiontree.stores.rules.state import PutEntry
 
 __all__ = [
-    "blob_names",
+    "all_hashes",
     "blobs_of",
-    "collect_alone",
     "drop_blobs",
     "find_blobs",
-    "hold_shared",
+    "hashes_of",
     "in_order",
-    "manifests_besides",
+    "lock_exclusive",
+    "lock_shared",
     "manifests_of",
-    "names_of",
+    "manifests_outside",
     "put_blobs",
     "put_checkpoints",
     "read_blobs",
@@ -38,11 +38,11 @@ __all__ = [
 ]
 
 
-_HOLD = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR KEY SHARE"
-_COLLECT = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR UPDATE"
-_OPEN_STOCK = "INSERT INTO sessiontree.stock (namespace) VALUES (%(namespace)s) ON CONFLICT DO NOTHING"
+_LOCK_SHARED = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR KEY SHARE"
+_LOCK_EXCLUSIVE = "SELECT 1 FROM sessiontree.stock WHERE namespace = %(namespace)s FOR UPDATE"
+_CREATE_LOCK_ROW = "INSERT INTO sessiontree.stock (namespace) VALUES (%(namespace)s) ON CONFLICT DO NOTHING"
 _FIND = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)"
-_NAMES = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s"
+_ALL_HASHES = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s"
 # One statement, so that both tables are seen at the same moment.
 _READ = f"""
 WITH place AS MATERIALIZED (
@@ -77,7 +77,7 @@ FROM unnest(%(seqs)s::bigint[], %(manifests)s::bytea[]) AS d (seq, manifest)"""
 _THEIRS = """
 SELECT c.manifest FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 JOIN sessiontree.checkpoint c ON c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq"""
-# A program from before checkpoints, in a rolling upgrade, deletes entries and leaves these rows: they count no more.
+# During a rolling upgrade a program that does not know checkpoints deletes entries without these rows; they do not count.
 _OTHERS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
@@ -88,33 +88,38 @@ Place = tuple[int, int]
 """Owner and number of an entry in its tree."""
 
 
-def hold_shared(namespace: str) -> Statement:
-    """No row means that this namespace never had a blob."""
-    return Statement(_HOLD, {"namespace": namespace})
+def lock_shared(namespace: str) -> Statement:
+    """Lock against garbage collection. No row means that the namespace never had a blob."""
+    return Statement(_LOCK_SHARED, {"namespace": namespace})
 
 
-def collect_alone(namespace: str) -> Statement:
-    return Statement(_COLLECT, {"namespace": namespace})
+def lock_exclusive(namespace: str) -> Statement:
+    """Lock against transactions that refer to blobs, for garbage collection."""
+    return Statement(_LOCK_EXCLUSIVE, {"namespace": namespace})
 
 
 def find_blobs(namespace: str, hashes: Iterable[str]) -> Statement:
+    """Which of the hashes exist."""
     return Statement(_FIND, _named(namespace, hashes))
 
 
-def blob_names(namespace: str) -> Statement:
-    return Statement(_NAMES, {"namespace": namespace})
+def all_hashes(namespace: str) -> Statement:
+    """The hashes of all blobs."""
+    return Statement(_ALL_HASHES, {"namespace": namespace})
 
 
-def names_of(rows: Iterable[Row]) -> frozenset[str]:
+def hashes_of(rows: Iterable[Row]) -> frozenset[str]:
+    """The hashes of rows that begin with one."""
     return frozenset(row[0].hex() for row in rows)
 
 
 def read_blobs(namespace: str, hashes: Iterable[str]) -> Statement:
+    """Sizes and bodies of blobs, for ``blobs_of``."""
     return Statement(_READ, _named(namespace, hashes))
 
 
 def blobs_of(rows: Iterable[Row]) -> dict[str, Blob]:
-    """The blobs by name. A lost row leaves a body that does not hash to its name, which whoever reads it finds out."""
+    """The blobs by hash. If a chunk is missing the body does not match its hash, which its reader detects."""
     sizes: dict[str, int] = {}
     pieces: dict[str, list[bytes]] = {}
     for digest, number, size, body in rows:
@@ -126,6 +131,7 @@ def blobs_of(rows: Iterable[Row]) -> dict[str, Blob]:
 
 
 def in_order(found: dict[str, Blob], hashes: Sequence[str]) -> list[Blob]:
+    """Blobs in the order of ``hashes``; raise BlobNotFoundError for a missing one."""
     for name in hashes:
         if name not in found:
             raise BlobNotFoundError(name)
@@ -133,10 +139,10 @@ def in_order(found: dict[str, Blob], hashes: Sequence[str]) -> list[Blob]:
 
 
 def put_blobs(blobs: Iterable[Blob], namespace: str, ids: IdSource) -> Iterator[Statement]:
-    """In the order of names, so that two who put the same blobs wait for each other in one direction only."""
+    """Store blobs, sorted by hash, so that two transactions that store the same blobs cannot deadlock."""
     packs = [(UUID(ids.new()), pack_of(group)) for group in _groups(sorted(blobs, key=lambda blob: blob.hash))]
     places = [(number, place) for number, pack in packs for place in pack.places]
-    yield Statement(_OPEN_STOCK, {"namespace": namespace})
+    yield Statement(_CREATE_LOCK_ROW, {"namespace": namespace})
     yield Statement(
         _PUT,
         {
@@ -153,12 +159,12 @@ def put_blobs(blobs: Iterable[Blob], namespace: str, ids: IdSource) -> Iterator[
 
 
 def drop_blobs(hashes: Collection[str], namespace: str, ids: IdSource) -> Steps[None]:
-    """Packs that hold a dropped blob are written anew with the others."""
-    wounded = sorted({row[0] for row in (yield Statement(_DROP, _named(namespace, sorted(hashes))))})
-    for start in range(0, len(wounded), _PACKS_AT_ONCE):
-        values = {"namespace": namespace, "packs": wounded[start : start + _PACKS_AT_ONCE]}
-        survivors = names_of((yield Statement(_IN_PACKS, values)))
-        kept = blobs_of((yield read_blobs(namespace, survivors))) if survivors else {}
+    """Delete blobs: packs that contain one are replaced by packs of the others."""
+    affected = sorted({row[0] for row in (yield Statement(_DROP, _named(namespace, sorted(hashes))))})
+    for start in range(0, len(affected), _PACKS_AT_ONCE):
+        values = {"namespace": namespace, "packs": affected[start : start + _PACKS_AT_ONCE]}
+        remaining = hashes_of((yield Statement(_IN_PACKS, values)))
+        kept = blobs_of((yield read_blobs(namespace, remaining))) if remaining else {}
         for sql in _DROP_PACKS:
             yield Statement(sql, values)
         if kept:
@@ -166,7 +172,7 @@ def drop_blobs(hashes: Collection[str], namespace: str, ids: IdSource) -> Steps[
 
 
 def put_checkpoints(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iterator[Statement]:
-    """Which of the new entries need blobs."""
+    """Record the checkpoints among new entries and their manifests."""
     found = [(fact, fact.draft.payload.manifest) for fact in facts if isinstance(fact.draft.payload, Checkpoint)]
     marked = [(fact, manifest) for fact, manifest in found if manifest]
     if marked:
@@ -181,14 +187,17 @@ def put_checkpoints(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> It
 
 
 def manifests_of(tree: UUID, entries: Sequence[Place]) -> Statement:
+    """The manifests of the checkpoints among these entries."""
     return Statement(_THEIRS, _placed(tree, entries))
 
 
-def manifests_besides(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
+def manifests_outside(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
+    """The manifests of all other checkpoints."""
     return Statement(_OTHERS, {"namespace": namespace, **_placed(tree, entries)})
 
 
 def texts_of(rows: Iterable[Row]) -> frozenset[str]:
+    """The texts of rows that begin with one."""
     return frozenset(to_text(row[0]) for row in rows)
 
 
@@ -201,7 +210,7 @@ def _placed(tree: UUID, entries: Sequence[Place]) -> dict[str, Any]:
 
 
 def _groups(blobs: Iterable[Blob]) -> Iterator[list[Blob]]:
-    """Blobs that fit into one row together; one that does not fit into any stands alone."""
+    """Groups of blobs that fit into one row; a blob that is larger forms its own group."""
     group: list[Blob] = []
     size = 0
     for blob in blobs:

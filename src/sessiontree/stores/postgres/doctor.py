@@ -1,7 +1,4 @@
-"""Doctor for the PostgreSQL store: the common invariants over everything in a namespace, in one snapshot.
-
-Doctor for blobs: every body against its name, a few megabytes at a time, and every checkpoint's needs.
-"""
+"""Integrity checks of a namespace, in one snapshot: the invariants of every store, and every blob against its hash."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, t
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import Node, ThreadState
 
-__all__ = ["blob_faults", "inspect"]
+__all__ = ["inspect"]
 
 
 _BATCH_BYTES = 16 << 20
@@ -30,66 +27,6 @@ _MANIFESTS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
 WHERE c.namespace = %(namespace)s"""
-
-
-def blob_faults(namespace: str, place: str) -> Steps[list[Finding]]:
-    """Blobs that are damaged, and blobs that a checkpoint needs and that are gone."""
-    lengths = yield Statement(_LENGTHS, {"namespace": namespace})
-    manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
-    stock = _Stock(row[0].hex() for row in lengths)
-    found: list[Finding] = []
-    for names in _batches(lengths):
-        batch = blobs_of((yield read_blobs(namespace, names)))
-        found += blob_findings((), _Stock(batch, batch), batch, place)
-        stock.keep({name: blob for name, blob in batch.items() if name in manifests})
-    while True:
-        try:
-            return found + blob_findings(manifests, stock, (), place)
-        except _Unread as unread:
-            stock.keep(blobs_of((yield read_blobs(namespace, [unread.name]))))
-
-
-class _Unread(Exception):  # noqa: N818  no fault: a question
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
-
-
-class _Stock:
-    """``Blobs`` of which all the names are known, and some bodies."""
-
-    def __init__(self, names: Iterable[str], bodies: dict[str, Blob] | None = None) -> None:
-        self._names = frozenset(names)
-        self._bodies = dict(bodies or {})
-
-    def keep(self, bodies: dict[str, Blob]) -> None:
-        self._bodies |= bodies
-
-    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
-        return frozenset(hashes) - self._names
-
-    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        for name in hashes:
-            if name not in self._names:
-                raise BlobNotFoundError(name)
-            if name not in self._bodies:
-                raise _Unread(name)
-        return in_order(self._bodies, hashes)
-
-
-def _batches(lengths: Iterable[Row]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for digest, length in lengths:
-        if batch and (size + length > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
-            yield batch
-            batch, size = [], 0
-        batch.append(digest.hex())
-        size += length
-    if batch:
-        yield batch
-
-
 _BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _HEADS = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.namespace = %(namespace)s"
 _ENTRIES = """
@@ -98,30 +35,31 @@ WHERE namespace = %(namespace)s ORDER BY depth, tree, owner, seq"""
 _MOVES = """
 SELECT tree, thread, number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
 WHERE namespace = %(namespace)s ORDER BY tree, thread, number"""
-_LOST_HOMES = """
+_WITHOUT_LOOKUP = """
 SELECT h.id FROM sessiontree.head h
 LEFT JOIN sessiontree.home o ON o.id = h.id AND o.namespace = h.namespace AND o.tree = h.tree
 WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
 
 
 def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
+    """List every broken invariant. Reads the whole namespace into memory."""
     values = {"namespace": namespace}
     yield _BEGIN
     heads = yield Statement(_HEADS, values)
     entries = yield Statement(_ENTRIES, values)
     moves = yield Statement(_MOVES, values)
-    lost = yield Statement(_LOST_HOMES, values)
-    spoiled = yield from blob_faults(namespace, place)
+    unreachable = yield Statement(_WITHOUT_LOOKUP, values)
+    blob_problems = yield from _check_blobs(namespace, place)
     yield ROLLBACK
-    homeless = [
+    lookup_problems = [
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
-        for (name,) in lost
+        for (name,) in unreachable
     ]
-    return [*homeless, *findings_in(_WholeStore(heads, entries, moves), place, progress), *spoiled]
+    return [*lookup_problems, *findings_in(_StoreContent(heads, entries, moves), place, progress), *blob_problems]
 
 
-class _WholeStore:
-    """Everything, as the checker wants to walk it. Entries are numbered by depth, so parents come first."""
+class _StoreContent:
+    """The ``Content`` of a namespace. Entries are numbered by depth, so parents come first."""
 
     def __init__(self, heads: list[Row], entries: list[Row], moves: list[Row]) -> None:
         self.nodes: dict[int, Node] = {}
@@ -169,10 +107,74 @@ class _WholeStore:
         )
 
     def _node(self, tree: UUID, node: Node | None) -> Node | None:
-        """The numbered twin of a node; one that is not there, or whose counters differ, is kept to be reported."""
+        """The numbered node of a head's node; if it is missing or its counters differ, the head's, which is then reported."""
         if node is None:
             return None
-        twin = self.nodes.get(self._numbers.get((tree, node.id.encode("utf-8", "surrogatepass")), -1))
-        if twin is None or (twin.depth, twin.messages, twin.tokens) != (node.depth, node.messages, node.tokens):
+        numbered = self.nodes.get(self._numbers.get((tree, node.id.encode("utf-8", "surrogatepass")), -1))
+        if numbered is None or (numbered.depth, numbered.messages, numbered.tokens) != (
+            node.depth,
+            node.messages,
+            node.tokens,
+        ):
             return node
-        return twin
+        return numbered
+
+
+def _check_blobs(namespace: str, place: str) -> Steps[list[Finding]]:
+    """List damaged blobs and missing ones that a checkpoint needs, reading a few megabytes at a time."""
+    lengths = yield Statement(_LENGTHS, {"namespace": namespace})
+    manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
+    blobs = _FetchedBlobs(row[0].hex() for row in lengths)
+    found: list[Finding] = []
+    for names in _batches(lengths):
+        batch = blobs_of((yield read_blobs(namespace, names)))
+        found += blob_findings((), _FetchedBlobs(batch, batch), batch, place)
+        blobs.add({name: blob for name, blob in batch.items() if name in manifests})
+    while True:
+        try:
+            return found + blob_findings(manifests, blobs, (), place)
+        except _NotFetched as missing:
+            blobs.add(blobs_of((yield read_blobs(namespace, [missing.name]))))
+
+
+class _NotFetched(Exception):  # noqa: N818  not an error: a request for a blob
+    """The check needs a blob that was not fetched."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class _FetchedBlobs:
+    """``Blobs`` of which all hashes and some bodies are known."""
+
+    def __init__(self, names: Iterable[str], bodies: dict[str, Blob] | None = None) -> None:
+        self._names = frozenset(names)
+        self._bodies = dict(bodies or {})
+
+    def add(self, bodies: dict[str, Blob]) -> None:
+        self._bodies |= bodies
+
+    def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
+        return frozenset(hashes) - self._names
+
+    def blobs(self, hashes: Sequence[str]) -> list[Blob]:
+        for name in hashes:
+            if name not in self._names:
+                raise BlobNotFoundError(name)
+            if name not in self._bodies:
+                raise _NotFetched(name)
+        return in_order(self._bodies, hashes)
+
+
+def _batches(lengths: Iterable[Row]) -> Iterator[list[str]]:
+    batch: list[str] = []
+    size = 0
+    for digest, length in lengths:
+        if batch and (size + length > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
+            yield batch
+            batch, size = [], 0
+        batch.append(digest.hex())
+        size += length
+    if batch:
+        yield batch

@@ -1,7 +1,4 @@
-"""What PostgreSQL's errors mean for a caller, and which of them may go away by themselves.
-
-Going on by itself after a lost connection, a restart or a fail-over: bounded, with jitter, and only where safe.
-"""
+"""psycopg's errors as ours, and retries after a lost connection, a restart or a failover."""
 
 from __future__ import annotations
 
@@ -38,9 +35,14 @@ __all__ = [
 ]
 
 
-_SERVER_GOES = (pg.AdminShutdown, pg.CrashShutdown, pg.IdleSessionTimeout)
-# The statement was not carried out, that is certain; on another connection, or later, it may be.
-_NOT_DONE = (
+T = TypeVar("T")
+
+_FIRST_PAUSE_SECONDS = 0.02
+_MAX_PAUSE_SECONDS = 1.0
+_MAX_COLLISIONS = 100
+_SHUTDOWN = (pg.AdminShutdown, pg.CrashShutdown, pg.IdleSessionTimeout)
+# The statement certainly had no effect; on another connection, or later, it may succeed.
+_NO_EFFECT = (
     pg.CannotConnectNow,
     pg.IdleInTransactionSessionTimeout,
     pg.ReadOnlySqlTransaction,
@@ -48,8 +50,8 @@ _NOT_DONE = (
     pg.TransactionTimeout,
     PoolTimeout,
 )
-# What a server says that does not let anybody in for the moment. libpq passes on no code with it, only words.
-_NOT_YET = (
+# Messages of a server that accepts no connection at the moment; libpq gives no error code for them.
+_NOT_READY = (
     "starting up",
     "shutting down",
     "terminating connection",
@@ -62,22 +64,22 @@ _COLLISIONS = (pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation,
 
 
 def has_lost_server(error: psycopg.Error) -> bool:
-    """The connection broke, or leads to a server that does not write (any more)."""
+    """Whether the connection broke, or the server does not accept writes (any more)."""
     if isinstance(error, PoolClosed):
         return False
-    if isinstance(error, (*_SERVER_GOES, *_NOT_DONE)):
+    if isinstance(error, (*_SHUTDOWN, *_NO_EFFECT)):
         return True
     is_connection_error = error.sqlstate is None or error.sqlstate.startswith("08")
     return is_connection_error and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
 
 
 def may_have_happened(error: psycopg.Error) -> bool:
-    """The connection broke under a statement, so it may have been carried out all the same."""
-    return has_lost_server(error) and not isinstance(error, _NOT_DONE)
+    """Whether the connection broke during a statement, so that it may have taken effect."""
+    return has_lost_server(error) and not isinstance(error, _NO_EFFECT)
 
 
 def may_open_later(error: psycopg.Error) -> bool:
-    """Nobody answers, or a server that is not ready; not so where it refuses a name, a password or a database.
+    """Whether no server answers, or one that is not ready; False if it refuses the user, password or database.
 
     >>> may_open_later(psycopg.OperationalError("connection failed: Connection refused"))
     True
@@ -87,15 +89,16 @@ def may_open_later(error: psycopg.Error) -> bool:
     if not has_lost_server(error):
         return False
     refusals = [line for line in str(error).splitlines() if "FATAL:" in line]
-    return not refusals or any(words in line for line in refusals for words in _NOT_YET)
+    return not refusals or any(words in line for line in refusals for words in _NOT_READY)
 
 
 def is_collision(error: psycopg.Error) -> bool:
-    """Two transactions met; this one was rolled back for certain and can simply run again."""
+    """Whether the transaction was rolled back because of another one, so that it can run again."""
     return isinstance(error, _COLLISIONS)
 
 
 def translate_error(error: psycopg.Error, place: str) -> SessionTreeError:
+    """The store error for an error of psycopg."""
     problem = f"{error.sqlstate or type(error).__name__}: {str(error).strip()}"
     match error:
         case PoolClosed():
@@ -107,7 +110,7 @@ def translate_error(error: psycopg.Error, place: str) -> SessionTreeError:
         case pg.DataCorrupted() | pg.IndexCorrupted():
             return DamagedDataError(place, 0, problem)
         case psycopg.DataError() | pg.ProgramLimitExceeded() | pg.StatementTooComplex():
-            return InvalidInputError(f"PostgreSQL cannot take this: {problem}")
+            return InvalidInputError(f"PostgreSQL refused the data: {problem}")
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnavailableError(place, problem)
         case _ if has_lost_server(error):
@@ -116,28 +119,21 @@ def translate_error(error: psycopg.Error, place: str) -> SessionTreeError:
             return StoreError(place, problem)
 
 
-T = TypeVar("T")
-
-_FIRST_PAUSE = 0.02
-_LONGEST_PAUSE = 1.0
-_MOST_COLLISIONS = 100
-
-
 def pauses(total_seconds: float) -> Iterator[float]:
-    """Growing, jittered waits until the time is up."""
+    """Yield growing pauses with jitter until the time is up."""
     end = time.monotonic() + total_seconds
-    pause = _FIRST_PAUSE
+    pause = _FIRST_PAUSE_SECONDS
     while time.monotonic() < end:
-        yield pause * random.uniform(0.5, 1.0)  # noqa: S311  spreads callers out, guards nothing
-        pause = min(2 * pause, _LONGEST_PAUSE)
+        yield pause * random.uniform(0.5, 1.0)  # noqa: S311  jitter, not cryptography
+        pause = min(2 * pause, _MAX_PAUSE_SECONDS)
 
 
-def wait_to_open(error: psycopg.Error, waits: Iterator[float], place: str) -> float:
-    """How long to wait before the next try to connect; raises where waiting is no use, or the time is up."""
-    wait = next(waits, None) if may_open_later(error) else None
-    if wait is None:
+def wait_to_open(error: psycopg.Error, pauses_left: Iterator[float], place: str) -> float:
+    """The pause before the next attempt to connect; raise if waiting does not help or the time is up."""
+    pause = next(pauses_left, None) if may_open_later(error) else None
+    if pause is None:
         raise translate_error(error, place) from error
-    return wait
+    return pause
 
 
 def with_retries(
@@ -147,16 +143,19 @@ def with_retries(
     retry_seconds: float,
     give_up: Callable[[psycopg.Error], Exception | None] | None = None,
 ) -> Steps[T]:
-    """Run an attempt that may safely run again. ``give_up`` names what is left to say when the time is up."""
-    waits = pauses(retry_seconds)
+    """Run ``attempt``, which must be safe to repeat, until it succeeds or the time is up.
+
+    ``give_up`` returns the error to raise then; without one, or if it returns None, the last error is translated.
+    """
+    pauses_left = pauses(retry_seconds)
     collisions = 0
     while True:
         try:
             return (yield from attempt())
         except psycopg.Error as error:
             collisions += is_collision(error)
-            may_go_on = has_lost_server(error) or (is_collision(error) and collisions < _MOST_COLLISIONS)
-            wait = next(waits, None) if may_go_on else None
-            if wait is None:
+            may_retry = has_lost_server(error) or (is_collision(error) and collisions < _MAX_COLLISIONS)
+            pause = next(pauses_left, None) if may_retry else None
+            if pause is None:
                 raise (give_up and give_up(error)) or translate_error(error, place) from error
-            yield Wait(_FIRST_PAUSE * random.random() if is_collision(error) else wait)  # noqa: S311
+            yield Wait(_FIRST_PAUSE_SECONDS * random.random() if is_collision(error) else pause)  # noqa: S311

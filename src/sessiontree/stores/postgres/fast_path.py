@@ -1,9 +1,7 @@
-"""The hot path: an append is one statement that checks leaf, lease and ids, moves the head and writes the entries.
+"""The fast path: a plain append, and every step of a lease, in one statement and one round trip.
 
-Where it writes nothing, the careful way explains why; so the common case costs one round trip and the rules stay in
-one place.
-
-Leases in one round trip each. A statement that changes nothing says nothing: the careful way explains.
+The statement of an append checks leaf, lease and ids, moves the head and inserts the entries. A statement that changes
+nothing does not say why; the locked transaction (``commits.py``) then runs the rules, which raise the reason.
 """
 
 from __future__ import annotations
@@ -51,18 +49,35 @@ _MANY_ROWS = """
     FROM grown g, unnest(%(ids)s::bytea[], %(parents)s::bytea[], %(sums)s::bigint[], %(token_sums)s::bigint[],
         %(times)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
         WITH ORDINALITY AS d (id, parent, messages, tokens, created_ns, turn_id, body, number)"""
+_ACQUIRE = """
+UPDATE sessiontree.head SET fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
+    lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s
+WHERE tree = %(tree)s AND id = %(thread)s AND (lease_token IS NULL
+    OR lease_expires_ns <= %(now)s)
+RETURNING lease_token"""
+_RENEW = """
+UPDATE sessiontree.head SET lease_expires_ns = %(expires)s
+WHERE tree = %(tree)s AND id = %(thread)s AND lease_token = %(token)s
+RETURNING lease_turn, lease_owner, lease_created_ns"""
+_RELEASE = """
+UPDATE sessiontree.head SET lease_token = NULL, lease_turn = NULL, lease_owner = NULL, lease_created_ns = NULL,
+    lease_expires_ns = NULL
+WHERE tree = %(tree)s AND id = %(thread)s AND lease_token = %(token)s
+RETURNING key"""
+# Int8 for every number: a prepared statement is bound to the types of its values.
+_ONE = Int8(1)
 
 
 def is_plain(command: Append) -> bool:
-    """Whether the statement can serve it: entries under the leaf that need no blobs."""
-    # Whether a thread is archived stands in another row, which only the careful way locks.
+    """Whether the fast path can run an append: entries under the leaf that need no blobs."""
+    # Whether a thread is archived is in another row, which only the locked transaction locks.
     if command.expect_live or command.parent is not UNSET:
         return False
     return bool(command.drafts) and not any(map(_needs_blobs, command.drafts))
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:
-    """The new entries, or None if nothing was written."""
+    """Append under the leaf; return the new entries, or None if nothing was written."""
     drafts = command.drafts
     sql = _statement(
         is_single=len(drafts) == 1,
@@ -70,7 +85,7 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         has_token=command.token is not None,
         may_be_stored=not all(draft.has_new_id for draft in drafts),
     )
-    values = _one(drafts[0]) if len(drafts) == 1 else _many(drafts)
+    values = _values_of_one(drafts[0]) if len(drafts) == 1 else _values_of_many(drafts)
     values["tree"] = tree
     values["thread"] = to_bytes(command.thread_id)
     values["namespace"] = namespace
@@ -84,6 +99,58 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         return None
     previous = rows[0][0]
     return _entries(command, None if previous is None else to_text(previous))
+
+
+def acquire(command: AcquireLease, tree: UUID) -> Steps[Lease | None]:
+    """Take the lease if it is free or expired; None if it is not."""
+    values = {
+        "tree": tree,
+        "thread": to_bytes(command.thread_id),
+        "now": Int8(command.now_ns),
+        "expires": Int8(command.expires_ns),
+        "turn": to_bytes(command.turn_id),
+        "owner": to_bytes(command.owner),
+    }
+    rows = yield Statement(_ACQUIRE, values)
+    if not rows:
+        return None
+    return Lease(
+        thread_id=command.thread_id,
+        turn_id=command.turn_id,
+        owner=command.owner,
+        token=rows[0][0],
+        created_ns=command.now_ns,
+        expires_ns=command.expires_ns,
+    )
+
+
+def renew(command: RenewLease, tree: UUID) -> Steps[Lease | None]:
+    """Move the expiry of the current lease; None if the token is not its token."""
+    values = {
+        "tree": tree,
+        "thread": to_bytes(command.thread_id),
+        "expires": Int8(command.expires_ns),
+        "token": Int8(command.token),
+    }
+    rows = yield Statement(_RENEW, values)
+    if not rows:
+        return None
+    turn_id, owner, created_ns = rows[0]
+    return Lease(
+        thread_id=command.thread_id,
+        turn_id=to_text(turn_id),
+        owner=to_text(owner),
+        token=command.token,
+        created_ns=created_ns,
+        expires_ns=command.expires_ns,
+    )
+
+
+def release(command: ReleaseLease, tree: UUID) -> Steps[bool]:
+    """End the current lease; False if the token is not its token."""
+    values = {"tree": tree, "thread": to_bytes(command.thread_id), "token": Int8(command.token)}
+    rows = yield Statement(_RELEASE, values)
+    return bool(rows)
 
 
 def _needs_blobs(draft: Draft) -> bool:
@@ -104,11 +171,7 @@ def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_store
     return _HEAD.format(conditions=conditions, rows=rows.strip()) + _TAIL
 
 
-# One width for every number: a statement is prepared for the types of its values.
-_ONE = Int8(1)
-
-
-def _one(draft: Draft) -> dict[str, Any]:
+def _values_of_one(draft: Draft) -> dict[str, Any]:
     return {
         "last": to_bytes(draft.id),
         "count": _ONE,
@@ -120,7 +183,7 @@ def _one(draft: Draft) -> dict[str, Any]:
     }
 
 
-def _many(drafts: tuple[Draft, ...]) -> dict[str, Any]:
+def _values_of_many(drafts: tuple[Draft, ...]) -> dict[str, Any]:
     ids = [to_bytes(draft.id) for draft in drafts]
     messages = list(accumulate(draft.messages for draft in drafts))
     tokens = list(accumulate(draft.tokens for draft in drafts))
@@ -155,69 +218,3 @@ def _entries(command: Append, parent: str | None) -> tuple[Entry, ...]:
         )
         parent = draft.id
     return tuple(entries)
-
-
-_ACQUIRE = """
-UPDATE sessiontree.head SET fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
-    lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s
-WHERE tree = %(tree)s AND id = %(thread)s AND (lease_token IS NULL
-    OR lease_expires_ns <= %(now)s)
-RETURNING lease_token"""
-_RENEW = """
-UPDATE sessiontree.head SET lease_expires_ns = %(expires)s
-WHERE tree = %(tree)s AND id = %(thread)s AND lease_token = %(token)s
-RETURNING lease_turn, lease_owner, lease_created_ns"""
-_RELEASE = """
-UPDATE sessiontree.head SET lease_token = NULL, lease_turn = NULL, lease_owner = NULL, lease_created_ns = NULL,
-    lease_expires_ns = NULL
-WHERE tree = %(tree)s AND id = %(thread)s AND lease_token = %(token)s
-RETURNING key"""
-
-
-def acquire(command: AcquireLease, tree: UUID) -> Steps[Lease | None]:
-    values = {
-        "tree": tree,
-        "thread": to_bytes(command.thread_id),
-        "now": Int8(command.now_ns),
-        "expires": Int8(command.expires_ns),
-        "turn": to_bytes(command.turn_id),
-        "owner": to_bytes(command.owner),
-    }
-    rows = yield Statement(_ACQUIRE, values)
-    if not rows:
-        return None
-    return Lease(
-        thread_id=command.thread_id,
-        turn_id=command.turn_id,
-        owner=command.owner,
-        token=rows[0][0],
-        created_ns=command.now_ns,
-        expires_ns=command.expires_ns,
-    )
-
-
-def renew(command: RenewLease, tree: UUID) -> Steps[Lease | None]:
-    values = {
-        "tree": tree,
-        "thread": to_bytes(command.thread_id),
-        "expires": Int8(command.expires_ns),
-        "token": Int8(command.token),
-    }
-    rows = yield Statement(_RENEW, values)
-    if not rows:
-        return None
-    turn_id, owner, created_ns = rows[0]
-    return Lease(
-        thread_id=command.thread_id,
-        turn_id=to_text(turn_id),
-        owner=to_text(owner),
-        token=command.token,
-        created_ns=created_ns,
-        expires_ns=command.expires_ns,
-    )
-
-
-def release(command: ReleaseLease, tree: UUID) -> Steps[bool]:
-    values = {"tree": tree, "thread": to_bytes(command.thread_id), "token": Int8(command.token)}
-    rows = yield Statement(_RELEASE, values)
-    return bool(rows)

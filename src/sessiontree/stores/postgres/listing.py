@@ -1,4 +1,4 @@
-"""Listing threads in SQL, with the meaning that ``sessiontree.stores.listing`` gives it."""
+"""``list_threads`` as SQL; ``sessiontree.stores.listing`` defines what it means."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TIMES = {
     "updated_after_ns": "h.updated_ns >=",
     "updated_before_ns": "h.updated_ns <",
 }
-# What the index of titles answers; more than the truth at times, so the bytes themselves are compared too.
+# The condition that the title index serves. It may match too much, so the bytes are compared too.
 _LIKE_TITLE = "encode(t.title_folded, 'escape') LIKE %(title_pattern)s"
 _IS_INDEXED = (
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'sessiontree' AND indexname = %(name)s)"
@@ -29,7 +29,7 @@ _BYTE_AS_TEXT[ord("\\")] = "\\\\"
 
 
 def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[ThreadHead]]]:
-    """A page of threads, and where they live."""
+    """A page of threads, and their rows."""
     table, time, order = _order(query)
     conditions = [f"{table}.namespace = %(namespace)s", *_conditions(query)]
     values = {"namespace": namespace, "limit": query.limit + 1, **_values(query)}
@@ -49,7 +49,7 @@ def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[T
 
 
 def _order(query: ThreadQuery) -> tuple[str, str, str]:
-    """Table, time and order of a listing; the minute comes first where it is what the index knows."""
+    """Table, time and order of a list; the index on the last update is by minute."""
     if query.order == "created":
         return "t", "t.created_ns", "t.created_ns"
     return "h", "h.updated_ns", "h.updated_minute DESC, h.updated_ns"
@@ -81,7 +81,7 @@ def _values(query: ThreadQuery) -> dict[str, Any]:
 
 
 def _escaped(title: bytes) -> str:
-    r"""Bytes as PostgreSQL's ``encode(…, 'escape')`` writes them, with what LIKE takes for a sign taken as it is.
+    r"""Bytes as PostgreSQL's ``encode(…, 'escape')`` writes them, with the special characters of LIKE escaped.
 
     >>> _escaped(b"50% a\\b \xc3\xa9")
     '50\\% a\\\\\\\\b \\\\303\\\\251'

@@ -1,7 +1,4 @@
-"""What can be set on a PostgreSQL store: in its URL, or as a record.
-
-Tenants: a role that is bound to one namespace can neither read nor write another one's rows.
-"""
+"""Options of the PostgreSQL store, in its URL or as a record, and roles bound to a namespace."""
 
 from __future__ import annotations
 
@@ -24,10 +21,11 @@ __all__ = ["PostgresOptions", "bind_role", "checked", "conninfo_of", "parse_opti
 
 
 class PostgresOptions(Record, frozen=True, kw_only=True):
-    """Every option can stand in the URL's query: ``postgresql://host/db?namespace=acme&pool_size=20``.
+    """Options; each may also be given in the URL: ``postgresql://host/db?namespace=acme&pool_size=20``.
 
-    ``namespace`` keeps tenants apart. ``retry_seconds`` bounds how long a verb goes on by itself after a lost
-    connection, ``open_retry_seconds`` how long opening waits for a server that is down or starts. ``listen_url`` is a direct address of the server for ``watch``, where the main one leads to a pooler.
+    ``namespace`` separates tenants. ``retry_seconds`` limits the retries after a lost connection, ``open_retry_seconds``
+    how long opening waits for a server that is down or starting. ``listen_url`` is a direct address of the server for
+    ``watch``, if the main address is that of a pooler.
     """
 
     namespace: str = ""
@@ -42,9 +40,9 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
 
 DEFAULTS = PostgresOptions()
 _NAMES = frozenset(PostgresOptions.__struct_fields__)
-_WHERE = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
-_SPANS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
-_LONGEST_SPAN = 1_000_000
+_PLACE_OPTIONS = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
+_DURATIONS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
+_MAX_SECONDS = 1_000_000
 _PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
 
 
@@ -61,24 +59,25 @@ def parse_options(url: str) -> tuple[str, PostgresOptions]:
     try:
         options = convert(ours, PostgresOptions, strict=False)
     except msgspec.ValidationError as error:
-        raise StoreUrlError(place_of(url), f"an option does not fit: {error}") from error
+        raise StoreUrlError(place_of(url), f"invalid option: {error}") from error
     return address + ("?" + rest if rest else ""), checked(options)
 
 
 def checked(options: PostgresOptions) -> PostgresOptions:
+    """Return the options; raise InvalidInputError if one is out of range."""
     if "\x00" in options.namespace or not is_unicode(options.namespace):
-        raise InvalidInputError("a namespace must not hold a NUL character or half of a surrogate pair")
+        raise InvalidInputError(f"namespace {options.namespace!r} contains NUL or invalid Unicode")
     if options.pool_size < 1:
         raise InvalidInputError(f"pool_size must be at least 1, not {options.pool_size}")
-    for name in _SPANS:
+    for name in _DURATIONS:
         seconds = getattr(options, name)
-        if not 0 <= seconds <= _LONGEST_SPAN:
-            raise InvalidInputError(f"{name} must be a number of seconds from 0 to {_LONGEST_SPAN}, not {seconds}")
+        if not 0 <= seconds <= _MAX_SECONDS:
+            raise InvalidInputError(f"{name} must be a number of seconds from 0 to {_MAX_SECONDS}, not {seconds}")
     return options
 
 
 def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
-    """libpq's own words for a URL, with time-outs that notice a dead server; what the URL says itself stays."""
+    """The libpq connection string of a URL, with timeouts that detect a dead server unless the URL sets them."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415  the extra may be missing
 
     given = conninfo_to_dict(url)
@@ -102,28 +101,27 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
 
 
 def place_of(url: str, options: PostgresOptions | None = None) -> str:
-    """The address for messages and for telling stores apart: server, database and namespace, no password.
+    """The address for messages and comparisons: server, database and namespace, without the password.
 
     >>> place_of("postgresql://me:secret@host/db?sslmode=require&namespace=acme")
     'postgresql://me@host/db?namespace=acme'
     """
     address, _, query = url.partition("?")
-    kept = {name: value for name, value in parse_qsl(query) if name in _WHERE}
+    kept = {name: value for name, value in parse_qsl(query) if name in _PLACE_OPTIONS}
     if options is not None:
         kept["namespace"] = options.namespace
     where = urlencode({name: value for name, value in kept.items() if value}, quote_via=quote, safe="/")
     return _PASSWORD.sub(r"\1@", address) + ("?" + where if where else "")
 
 
-_LONGEST_NAME = 63
+_MAX_NAME_BYTES = 63
 
 
 def bind_role(url: str, role: str, namespace: str) -> None:
-    """Give an existing role the rows of one namespace and nothing else. ``url`` must be the tables' owner's.
+    """Give an existing role access to the rows of one namespace only. ``url`` must connect as the owner of the tables.
 
-    PostgreSQL itself keeps the rows apart (row-level security), whatever SQL the role sends. A role may be bound to
-    several namespaces; call again for each. The role must be neither superuser nor owner of the tables, for those see
-    everything.
+    PostgreSQL enforces it (row-level security), whatever SQL the role sends. Call again to add another namespace. The
+    role must be neither a superuser nor the owner of the tables: those see everything.
     """
     conninfo = conninfo_of(parse_options(url)[0], PostgresOptions(), is_durable=True)
     name = sql.Identifier(role)
@@ -138,9 +136,9 @@ def bind_role(url: str, role: str, namespace: str) -> None:
 
 
 def _policy(role: str, namespace: str) -> str:
-    """A name for each pair, however long the two are: PostgreSQL cuts names after 63 bytes."""
+    """The name of the policy, at most 63 bytes long: PostgreSQL truncates longer names."""
     words = f"{role} in {namespace}"
-    if len(words.encode()) <= _LONGEST_NAME:
+    if len(words.encode()) <= _MAX_NAME_BYTES:
         return words
     return "sessiontree " + hashlib.sha256(f"{role}\0{namespace}".encode()).hexdigest()[:32]
 

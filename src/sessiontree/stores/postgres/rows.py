@@ -1,4 +1,4 @@
-"""Rows and records: what a row of each table means."""
+"""Rows of the tables as records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ HEAD_FROM = """sessiontree.head h
 
 
 class ThreadHead(Record, frozen=True, kw_only=True):
-    """A thread's rows: the state that the rules know, and what only this store keeps beside it."""
+    """A thread's rows: the state that the rules read, and what only this store has."""
 
     state: ThreadState
     tree: UUID
@@ -53,11 +53,12 @@ class ThreadHead(Record, frozen=True, kw_only=True):
 
 
 def key_of(entry_id: str) -> int:
-    """The rules number entries; here an entry's number is its id, read as one."""
+    """The key that the rules know an entry by: its id as a number, because entries here have no number of their own."""
     return int.from_bytes(b"\x01" + to_bytes(entry_id))
 
 
 def head_of(row: Row) -> ThreadHead:
+    """The thread of a row of ``STATE_COLUMNS``."""
     tree, key, updated_ns, fence, moves, seq, stamp, body = row[:8]
     meta = decode_thread(body)
     leaf = node_of((row[13], key, None, *row[14:17])) if row[13] is not None else None
@@ -67,6 +68,7 @@ def head_of(row: Row) -> ThreadHead:
 
 
 def node_of(row: Row) -> Node:
+    """The node of a row of ``NODE_COLUMNS``."""
     entry_id, owner, parent, depth, messages, tokens = row
     name = to_text(entry_id)
     above = None if parent is None else key_of(to_text(parent))
@@ -74,7 +76,7 @@ def node_of(row: Row) -> Node:
 
 
 def entries_of(rows: Iterable[Row], names: Mapping[int, str]) -> list[Entry]:
-    """Entries of rows; ``names`` has the threads that they were appended through."""
+    """Entries of rows of ``ENTRY_COLUMNS``; ``names`` are thread ids by owner."""
     return [
         Entry(
             id=entry_id.decode("utf-8", "surrogatepass"),
@@ -89,7 +91,7 @@ def entries_of(rows: Iterable[Row], names: Mapping[int, str]) -> list[Entry]:
 
 
 def draft_of(row: Row) -> Draft:
-    """What was appended; its weight is not part of it here, since nobody compares it."""
+    """The draft of a row of ``ENTRY_COLUMNS``, without message and token counts, which the rules do not compare."""
     entry_id, _, _, created_ns, turn_id, body, *_ = row
     return Draft(
         id=to_text(entry_id),
@@ -101,7 +103,7 @@ def draft_of(row: Row) -> Draft:
 
 
 def payload_of_row(body: bytes) -> Payload:
-    """A body that cannot be read is shown as damaged, not hidden: its neighbours stay readable."""
+    """Decode a payload; one that cannot be decoded is shown as damaged, so that the other entries stay readable."""
     try:
         return decode_payload(body)
     except msgspec.MsgspecError:
@@ -109,6 +111,7 @@ def payload_of_row(body: bytes) -> Payload:
 
 
 def move_of(thread_id: str, row: Row) -> Move:
+    """The move of a row."""
     number, from_entry, to_entry, reason, at_ns = row
     return Move(
         number=number,

@@ -1,8 +1,8 @@
-"""Tables of the PostgreSQL store, and how they are made, upgraded, recognised or refused.
+"""The tables of the PostgreSQL store and their migrations.
 
-Every table is keyed by tree first, so that a distributed server can keep a tree on one node. ``home`` is keyed by
-thread id, because it says which tree to look in, and ``horizon`` says how far the search index has come. Blobs are
-shared between trees, so ``blob`` is keyed by hash and ``chunk`` by pack. No sequence, no trigger and no foreign key is used.
+Every table is keyed by tree first, so that a distributed server can keep a tree on one node, with these exceptions:
+``home`` maps thread ids to trees; ``horizon`` is how far the search index has come in a namespace; blobs are shared
+between trees, so ``blob`` is keyed by hash and ``chunk`` by pack. There are no sequences, triggers or foreign keys.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
 TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES)
 
-# "SESSIONT" as a number: one lock for everybody who migrates.
+# "SESSIONT" as a number: the advisory lock of migrations.
 _LOCK = 0x53455353494F4E54
 
 
 class Migration(Record, frozen=True, kw_only=True):
-    """One step of the schema. Programs that know at least version ``readable_by`` may go on using it."""
+    """One step of the schema. Programs that know version ``readable_by`` or a later one may use it."""
 
     version: int
     readable_by: int
@@ -39,8 +39,8 @@ _FIRST = (
         readable_by integer NOT NULL,
         applied_at timestamptz NOT NULL DEFAULT now()
     )""",
-    # ``tree`` is where the thread of this id lives, ``named_tree`` the tree that is called so; a tree outlives its
-    # first thread while forks of it live.
+    # ``tree`` is the tree of the thread with this id, ``named_tree`` the tree with this id; a tree outlives its first
+    # thread while it has forks.
     """CREATE TABLE sessiontree.home (
         id bytea NOT NULL,
         namespace text NOT NULL,
@@ -80,11 +80,11 @@ _FIRST = (
     "CREATE INDEX thread_family ON sessiontree.thread (namespace, tree_id)",
     "CREATE INDEX thread_parent ON sessiontree.thread (namespace, parent_thread)",
     "CREATE INDEX thread_tags ON sessiontree.thread USING gin (tags)",
-    # What every append changes stands apart from the metadata: a short row, rewritten each time. ``seq`` numbers the
-    # thread's own entries, ``previous`` is the leaf before the last append, ``stamp`` names the last transaction that
-    # moved, updated or forked, so that a commit whose answer was lost can be settled. Only minutes are indexed, those
-    # of the caller's clock to list and those of the server's to find what is new: so most appends change no index
-    # of this table (HOT updates).
+    # What every append changes, apart from the metadata: a short row that is rewritten each time. ``seq`` numbers the
+    # thread's own entries, ``previous`` is the leaf before the last append, ``stamp`` identifies the last transaction
+    # that moved, updated or forked, so that a commit whose answer was lost can be settled. Only minutes are indexed,
+    # those of the caller's clock for lists and those of the server's for the search index, so most appends change no
+    # index of this table (HOT updates).
     """CREATE TABLE sessiontree.head (
         tree uuid NOT NULL,
         id bytea NOT NULL,
@@ -166,17 +166,17 @@ _FIRST = (
         minute bigint NOT NULL
     )""",
     "CREATE INDEX document_lexemes ON sessiontree.document USING gin (lexemes)",
-    # Most trees are young: what the statistics know about older ones would make the planner expect that a new tree is
-    # empty. Without them it expects a share of the table, and takes the narrowest index.
+    # With statistics on older trees the planner would expect a new tree to be empty. Without them it expects a share of
+    # the table, and uses the most selective index.
     *(
         f"ALTER TABLE sessiontree.{table} ALTER COLUMN tree SET STATISTICS 0"
         for table in ("thread", "head", "entry", "move", "document")
     ),
-    # Whoever owns the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
+    # The owner of the tables sees everything; any other role sees nothing until bind_role() gives it a namespace.
     *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in (*_FIRST_TABLES, "departed")),
 )
 
-# Roles that were bound to a namespace before a table came are bound to it there too.
+# Binds roles that were bound to a namespace before to the new tables too.
 _BIND_AS_BEFORE = """DO $$
 DECLARE
     bound record;
@@ -202,9 +202,9 @@ _BLOBS = (
         PRIMARY KEY (tree, owner, seq)
     )""",
     "CREATE INDEX checkpoint_manifest ON sessiontree.checkpoint (namespace, manifest)",
-    # One row for each namespace that has blobs, there to be locked.
+    # One row for each namespace that has blobs, used as a lock.
     "CREATE TABLE sessiontree.stock (namespace text PRIMARY KEY)",
-    # ``size`` is that of the data, ``length`` that of what is kept of it, from ``start`` on in the pack.
+    # ``size`` is that of the data, ``start`` and ``length`` the place of its stored form in the pack.
     """CREATE TABLE sessiontree.blob (
         namespace text NOT NULL,
         hash bytea NOT NULL,
@@ -222,14 +222,14 @@ _BLOBS = (
         body bytea NOT NULL,
         PRIMARY KEY (namespace, pack, number)
     )""",
-    # Compressed already; kept as it is, a part of it can be read without the rest.
+    # Bodies are compressed already; stored externally, a part can be read without the rest.
     "ALTER TABLE sessiontree.chunk ALTER COLUMN body SET STORAGE EXTERNAL",
     *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _BLOB_TABLES),
     _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _BLOB_TABLES)),
 )
 
-# Titles are looked through with pg_trgm where the server has it. They are indexed as PostgreSQL writes bytes as text,
-# which keeps every part of a title a part of it. Made by hand where the extension comes later.
+# Titles are indexed with pg_trgm if the server has it, as PostgreSQL's text form of bytes, which keeps every part of a
+# title a part of its text form. The index must be created by hand if the extension is installed later.
 TITLE_INDEX = "thread_title"
 _TITLES = (
     f"""DO $$
@@ -244,7 +244,7 @@ BEGIN
 END $$""",
 )
 
-# What a deleted thread left to its forks is indexed too, though it has no head any more that says how far.
+# Entries that forks keep of a deleted thread are indexed too, although no head row says how far.
 _DEPARTED = (
     "ALTER TABLE sessiontree.departed ADD COLUMN is_indexed boolean NOT NULL DEFAULT false",
     "CREATE INDEX departed_unindexed ON sessiontree.departed (namespace) WHERE NOT is_indexed",
@@ -263,7 +263,7 @@ MIGRATIONS = (
     Migration(version=4, readable_by=4, statements=_DELETED_THREADS),
 )
 
-# Read from the catalogue itself: what a session remembers of it (to_regclass) may be older than the lock it waited for.
+# Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.
 _IS_THERE = Statement(
     "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = 'sessiontree' AND tablename = 'migration')"
 )
@@ -271,7 +271,7 @@ _VERSION = Statement("SELECT version, readable_by FROM sessiontree.migration ORD
 
 
 def migrate(place: str, migrations: Sequence[Migration] = MIGRATIONS) -> Steps[None]:
-    """Bring the schema to this program's version. Whoever comes at the same time waits, and finds nothing to do."""
+    """Bring the schema to this program's version, under a lock; concurrent callers wait and find nothing to do."""
     if not _missing((yield from _version()), migrations, place):
         return
     yield BEGIN

@@ -1,4 +1,4 @@
-"""Finding threads by a part of their id, and entries by what they say."""
+"""Search for entries, and threads by a part of their id."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from sessiontree.stores.postgres.search_index import FoundRow, IndexedText, catc
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import Search
 
-__all__ = ["search", "thread_ids"]
+__all__ = ["find_thread_ids", "search_entries"]
 
 
-_MOST_LABELS = 1_000
+_MAX_LABELS = 1_000
 _WILDCARD = re.compile(r"\*|\?|\[!?(?P<set>\]?[^\]]*)\]|[^\w*?]|_")
 
 _IDS = """
@@ -36,7 +36,7 @@ _WITHIN = """EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = d.tree AND
 
 
 class Reader(Protocol):
-    """What of the store's reads a search needs."""
+    """The reads that a search needs."""
 
     def thread(self, thread_id: str) -> Steps[Thread]: ...
     def entry(self, thread_id: str, entry_id: str) -> Steps[Entry]: ...
@@ -44,15 +44,16 @@ class Reader(Protocol):
     def path(self, thread_id: str, leaf: Any, limit: int | None) -> Steps[list[Entry]]: ...
 
 
-def thread_ids(namespace: str, part: str, limit: int) -> Steps[list[str]]:
-    """Ids that begin or end with a part, in order; the part alone where it is an id."""
+def find_thread_ids(namespace: str, part: str, limit: int) -> Steps[list[str]]:
+    """Sorted ids that start or end with ``part``; only ``part`` if it is itself an id."""
     word = to_bytes(part)
     rows = yield Statement(_IDS, {"namespace": namespace, "part": word, "length": len(word), "limit": limit})
     names = [to_text(name) for (name,) in rows]
     return [part] if part in names else names
 
 
-def search(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
+def search_entries(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
+    """A page of entries that match, after bringing the index up to date."""
     query = request.query
     done = yield from catch_up(namespace, _document_of)
     if request.progress is not None:
@@ -60,7 +61,7 @@ def search(reads: Reader, namespace: str, request: Search) -> Steps[SearchPage]:
     start = cursor_of(request.cursor) or Cursor(0, 0)
     conditions, values = yield from _scope(reads, namespace, query)
     if start.upto:
-        # What came after the first page would move the others along.
+        # Entries newer than the first page would shift the following pages.
         conditions.append("d.created_ns <= %(upto)s")
         values["upto"] = start.upto
     found = yield from find(
@@ -99,7 +100,7 @@ def _document_of(payload: Payload) -> IndexedText | None:
 
 
 def _filters(query: SearchQuery, values: dict[str, Any]) -> list[str]:
-    """The filters that a document answers by itself; their values are added."""
+    """The conditions of filters on a document's own columns; their values are added to ``values``."""
     values |= {"roles": list(query.roles), "models": _storable(query.models), "files": _storable(query.files)}
     values |= {"tools": [_line_pattern(tool) for tool in _storable(query.tools)]}
     values |= {"before": query.before_ns, "after": query.after_ns}
@@ -115,12 +116,12 @@ def _filters(query: SearchQuery, values: dict[str, Any]) -> list[str]:
 
 
 def _storable(values: Sequence[str]) -> list[str]:
-    """PostgreSQL knows no zero character; documents have a blank in its place too."""
+    """Replace NUL, which PostgreSQL's text cannot contain, by a blank, as in the documents."""
     return [value.replace("\0", " ") for value in values]
 
 
 def _line_pattern(glob: str) -> str:
-    """A shell pattern for one line of several, as PostgreSQL's regular expressions say it.
+    """A shell pattern for one of several lines as a regular expression of PostgreSQL.
 
     >>> _line_pattern("read_*[!0-9]")
     '(?n)^read\\\\_[^\\\\n]*[^0-9]$'
@@ -142,7 +143,7 @@ def _translated(found: re.Match[str]) -> str:
 
 
 def _scope(reads: Reader, namespace: str, query: SearchQuery) -> Steps[tuple[list[str], dict[str, Any]]]:
-    """What the filters about threads, branches and labels leave, as lists of entry ids."""
+    """Conditions and values for the filters on threads, branches and labels, as lists of entry ids."""
     scopes: dict[str, list[bytes]] = {}
     for name in query.threads:
         scopes.setdefault("threads", []).extend(_ids((yield from reads.entries(name, None, None))))
@@ -155,10 +156,10 @@ def _scope(reads: Reader, namespace: str, query: SearchQuery) -> Steps[tuple[lis
 
 
 def _labelled(reads: Reader, namespace: str, query: SearchQuery, label: str) -> Steps[list[bytes]]:
-    """Entries that carry a label now, in any of the threads where somebody gave it."""
+    """Entries that have a label now, in every thread in which it was given."""
     words = tuple(tokens_of(label))
     terms = [Term(alternatives=(words,))] if words else []
-    found = yield from find(namespace, terms, order="newest", limit=_MOST_LABELS)
+    found = yield from find(namespace, terms, order="newest", limit=_MAX_LABELS)
     threads: set[str] = set()
     for place in found:
         hit = yield from _hit(reads, query, place)
@@ -179,7 +180,7 @@ def _ids(entries: Sequence[Entry]) -> list[bytes]:
 
 
 def _hit(reads: Reader, query: SearchQuery, place: FoundRow) -> Steps[Hit | None]:
-    """The entry, and the thread that it was appended through or a fork that still shows it."""
+    """The entry, and the thread it was appended through or a fork that still sees it."""
     rows = yield Statement(_PLACE, {"tree": place.tree, "owner": place.owner, "seq": place.seq})
     if not rows:
         return None

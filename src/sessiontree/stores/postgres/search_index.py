@@ -1,7 +1,7 @@
-"""Search on PostgreSQL's own full text, with nothing that a stock server lacks.
+"""The search index: PostgreSQL's full-text search, without extensions.
 
-Words are made by the caller, so that every store finds the same; the server keeps them as lexemes with positions and
-ranks. The index is filled when somebody searches: an append never waits for it, and a search finds everything that was
+Text is split into words here, so that every store finds the same; the server stores them as lexemes with positions and
+ranks. The index is brought up to date by searches: an append never waits for it, and a search finds everything that was
 committed before it began.
 """
 
@@ -21,9 +21,9 @@ __all__ = ["FoundRow", "IndexedText", "TermLike", "catch_up", "find", "tsquery_o
 
 _BATCH = 500
 _BATCH_BYTES = 8 << 20
-# A tsvector holds positions up to 16,383 and a megabyte; longer texts are cut into pieces that overlap. Each piece also
-# names the words of the whole text, without positions, as far as there is room: so words that stand far apart are found
-# together. With a lexeme goes up to 8 bytes of its own.
+# A tsvector is limited to positions up to 16,383 and to a megabyte; longer texts are cut into overlapping pieces. Each
+# piece also has the words of the whole text, without positions, as far as they fit, so that words far apart are found
+# together. A lexeme takes up to 8 bytes besides its text.
 _PIECE = 8_000
 _PIECE_BYTES = 500_000
 _OVERLAP = 64
@@ -32,10 +32,10 @@ _COMPOUND_BYTES = 200_000
 _LEXEME_BYTES = 8
 _LONGEST_LEXEME = 500
 _GAP = 1_000
-# A commit may be late, for example where it waits for a standby: threads are looked at again for that long.
+# A commit may be late, for example if it waits for a standby: threads are checked again for that long.
 _LONGEST_COMMIT_MINUTES = 60
 RANKED = 2_000
-"""How many matches are ranked, the newest ones."""
+"""How many matches are ranked; the newest are."""
 
 _PENDING = """
 SELECT h.tree, h.id, h.key, h.indexed_seq, h.seq FROM sessiontree.head h
@@ -63,10 +63,10 @@ FROM unnest(%(seqs)s::bigint[], %(pieces)s::integer[], %(created)s::bigint[], %(
     AS d (seq, piece, created_ns, role, tools, model, files, lexemes)
 JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.owner = %(owner)s AND e.seq = d.seq
 ON CONFLICT DO NOTHING"""
-# Whoever deletes in a tree holds its heads alone: so nothing is deleted between the look at an entry and the commit of
+# A delete locks all heads of its tree: so no entry is deleted between the time it is read and the commit of
 # its document.
 _AGAINST_DELETE = "SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR KEY SHARE"
-_LEFT_BEHIND = """
+_UNINDEXED_DELETED = """
 SELECT tree, key FROM sessiontree.deleted_thread WHERE namespace = %(namespace)s AND NOT is_indexed LIMIT 100"""
 _DELETED_THREAD_INDEXED = (
     "UPDATE sessiontree.deleted_thread SET is_indexed = true WHERE tree = %(tree)s AND key = %(owner)s"
@@ -82,13 +82,13 @@ SELECT tree, owner, seq, max(score)::float8, max(created_ns), max(max(created_ns
 ) found GROUP BY tree, owner, seq ORDER BY {order}, max(created_ns) DESC, seq DESC LIMIT %(limit)s OFFSET %(offset)s"""
 
 
-# A long text is cut into pieces: what must not be in it must not be in any of them.
+# A long text is cut into pieces: an excluded word must not be in any of them.
 _IN_NO_PIECE = """NOT EXISTS (SELECT 1 FROM sessiontree.document o
     WHERE o.tree = d.tree AND o.owner = d.owner AND o.seq = d.seq AND NOT o.lexemes @@ %(unwanted)s::tsquery)"""
 
 
 class IndexedText(Record, frozen=True, kw_only=True):
-    """What of an entry can be found: its tokens in order, identifiers written as one word, and facts for filters."""
+    """The searchable content of an entry: its tokens in order, identifiers as one word, and values for filters."""
 
     tokens: Sequence[str]
     compounds: Sequence[str] = ()
@@ -99,7 +99,7 @@ class IndexedText(Record, frozen=True, kw_only=True):
 
 
 class TermLike(Protocol):
-    """Found where one of the alternatives stands as a phrase."""
+    """A term, found where one of its alternatives occurs as a phrase."""
 
     @property
     def alternatives(self) -> tuple[tuple[str, ...], ...]: ...
@@ -110,9 +110,9 @@ class TermLike(Protocol):
 
 
 class FoundRow(NamedTuple):
-    """Where a hit is: the tree, the thread key and the number of the entry. A greater score is a better match.
+    """A match: tree, thread key and number of the entry. A higher score is a better match.
 
-    ``newest_ns`` is the time of the newest match of all, on this page or not.
+    ``newest_ns`` is the time of the newest of all matches, on this page or not.
     """
 
     tree: UUID
@@ -124,14 +124,14 @@ class FoundRow(NamedTuple):
 
 
 def catch_up(namespace: str, document_of: Callable[[Payload], IndexedText | None]) -> Steps[int]:
-    """Index what was committed since the last search; how many entries that were."""
+    """Index what was committed since the last search and return the number of entries."""
     ((now, horizon),) = yield Statement(_HORIZON, {"namespace": namespace})
     since = horizon - _LONGEST_COMMIT_MINUTES
     count = 0
     while pending := (yield Statement(_PENDING, {"namespace": namespace, "since": since})):
         for row in pending:
             count += yield from _index_thread(namespace, document_of, _Pending(*row))
-    while left := (yield Statement(_LEFT_BEHIND, {"namespace": namespace})):
+    while left := (yield Statement(_UNINDEXED_DELETED, {"namespace": namespace})):
         for tree, owner in left:
             added, _ = yield from _index_entries(namespace, document_of, _Own(tree, owner, 0))
             count += added
@@ -151,7 +151,7 @@ def find(
     limit: int = 20,
     offset: int = 0,
 ) -> Steps[list[FoundRow]]:
-    """Entries in which every wanted term is found and no excluded one; ``conditions`` are about ``document d``."""
+    """Entries with every wanted term and no excluded one; ``conditions`` are on ``document d``."""
     query = tsquery_of(terms)
     unwanted = tsquery_of([term for term in terms if term.is_excluded])
     words = ["d.lexemes @@ %(query)s::tsquery"] if query else []
@@ -176,12 +176,12 @@ def find(
 
 
 def tsquery_of(terms: Sequence[TermLike]) -> str:
-    """The terms in PostgreSQL's language; every word is quoted, so nothing in it is an operator."""
+    """The terms as a tsquery; every word is quoted, so none is taken for an operator."""
     return " & ".join(f"!({_term(term)})" if term.is_excluded else f"({_term(term)})" for term in terms)
 
 
 def tsvectors_of(document: IndexedText) -> Iterator[str]:
-    """The lexemes of a document with their positions, in pieces that fit."""
+    """The lexemes of a document with their positions, in pieces that fit into a tsvector."""
     tokens = document.tokens
     bounds = list(_bounds(tokens))
     vocabulary = [] if len(bounds) == 1 else _within(_VOCABULARY_BYTES, tokens)
@@ -195,7 +195,7 @@ def tsvectors_of(document: IndexedText) -> Iterator[str]:
 
 
 def _bounds(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Where pieces begin and end, so that none has too many words or bytes; no tokens are one piece."""
+    """Start and end of each piece, so that none has too many words or bytes; without tokens there is one piece."""
     start = size = 0
     for at, token in enumerate(tokens):
         if at - start == _PIECE or size > _PIECE_BYTES:
@@ -206,7 +206,7 @@ def _bounds(tokens: Sequence[str]) -> Iterator[tuple[int, int]]:
 
 
 def _within(most: int, words: Iterable[str]) -> list[str]:
-    """Different words, in order, until there are that many bytes."""
+    """Distinct words, in order, that take at most ``most`` bytes."""
     found: dict[str, None] = {}
     for word in words:
         if word not in found:
@@ -222,7 +222,7 @@ def _size(word: str) -> int:
 
 
 class _Pending(NamedTuple):
-    """A thread with entries that are not indexed yet: those after one number, at least up to another."""
+    """A thread with unindexed entries: those after the number ``after``, at least up to ``upto``."""
 
     tree: UUID
     thread: bytes
@@ -232,7 +232,7 @@ class _Pending(NamedTuple):
 
 
 class _Own(NamedTuple):
-    """The entries of one thread in its tree, after a number."""
+    """The entries appended through one thread, after a number."""
 
     tree: UUID
     owner: int
@@ -251,7 +251,7 @@ def _index_thread(
 def _index_entries(
     namespace: str, document_of: Callable[[Payload], IndexedText | None], own: _Own
 ) -> Steps[tuple[int, int]]:
-    """How many entries were read, and the number of the last one."""
+    """Index entries and return their count and the number of the last one."""
     tree, owner, after = own
     count = 0
     while rows := (yield Statement(_UNREAD, {"tree": tree, "owner": owner, "after": after, **_AT_ONCE})):

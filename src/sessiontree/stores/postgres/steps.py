@@ -1,6 +1,6 @@
-"""What a verb of this store may ask for while it runs. Verbs are generators; two small drivers answer them.
+"""What the generators of this store yield (``Statement``, ``Wait``), and which tree a thread is in (``TreeLookup``).
 
-Which tree a thread lives in. The answer hardly ever changes, so it is remembered and checked by use.
+Every read and write is a generator of ``Steps``, written once; a blocking and an async driver run it on a connection.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ Row = tuple[Any, ...]
 
 
 class Statement(NamedTuple):
-    """One round trip; the reply is its rows."""
+    """One round trip; the answer is its rows."""
 
     sql: str
     values: Mapping[str, Any] = {}
 
 
 class Wait(NamedTuple):
-    """Give the connection back, drop the dead ones, and wait before going on."""
+    """Return the connection to the pool, drop broken ones, and wait."""
 
     seconds: float
 
@@ -70,37 +70,43 @@ def numbered(sql: str) -> tuple[bytes, tuple[str, ...]]:
 
 
 def to_bytes(text: str) -> bytes:
-    """Ids and words are kept as bytes: PostgreSQL's text knows no NUL, and bytes sort the same under every locale."""
+    """Encode text for a bytea column: PostgreSQL's text has no NUL, and bytes sort the same under every locale."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def to_text(data: bytes) -> str:
+    """Decode what ``to_bytes`` encoded."""
     return data.decode("utf-8", "surrogatepass")
 
 
-_MOST_REMEMBERED = 100_000
+_MAX_CACHED = 100_000
 _FIND = "SELECT tree FROM sessiontree.home WHERE id = %(id)s AND namespace = %(namespace)s AND tree IS NOT NULL"
 
 
 class TreeLookup:
-    """Thread id to tree, for one namespace."""
+    """The tree of each thread of a namespace, cached.
+
+    An entry is only wrong after a thread was deleted and another created with its id. Statements that use it then find
+    no row, and the caller calls ``refresh``.
+    """
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
         self._trees: dict[str, UUID] = {}
 
-    def get(self, thread_id: str) -> UUID | None:
-        """What is remembered."""
+    def cached(self, thread_id: str) -> UUID | None:
+        """The cached tree of a thread."""
         return self._trees.get(thread_id)
 
     def find(self, thread_id: str) -> Steps[UUID]:
+        """The tree of a thread, cached or read; raise ThreadNotFoundError if there is no such thread."""
         known = self._trees.get(thread_id)
         if known is not None:
             return known
-        return (yield from self.look_up(thread_id))
+        return (yield from self.refresh(thread_id))
 
-    def look_up(self, thread_id: str) -> Steps[UUID]:
-        """Ask the store, whatever is remembered."""
+    def refresh(self, thread_id: str) -> Steps[UUID]:
+        """The tree of a thread, read from the store."""
         rows = yield Statement(_FIND, {"id": to_bytes(thread_id), "namespace": self.namespace})
         if not rows:
             self.forget(thread_id)
@@ -110,9 +116,11 @@ class TreeLookup:
         return tree
 
     def remember(self, thread_id: str, tree: UUID) -> None:
-        if len(self._trees) >= _MOST_REMEMBERED:
+        """Cache the tree of a thread."""
+        if len(self._trees) >= _MAX_CACHED:
             self._trees.clear()
         self._trees[thread_id] = tree
 
     def forget(self, thread_id: str) -> None:
+        """Drop a thread from the cache."""
         self._trees.pop(thread_id, None)

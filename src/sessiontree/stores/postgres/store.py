@@ -1,4 +1,4 @@
-"""The PostgreSQL store, for threads and for asyncio: the same steps, two drivers."""
+"""The PostgreSQL store, blocking and async: the same steps on two drivers."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _SETTINGS = """
 SELECT current_setting('server_encoding'), current_setting('fsync'), current_setting('synchronous_commit')"""
 
 
-class _Verbs:
-    """What both surfaces share: the steps of every verb."""
+class _Operations:
+    """The steps of every operation, shared by both stores."""
 
     def __init__(
         self,
@@ -62,19 +62,19 @@ class _Verbs:
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
         except psycopg.ProgrammingError as error:
             raise translate_error(error, self.place) from error
-        self._homes = TreeLookup(self.options.namespace)
-        self._commits = Commits(self.place, self._homes, self.options.retry_seconds)
-        self._reads = cast("Reads", StepReads(self.place, self._homes))
-        self._watches = Watches(self._homes)
+        lookup = TreeLookup(self.options.namespace)
+        self._commits = Commits(self.place, lookup, self.options.retry_seconds)
+        self._reads = cast("Reads", StepReads(self.place, lookup))
+        self._watches = Watches(lookup)
         self._pid = os.getpid()
 
     def prepare(self) -> Steps[None]:
-        """Before the first verb: the server can keep any text, keeps what it acknowledges, and the schema is right."""
+        """Check that the server can store any text and keeps what it acknowledges, and migrate the schema."""
         ((encoding, fsync, synchronous_commit),) = yield Statement(_SETTINGS)
         if encoding != "UTF8":
             raise StoreError(
                 self.place,
-                f"the database has the encoding {encoding}, which cannot hold every text; make one with"
+                f"the database has the encoding {encoding}, which cannot store every text; create one with"
                 " CREATE DATABASE ... ENCODING 'UTF8' TEMPLATE template0",
             )
         if self._durability == "power_loss" and "off" in (fsync, synchronous_commit):
@@ -86,35 +86,39 @@ class _Verbs:
         yield from migrate(self.place, self._migrations)
 
     def waits(self) -> Iterator[float]:
+        """Pauses between the attempts to open."""
         return pauses(self.options.open_retry_seconds)
 
     @property
     def is_in_its_process(self) -> bool:
-        """Not so in the child of a fork, where the connections belong to the parent."""
+        """False in the child of a fork, where the connections belong to the parent."""
         return self._pid == os.getpid()
 
     def commit(self, command: Command) -> Steps[Result]:
+        """Run a command."""
         self._check_process()
         return self._commits.commit(command)
 
     def read(self, query: Query[T]) -> Steps[T]:
+        """Answer a query."""
         self._check_process()
-        return self.persistently(lambda: cast("Steps[T]", query.run(self._reads)))
+        return self._with_retries(lambda: cast("Steps[T]", query.run(self._reads)))
 
     def topic(self, thread_id: str) -> Steps[str | None]:
+        """The notification topic of a thread, which is watched from now on; None if it was deleted."""
         self._check_process()
-        return self.persistently(lambda: self._watches.topic(thread_id))
+        return self._with_retries(lambda: self._watches.topic(thread_id))
 
-    def persistently(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
+    def _with_retries(self, attempt: Callable[[], Steps[T]]) -> Steps[T]:
         return with_retries(attempt, place=self.place, retry_seconds=self.options.retry_seconds)
 
     def _check_process(self) -> None:
         if not self.is_in_its_process:
-            raise StoreError(self.place, "was opened before a fork of the process; open it again in the child")
+            raise StoreError(self.place, "was opened before this process was forked; open it again in the child")
 
 
 class PostgresStore:
-    """The store for ``Journal``. Safe to use from many threads; each verb takes a connection of the pool."""
+    """The store for ``Journal``. Safe to use from many threads; each call takes a connection of the pool."""
 
     def __init__(
         self,
@@ -124,42 +128,47 @@ class PostgresStore:
         durability: Durability = "power_loss",
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
-        self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
-        self.place = self._verbs.place
-        verbs = self._verbs
-        driver.run_alone(verbs.prepare, verbs.conninfo, verbs.waits(), self.place)
-        self._pool = driver.make_pool(verbs.conninfo, verbs.options)
+        operations = _Operations(url, options=options, durability=durability, migrations=migrations)
+        self._operations = operations
+        self.place = operations.place
+        driver.run_alone(operations.prepare, operations.conninfo, operations.waits(), self.place)
+        self._pool = driver.make_pool(operations.conninfo, operations.options)
         self._pool.open()
-        self._listener = Listener(verbs.listen_conninfo, channel_of(verbs.options.namespace))
+        self._listener = Listener(operations.listen_conninfo, channel_of(operations.options.namespace))
 
     def commit(self, command: Command) -> Result:
-        return driver.run(self._verbs.commit(command), self._pool)
+        """Run a command and return once it is durable."""
+        return driver.run(self._operations.commit(command), self._pool)
 
     def read(self, query: Query[T]) -> T:
-        return driver.run(self._verbs.read(query), self._pool)
+        """Answer a query."""
+        return driver.run(self._operations.read(query), self._pool)
 
     def mark(self, thread_id: str) -> object:
+        """Return a value for ``wait``."""
         try:
-            topic = driver.run(self._verbs.topic(thread_id), self._pool)
+            topic = driver.run(self._operations.topic(thread_id), self._pool)
         except (NotFoundError, StoreAccessError):
             return None
         return None if topic is None else self._listener.mark(topic)
 
     def wait(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Return when the thread may have changed since ``mark`` was taken, or after ``timeout`` seconds."""
         if isinstance(mark, Mark):
             self._listener.wait(mark, timeout)
         else:
             time.sleep(min(timeout, POLL_SECONDS))
 
     def close(self) -> None:
-        if not self._verbs.is_in_its_process:
+        """Close the pool and stop listening."""
+        if not self._operations.is_in_its_process:
             return
         self._listener.close()
         self._pool.close()
 
 
 class AsyncPostgresStore:
-    """The store for ``AsyncJournal``. It connects at the first verb, because only then an event loop runs."""
+    """The store for ``AsyncJournal``. It connects at the first call, because only then an event loop runs."""
 
     def __init__(
         self,
@@ -169,38 +178,45 @@ class AsyncPostgresStore:
         durability: Durability = "power_loss",
         migrations: Sequence[Migration] = MIGRATIONS,
     ) -> None:
-        self._verbs = _Verbs(url, options=options, durability=durability, migrations=migrations)
-        self.place = self._verbs.place
+        self._operations = _Operations(url, options=options, durability=durability, migrations=migrations)
+        self.place = self._operations.place
         self._opening: asyncio.Task[AsyncConnectionPool[driver_async.AsyncPlainConnection]] | None = None
         self._pool: AsyncConnectionPool[driver_async.AsyncPlainConnection] | None = None
         self._listener: AsyncListener | None = None
         self._is_closed = False
 
     async def acommit(self, command: Command) -> Result:
-        return await driver_async.run(self._verbs.commit(command), await self._opened())
+        """Run a command and return once it is durable."""
+        return await driver_async.run(self._operations.commit(command), await self._opened())
 
     async def aread(self, query: Query[T]) -> T:
-        return await driver_async.run(self._verbs.read(query), await self._opened())
+        """Answer a query."""
+        return await driver_async.run(self._operations.read(query), await self._opened())
 
     async def amark(self, thread_id: str) -> object:
+        """Return a value for ``await_change``."""
         pool = await self._opened()
         try:
-            topic = await driver_async.run(self._verbs.topic(thread_id), pool)
+            topic = await driver_async.run(self._operations.topic(thread_id), pool)
         except (NotFoundError, StoreAccessError):
             return None
         if self._listener is None:
-            self._listener = AsyncListener(self._verbs.listen_conninfo, channel_of(self._verbs.options.namespace))
+            self._listener = AsyncListener(
+                self._operations.listen_conninfo, channel_of(self._operations.options.namespace)
+            )
         return None if topic is None else self._listener.mark(topic)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
+        """Return when the thread may have changed since ``mark`` was taken, or after ``timeout`` seconds."""
         if isinstance(mark, Mark) and self._listener is not None:
             await self._listener.wait(mark, timeout)
         else:
             await asyncio.sleep(min(timeout, POLL_SECONDS))
 
     async def aclose(self) -> None:
+        """Close the pool and stop listening."""
         self._is_closed = True
-        if not self._verbs.is_in_its_process:
+        if not self._operations.is_in_its_process:
             return
         if self._listener is not None:
             await self._listener.close()
@@ -218,15 +234,15 @@ class AsyncPostgresStore:
         return self._pool
 
     async def _open_once(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
-        """All who come while it opens wait for the same attempt, and hear of its failure together."""
+        """Open the pool; concurrent callers wait for the same attempt and get the same error."""
         if self._opening is None or (self._opening.done() and not _has_opened(self._opening)):
             self._opening = asyncio.create_task(self._open(), name="sessiontree opening")
         return await asyncio.shield(self._opening)
 
     async def _open(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
-        verbs = self._verbs
-        await driver_async.run_alone(verbs.prepare, verbs.conninfo, verbs.waits(), self.place)
-        pool = driver_async.make_pool(verbs.conninfo, verbs.options)
+        operations = self._operations
+        await driver_async.run_alone(operations.prepare, operations.conninfo, operations.waits(), self.place)
+        pool = driver_async.make_pool(operations.conninfo, operations.options)
         await pool.open()
         return pool
 

@@ -1,7 +1,8 @@
-"""What the rules look at inside a transaction: answers are read when they are first asked for.
+"""What the rules read inside a transaction, fetched when they first need it.
 
-The rules are pure, so a decision can be taken again: where an answer is missing, ``Missing`` says which statement
-brings it, and the rules are asked anew.
+The rules are plain functions that cannot wait for a server. ``SnapshotView`` answers them from what was fetched; for
+anything else it raises ``NotFetched`` with the statement to send. ``run_rule`` sends it and calls the rule again from the
+start, which is safe because rules are pure: once for each missing answer, usually not at all.
 """
 
 from __future__ import annotations
@@ -15,15 +16,15 @@ from sessiontree.model.blobs import Blob
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.postgres.blobs import (
-    blob_names,
+    all_hashes,
     blobs_of,
-    collect_alone,
     find_blobs,
-    hold_shared,
+    hashes_of,
     in_order,
-    manifests_besides,
+    lock_exclusive,
+    lock_shared,
     manifests_of,
-    names_of,
+    manifests_outside,
     read_blobs,
     texts_of,
 )
@@ -32,7 +33,7 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.state import Decision, Manifests, Node, ThreadState
 
-__all__ = ["IS_ANCESTOR", "MOVES", "Birth", "SnapshotView", "answered", "decided"]
+__all__ = ["IS_ANCESTOR", "MOVES", "Reservation", "SnapshotView", "decide_in_steps", "run_rule"]
 
 
 T = TypeVar("T")
@@ -66,82 +67,90 @@ WITH RECURSIVE inherited (id) AS (
     AND e.owner NOT IN (SELECT h.key FROM sessiontree.head h WHERE h.tree = %(tree)s AND h.key <> %(key)s)
     AND e.id NOT IN (SELECT id FROM inherited)"""
 
-_MANIFESTS_AT_ONCE = 500
+_MAX_BODIES = 500
 
 
-class Missing(Exception):  # noqa: N818  no fault: a question
-    def __init__(self, question: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> None:
-        super().__init__(question)
-        self.question = question
+class NotFetched(Exception):  # noqa: N818  not an error: a request for a statement
+    """The rules need an answer that was not fetched: ``read`` makes it of the rows of ``statement``."""
+
+    def __init__(self, key: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> None:
+        super().__init__(key)
+        self.key = key
         self.statement = statement
         self.read = read
 
 
-class Birth(NamedTuple):
-    """What a thread that is about to be made may take: its key, and the tree that bears its name."""
+class Reservation(NamedTuple):
+    """What a new thread gets: its key, and the tree named after it, if that exists."""
 
     key: int
     named_tree: UUID | None
 
 
-def decided(command: Command, view: SnapshotView) -> Steps[Decision]:
-    """The decision of the rules on a command."""
-    return (yield from answered(view, lambda: decide(command, view)))
+def decide_in_steps(command: Command, view: SnapshotView) -> Steps[Decision]:
+    """Decide a command by the rules."""
+    return (yield from run_rule(view, lambda: decide(command, view)))
 
 
-def answered(view: SnapshotView, rule: Callable[[], T]) -> Steps[T]:
-    """Call a rule; read what its view is missing; call it again."""
+def run_rule(view: SnapshotView, rule: Callable[[], T]) -> Steps[T]:
+    """Call a rule; fetch what its view is missing and call it again."""
     while True:
-        view.start()
+        view.restart()
         try:
             return rule()
-        except Missing as missing:
-            view.learn(missing, (yield missing.statement))
+        except NotFetched as missing:
+            view.add_answer(missing, (yield missing.statement))
 
 
 class SnapshotView:
-    """Threads are given before the rules are asked, because they must be locked; the rest is read on demand."""
+    """A ``View`` of answers fetched so far. Threads are set before the rules run, because they must be locked."""
 
     def __init__(self, ids: IdSource, namespace: str) -> None:
         self.ids = ids
         self._namespace = namespace
-        self._known: dict[tuple[str, Any], Any] = {}
+        self._answers: dict[tuple[str, Any], Any] = {}
         self._heads: dict[str, ThreadHead | None] = {}
         self._trees: dict[int, UUID] = {}
-        self._birth: Birth | None = None
+        self._reservation: Reservation | None = None
         self._seq = 0
-        self.doomed: list[tuple[int, int]] = []
+        self.deleted_entries: list[tuple[int, int]] = []
+        """Owner and number of each entry that a delete removes; the rules know them by their place in this list."""
 
-    def know_thread(self, thread_id: str, head: ThreadHead | None) -> None:
+    def set_thread(self, thread_id: str, head: ThreadHead | None) -> None:
+        """Set a thread that was locked and read, or that it does not exist."""
         self._heads[thread_id] = head
         if head is not None:
             self._trees[head.state.tree] = head.tree
 
-    def know_birth(self, birth: Birth) -> None:
-        self._birth = birth
-        if birth.named_tree is not None:
-            self._trees[birth.named_tree.int] = birth.named_tree
+    def set_reservation(self, reservation: Reservation) -> None:
+        """Set what a new thread gets."""
+        self._reservation = reservation
+        if reservation.named_tree is not None:
+            self._trees[reservation.named_tree.int] = reservation.named_tree
 
-    def know_nodes(self, tree: UUID, ids: Sequence[str]) -> Steps[None]:
-        """Read several entries at once that the rules will ask for."""
+    def prefetch_nodes(self, tree: UUID, ids: Sequence[str]) -> Steps[None]:
+        """Fetch entries that the rules will need with one statement."""
         rows = yield Statement(_NODE, {"tree": tree, "ids": [to_bytes(name) for name in ids]})
-        self._known |= {("find", name): None for name in ids}
+        self._answers |= {("find", name): None for name in ids}
         for row in rows:
-            self._keep_node(row)
+            self._add_node(row)
 
-    def start(self) -> None:
-        held = next((head for head in self._heads.values() if head is not None), None)
-        born = self._birth.key if self._birth else 0
-        self._seq = held.seq if held else born
+    def restart(self) -> None:
+        """Number entries from the thread's last one again, for another run of the rules."""
+        head = next((head for head in self._heads.values() if head is not None), None)
+        reserved = self._reservation.key if self._reservation else 0
+        self._seq = head.seq if head else reserved
 
-    def learn(self, missing: Missing, rows: list[Row]) -> None:
-        self._known[missing.question] = missing.read(rows)
+    def add_answer(self, missing: NotFetched, rows: list[Row]) -> None:
+        """Add the answer to what the rules missed."""
+        self._answers[missing.key] = missing.read(rows)
 
     def head(self, thread_id: str) -> ThreadHead | None:
+        """The rows of a thread."""
         return self._heads[thread_id]
 
     def uuid_of(self, tree: int) -> UUID:
-        """The rules call a new tree by its first thread's key, which is not unique enough for many machines."""
+        """The id of a tree. The rules number a new tree by its first thread's key; the database needs a unique id."""
         if tree not in self._trees:
             self._trees[tree] = UUID(self.ids.new())
         return self._trees[tree]
@@ -152,30 +161,32 @@ class SnapshotView:
 
     def find(self, tree: int, entry_id: str) -> Node | None:
         statement = Statement(_NODE, {"tree": self.uuid_of(tree), "ids": [to_bytes(entry_id)]})
-        found: Node | None = self._ask(("find", entry_id), statement, lambda rows: self._keep_node(*rows))
+        found: Node | None = self._answer(("find", entry_id), statement, lambda rows: self._add_node(*rows))
         return found
 
     def has_new(self, tree: int, entry_id: str) -> bool:
-        """The unique key finds out, and the careful way comes next."""
+        """Always False: the unique index refuses a repeated id when it is inserted."""
         return False
 
     def draft(self, node: Node) -> Draft:
-        draft: Draft = self._known["draft", node.id]
+        draft: Draft = self._answers["draft", node.id]
         return draft
 
     def parent(self, node: Node) -> Node | None:
         statement = Statement(_PARENT, {"tree": self._tree(), "id": to_bytes(node.id)})
-        above: Node | None = self._ask(("parent", node.id), statement, lambda rows: node_of(rows[0]) if rows else None)
+        above: Node | None = self._answer(
+            ("parent", node.id), statement, lambda rows: node_of(rows[0]) if rows else None
+        )
         return above
 
     def is_ancestor(self, node: Node, of: Node) -> bool:
         values = {"tree": self._tree(), "tip": to_bytes(of.id), "id": to_bytes(node.id), "depth": node.depth}
-        return bool(self._ask(("ancestor", (node.id, of.id)), Statement(IS_ANCESTOR, values), bool))
+        return bool(self._answer(("ancestor", (node.id, of.id)), Statement(IS_ANCESTOR, values), bool))
 
     def moves(self, state: ThreadState) -> Sequence[Move]:
         statement = Statement(MOVES, {"tree": self._tree(), "key": state.key})
         name = state.meta.id
-        found: list[Move] = self._ask(("moves", name), statement, lambda rows: [move_of(name, row) for row in rows])
+        found: list[Move] = self._answer(("moves", name), statement, lambda rows: [move_of(name, row) for row in rows])
         # Without a lock, later moves than those that the thread's state counts may have been read.
         return found[: state.moves]
 
@@ -185,42 +196,42 @@ class SnapshotView:
 
     def owned(self, state: ThreadState) -> int:
         statement = Statement(_OWNED, {"tree": self._tree(), "key": state.key})
-        return int(self._ask(("owned", state.meta.id), statement, lambda rows: rows[0][0]))
+        return int(self._answer(("owned", state.meta.id), statement, lambda rows: rows[0][0]))
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
         statement = Statement(_UNSEEN, {"tree": self._tree(), "key": state.key})
-        self.doomed = self._ask(("unseen", state.meta.id), statement, list)
-        return range(len(self.doomed))
+        self.deleted_entries = self._answer(("unseen", state.meta.id), statement, list)
+        return range(len(self.deleted_entries))
 
     def tree_of(self, thread_id: str) -> int | None:
-        assert self._birth is not None, "a tree is asked for only where a thread is made"
-        return None if self._birth.named_tree is None else self._birth.named_tree.int
+        assert self._reservation is not None, "only the creation of a thread reads a tree by name"
+        return None if self._reservation.named_tree is None else self._reservation.named_tree.int
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         wanted = frozenset(hashes)
-        if not self._ask(("stock", "shared"), hold_shared(self._namespace), bool):
+        if not self._answer(("lock", "shared"), lock_shared(self._namespace), bool):
             return wanted
-        found: frozenset[str] = self._ask(("blobs", wanted), find_blobs(self._namespace, wanted), names_of)
+        found: frozenset[str] = self._answer(("blobs", wanted), find_blobs(self._namespace, wanted), hashes_of)
         return wanted - found
 
     def blobs(self, hashes: Sequence[str]) -> list[Blob]:
-        return in_order(self._bodies(frozenset(hashes)), hashes)
+        return in_order(self._blob_bodies(frozenset(hashes)), hashes)
 
     def blob_hashes(self) -> Collection[str]:
-        found: frozenset[str] = self._ask(("blobs", None), blob_names(self._namespace), names_of)
+        found: frozenset[str] = self._answer(("blobs", None), all_hashes(self._namespace), hashes_of)
         return found
 
     def manifests(self, entries: Collection[int]) -> Manifests:
-        """Whoever has to collect something does it alone; all others do not even look."""
-        places = [self.doomed[number] for number in entries]
+        """Manifests for garbage collection, under an exclusive lock; without checkpoints among the entries there is none."""
+        places = [self.deleted_entries[number] for number in entries]
         if not places:
             return Manifests(frozenset(), frozenset())
-        theirs: frozenset[str] = self._ask(("manifests", "theirs"), manifests_of(self._tree(), places), texts_of)
-        if not theirs or not self._ask(("stock", "alone"), collect_alone(self._namespace), bool):
+        theirs: frozenset[str] = self._answer(("manifests", "theirs"), manifests_of(self._tree(), places), texts_of)
+        if not theirs or not self._answer(("lock", "exclusive"), lock_exclusive(self._namespace), bool):
             return Manifests(frozenset(), frozenset())
-        besides = manifests_besides(self._namespace, self._tree(), places)
-        others: frozenset[str] = self._ask(("manifests", "others"), besides, texts_of)
-        self._bodies(others)
+        besides = manifests_outside(self._namespace, self._tree(), places)
+        others: frozenset[str] = self._answer(("manifests", "others"), besides, texts_of)
+        self._blob_bodies(others)
         return Manifests(theirs, others)
 
     def next_entry_key(self) -> int:
@@ -228,34 +239,34 @@ class SnapshotView:
         return self._seq
 
     def next_thread_key(self) -> int:
-        assert self._birth is not None, "a thread key is asked for only where a thread is made"
-        return self._birth.key
+        assert self._reservation is not None, "only the creation of a thread needs a thread key"
+        return self._reservation.key
 
     def _tree(self) -> UUID:
         return next(head.tree for head in self._heads.values() if head is not None)
 
-    def _ask(self, question: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> Any:
-        if question not in self._known:
-            raise Missing(question, statement, read)
-        return self._known[question]
+    def _answer(self, key: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> Any:
+        if key not in self._answers:
+            raise NotFetched(key, statement, read)
+        return self._answers[key]
 
-    def _bodies(self, names: frozenset[str]) -> dict[str, Blob]:
-        """Blobs by name, without those that are not there; read together where they are asked for together."""
-        unread = sorted(name for name in names if ("body", name) not in self._known)[:_MANIFESTS_AT_ONCE]
+    def _blob_bodies(self, names: frozenset[str]) -> dict[str, Blob]:
+        """Blobs by hash, without missing ones, fetched in batches."""
+        unread = sorted(name for name in names if ("body", name) not in self._answers)[:_MAX_BODIES]
         if unread:
-            raise Missing(
-                ("bodies", None), read_blobs(self._namespace, unread), lambda rows: self._keep_bodies(unread, rows)
+            raise NotFetched(
+                ("bodies", None), read_blobs(self._namespace, unread), lambda rows: self._add_bodies(unread, rows)
             )
-        return {name: blob for name in names if (blob := self._known["body", name]) is not None}
+        return {name: blob for name in names if (blob := self._answers["body", name]) is not None}
 
-    def _keep_bodies(self, names: Sequence[str], rows: list[Row]) -> None:
+    def _add_bodies(self, names: Sequence[str], rows: list[Row]) -> None:
         found = blobs_of(rows)
-        self._known |= {("body", name): found.get(name) for name in names}
+        self._answers |= {("body", name): found.get(name) for name in names}
 
-    def _keep_node(self, row: Row | None = None) -> Node | None:
+    def _add_node(self, row: Row | None = None) -> Node | None:
         if row is None:
             return None
         node = node_of(row[:6])
-        self._known["find", node.id] = node
-        self._known["draft", node.id] = draft_of(row[6:])
+        self._answers["find", node.id] = node
+        self._answers["draft", node.id] = draft_of(row[6:])
         return node

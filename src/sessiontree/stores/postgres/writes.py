@@ -1,4 +1,4 @@
-"""How what the rules decided becomes rows."""
+"""The facts of a decision as statements."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s,
     tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
     fence = %(fence)s, stamp = %(stamp)s
 WHERE tree = %(tree)s AND id = %(id)s"""
-_HOME = """
+_PLACE_THREAD = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
 WHERE id = %(id)s AND namespace = %(namespace)s"""
-# Only an import makes a tree whose first thread is gone; then the name is new, otherwise it stands already.
-_NAME = """
+# Only an import creates a tree whose first thread is missing; in all other cases the name is set already.
+_NAME_TREE = """
 UPDATE sessiontree.home SET named_tree = %(tree)s
 WHERE id = %(tree_id)s AND namespace = %(namespace)s AND named_tree IS NULL"""
 _ENTRIES = f"""
@@ -105,16 +105,16 @@ _DROP_ROWS = (
     AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = d.key)""",
     "UPDATE sessiontree.home SET tree = NULL WHERE id = %(id)s AND namespace = %(namespace)s",
 )
-_DROP_NAME = """
+_UNNAME_TREE = """
 UPDATE sessiontree.home SET named_tree = NULL WHERE id = %(tree_id)s AND namespace = %(namespace)s
     AND named_tree = %(tree)s AND NOT EXISTS (SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s)"""
-_DROP_HOMES = """
+_DROP_NAMES = """
 DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s
     AND tree IS NULL AND named_tree IS NULL"""
 
 
 def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
-    """The statements that make a decision true, in an order that keeps every step sound."""
+    """Write the facts of a decision: new threads first, then entries, then everything that refers to them."""
     for fact in decision.facts:
         if isinstance(fact, PutThread) and view.head(fact.state.meta.id) is None:
             yield from _new_thread(fact.state, view, namespace, stamp)
@@ -146,7 +146,7 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
             case PutLease(state=state, lease=lease):
                 yield Statement(_LEASE, _lease_values(state, lease, view, stamp))
             case DropThread(state=state):
-                yield from _drop(state, view, namespace)
+                yield from _delete_thread(state, view, namespace)
             case PutPack(pack=pack):
                 yield from put_blobs(unpacked(pack), namespace, view.ids)
             case DropBlobs(hashes=hashes):
@@ -158,9 +158,9 @@ def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: i
     yield Statement(_NEW_THREAD, _thread_values(state, view, namespace))
     yield Statement(_NEW_HEAD, _head_values(state, view, namespace, stamp))
     is_root = state.meta.tree == state.meta.id
-    yield Statement(_HOME, {"tree": tree, "id": name, "namespace": namespace, "is_root": is_root})
+    yield Statement(_PLACE_THREAD, {"tree": tree, "id": name, "namespace": namespace, "is_root": is_root})
     if not is_root:
-        yield Statement(_NAME, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
+        yield Statement(_NAME_TREE, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
 
 
 def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Statement:
@@ -186,16 +186,16 @@ def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) 
     )
 
 
-def _drop(state: ThreadState, view: SnapshotView, namespace: str) -> Iterator[Statement]:
+def _delete_thread(state: ThreadState, view: SnapshotView, namespace: str) -> Iterator[Statement]:
     tree: UUID = view.uuid_of(state.tree)
     name, tree_name = to_bytes(state.meta.id), to_bytes(state.meta.tree)
     values = {"tree": tree, "key": state.key, "namespace": namespace, "id": name, "tree_id": tree_name}
-    owners, seqs = [owner for owner, _ in view.doomed], [seq for _, seq in view.doomed]
-    if view.doomed:
+    owners, seqs = [owner for owner, _ in view.deleted_entries], [seq for _, seq in view.deleted_entries]
+    if view.deleted_entries:
         yield Statement(_DROP_ENTRIES, {"tree": tree, "owners": owners, "seqs": seqs})
-    for sql in (*_DROP_ROWS, _DROP_NAME):
+    for sql in (*_DROP_ROWS, _UNNAME_TREE):
         yield Statement(sql, values)
-    yield Statement(_DROP_HOMES, {"ids": [name, tree_name], "namespace": namespace})
+    yield Statement(_DROP_NAMES, {"ids": [name, tree_name], "namespace": namespace})
 
 
 def _thread_values(state: ThreadState, view: SnapshotView, namespace: str) -> dict[str, Any]:
