@@ -1,6 +1,6 @@
-"""Tools for testing stores and programs that use them: the contract, a model to compare with, clocks and faults.
+"""Tools for testing stores and programs that use them: the contract, the state machine, clocks, failing files.
 
-Needs pytest, and hypothesis for the state machine (``sessiontree.testing.machine``).
+Requires pytest, and hypothesis for the state machine (``sessiontree.testing.machine``).
 """
 
 from __future__ import annotations

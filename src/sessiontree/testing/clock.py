@@ -1,4 +1,4 @@
-"""Time and chance that a test decides: the same run twice gives the same ids.
+"""A clock and a random source under the control of a test, so that two runs give the same ids.
 
 >>> clock = ManualClock(start_ns=0)
 >>> clock.advance(seconds=1.5)
@@ -22,7 +22,7 @@ _START_NS = 1_700_000_000_000_000_000
 
 
 class ManualClock:
-    """A clock that stands still until it is told to go on; pass it as ``clock=`` when a journal is opened."""
+    """A clock that changes only by ``advance``; pass it to ``open`` as ``clock=``."""
 
     def __init__(self, start_ns: int = _START_NS) -> None:
         self.now_ns = start_ns
@@ -31,10 +31,10 @@ class ManualClock:
         return self.now_ns
 
     def advance(self, seconds: float) -> None:
-        """Let time pass; a negative number steps the clock back."""
+        """Move the clock forward, or back by a negative number."""
         self.now_ns += int(seconds * NANOSECONDS)
 
 
 def seeded_random(seed: int) -> RandomSource:
-    """A random source that repeats itself; pass it as ``random=`` when a journal is opened."""
+    """A repeatable random source; pass it to ``open`` as ``random=``."""
     return random.Random(seed).randbytes  # noqa: S311  ids in a test need no secrecy

@@ -1,14 +1,9 @@
-"""Files that fail when a test says so, for the ``files=`` of a store that writes files.
+"""File operations that fail (``FaultyFiles``) or lose what was not synced (``VolatileFiles``), for a store's ``files=``.
 
 >>> files = FaultyFiles("sync", at=2)
 >>> files.sync_folder(Path("."))
 >>> files.calls["sync_folder"]
 1
-
-Files on a disk with a cache: what was not synced may be gone after a power cut.
-
-The real files are what a running program sees. Beside them it is remembered what would survive: the bytes of a file
-as of its last sync, and the names in a folder as of the folder's last sync.
 """
 
 from __future__ import annotations
@@ -28,14 +23,14 @@ __all__ = ["FaultyFiles", "FileCall", "VolatileFiles"]
 FileCall = Literal[
     "open_append", "append", "truncate", "sync", "sync_folder", "write_new", "make_folder", "replace", "remove"
 ]
-"""The kinds of file work that can be made to fail."""
+"""The file operations that can be made to fail."""
 
 
 class FaultyFiles(Files):
     """Real files, except that call number ``at`` of one kind fails with ``error`` (an errno).
 
-    ``keep`` bytes of a failing append reach the file first: a torn write. ``is_lasting`` makes every later call of
-    that kind fail as well, like a disk that stays full. ``calls`` counts the calls by kind.
+    A failing append writes ``keep`` bytes first: a torn write. With ``is_lasting`` every later call of that kind fails
+    too, like on a full disk. ``calls`` counts the calls by kind.
     """
 
     def __init__(
@@ -100,7 +95,11 @@ class FaultyFiles(Files):
 
 
 class VolatileFiles(Files):
-    """Give it to a store as its ``files``; ``before`` is called ahead of every step that changes the disk."""
+    """Real files that know what would survive a power cut.
+
+    That is the bytes of a file as of its last sync, and the names in a folder as of the folder's last sync. ``before`` is
+    called before every operation that changes the disk.
+    """
 
     def __init__(self, before: Callable[[], None] = lambda: None) -> None:
         self.before = before
@@ -140,7 +139,10 @@ class VolatileFiles(Files):
         self._bytes[path.stat().st_ino] = data
 
     def survivors(self, folder: Path, target: Path, cut: Callable[[bytes], bytes]) -> None:
-        """Write what a power cut now would leave of ``folder``; ``cut`` says what is left of bytes not yet synced."""
+        """Write to ``target`` what a power cut would leave of ``folder`` now.
+
+        ``cut`` returns what is left of bytes that were not synced.
+        """
         target.mkdir()
         for name, inode in self._names.get(folder, {}).items():
             path = folder / name

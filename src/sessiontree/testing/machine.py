@@ -1,4 +1,4 @@
-"""A state machine that compares a store with the memory store, step by step, over whatever Hypothesis thinks of.
+"""A Hypothesis state machine that compares a store with the memory store, step by step.
 
 A store author writes::
 
@@ -8,8 +8,8 @@ A store author writes::
 
     TestMine = machine_test(MineMachine)
 
-Both journals share one clock and draw from equal random sources, so ids, times and errors must be the same too.
-``SESSIONTREE_EXAMPLES`` sets how many runs are tried; ``SESSIONTREE_PROFILE=deep`` tries 2,000.
+Both journals share one clock and have equal random sources, so ids, times and errors must be the same too. The runs are
+the same every time; ``SESSIONTREE_PROFILE=deep`` tries 2,000 random ones. ``SESSIONTREE_EXAMPLES`` sets the number of runs.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _CONTENTS = (
     RunFailure(error="no model"),
 )
 
-# A number points at something that is there, counted from the newest, so that most steps mean something; the
-# highest ones point at what is not there, or not any more.
+# A number refers to something that exists, counted from the newest, so that most steps have an effect; the highest
+# numbers refer to something that does not exist, or no longer.
 numbers = some.integers(0, 20)
 places = some.none() | numbers
 maybe_places = some.just(UNSET) | some.just(UNSET) | places
@@ -80,7 +80,7 @@ filters = some.fixed_dictionaries(
 
 
 class JournalMachine(RuleBasedStateMachine):
-    """Give ``open_journal``; everything else is here."""
+    """The state machine; a subclass implements ``open_journal``."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,20 +95,23 @@ class JournalMachine(RuleBasedStateMachine):
 
     def open_journal(self, folder: Path, **options: Any) -> Journal:
         """A journal on the store under test; the same folder must give the same store."""
-        raise NotImplementedError("a machine opens its store here")
+        raise NotImplementedError("implement open_journal: it opens the store under test")
 
     @initialize(names=some.lists(new_names, min_size=1, max_size=3, unique=True))
     def begin_with_some_threads(self, names: list[str]) -> None:
+        """Create one to three threads with three entries each."""
         for name in names:
             self._same(lambda journal, name=name: journal.create_thread(name))
             self._same(lambda journal, name=name: journal.append_many(name, _CONTENTS[:3]))
 
     @rule(thread=new_names, title=some.sampled_from(["", "Plan", "Straße"]))
     def create_thread(self, thread: str, title: str) -> None:
+        """Create a thread, or fail because it exists."""
         self._same(lambda journal: journal.create_thread(thread, title=title))
 
     @rule(number=numbers, content=contents, id=entry_ids, seconds=some.sampled_from([0, 0.000001]))
     def append(self, number: int, content: Any, id: Any, seconds: float) -> None:
+        """Append at the leaf."""
         self.clock.advance(seconds)
         thread = self._thread(number)
         name = self._entry(thread, id)
@@ -116,6 +119,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(number=numbers, content=contents, id=entry_ids, where=somewhere)
     def append_somewhere(self, number: int, content: Any, id: Any, where: dict[str, Any]) -> None:
+        """Append with every option."""
         thread = self._thread(number)
         options = {name: self._entry(thread, where[name]) for name in ("parent", "expect_leaf")}
         options |= {"id": self._entry(thread, id), "lease": self._lease(where["lease"]), "turn_id": where["turn_id"]}
@@ -123,43 +127,49 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(number=numbers)
     def append_again(self, number: int) -> None:
-        """The newest entry once more, as a caller does who did not hear the answer."""
+        """Append the newest entry again, like a caller who did not get the answer."""
         thread = self._thread(number)
-        there = self._visible(thread)
-        if there:
-            last = there[-1]
+        entries = self._visible(thread)
+        if entries:
+            last = entries[-1]
             self._same(lambda journal: journal.append(thread, last.payload, id=last.id, turn_id=last.turn_id))
 
     @rule(number=numbers, batch=some.lists(some.tuples(entry_ids, contents), max_size=4), parent=maybe_places)
     def append_many(self, number: int, batch: list[tuple[Any, Any]], parent: Any) -> None:
+        """Append a batch."""
         thread = self._thread(number)
-        news = [NewEntry(id=self._entry(thread, id), content=content) for id, content in batch]  # noqa: A001
+        entries = [NewEntry(id=self._entry(thread, id), content=content) for id, content in batch]  # noqa: A001
         place = self._entry(thread, parent)
-        self._same(lambda journal: journal.append_many(thread, news, parent=place))
+        self._same(lambda journal: journal.append_many(thread, entries, parent=place))
 
     @rule(number=numbers, new_id=some.none() | new_names, at=places, is_before=some.booleans())
     def fork(self, number: int, new_id: str | None, at: Any, is_before: bool) -> None:
+        """Fork at or before an entry."""
         source = self._thread(number)
         place = {"before" if is_before else "at": self._entry(source, at)}
         self._same(lambda journal: journal.fork(source, new_id=new_id, **place))
 
     @rule(number=numbers)
     def delete_thread(self, number: int) -> None:
+        """Delete a thread."""
         thread = self._thread(number)
         self._same(lambda journal: journal.delete_thread(thread))
 
     @rule(number=numbers, title=some.sampled_from(["New", "plan b"]), version=some.none() | some.integers(1, 3))
     def update_thread(self, number: int, title: str, version: int | None) -> None:
+        """Change the title, with an expected version or without."""
         thread = self._thread(number)
         self._same(lambda journal: journal.update_thread(thread, title=title, expect_version=version))
 
     @rule(number=numbers, is_archived=some.booleans(), tags=some.sets(some.sampled_from("xyz")))
     def archive(self, number: int, is_archived: bool, tags: set[str]) -> None:
+        """Archive or unarchive a thread and set its tags."""
         thread, marks = self._thread(number), tuple(sorted(tags))
         self._same(lambda journal: journal.update_thread(thread, is_archived=is_archived, tags=marks))
 
     @rule(number=numbers, to=places, leaf=maybe_places, lease=maybe_leases)
     def move_leaf(self, number: int, to: Any, leaf: Any, lease: int | None) -> None:
+        """Move the leaf, with an expected leaf and a lease or without."""
         thread = self._thread(number)
         target = self._entry(thread, to)
         options = {"expect_leaf": self._entry(thread, leaf), "lease": self._lease(lease)}
@@ -167,17 +177,20 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(number=numbers, to=numbers)
     def rewind(self, number: int, to: int) -> None:
+        """Rewind to an entry."""
         thread = self._thread(number)
         target = self._entry(thread, to)
         self._same(lambda journal: journal.rewind(thread, target))
 
     @rule(number=numbers, verb=some.sampled_from(["reset", "undo", "undo", "redo", "retry", "resume"]))
     def move_back_and_forth(self, number: int, verb: str) -> None:
+        """Reset, undo, redo, retry or resume."""
         thread = self._thread(number)
         self._same(lambda journal: getattr(journal, verb)(thread))
 
     @rule(number=numbers, to=numbers, name=some.sampled_from(["", "start"]))
     def label(self, number: int, to: int, name: str) -> None:
+        """Label an entry and list the labels."""
         thread = self._thread(number)
         target = self._entry(thread, to)
         self._same(lambda journal: journal.label(thread, target, name))
@@ -190,26 +203,31 @@ class JournalMachine(RuleBasedStateMachine):
         seconds=some.sampled_from([5, 50]),
     )
     def acquire_lease(self, number: int, owner: str, turn: str | None, seconds: int) -> None:
+        """Acquire a lease."""
         thread, options = self._thread(number), {"owner": owner, "turn_id": turn, "ttl_seconds": seconds}
         self._same(lambda journal: journal.acquire_lease(thread, **options))
 
     @rule(which=numbers, verb=some.sampled_from(["renew_lease", "release_lease"]))
     def use_lease(self, which: int, verb: str) -> None:
+        """Renew or release a lease."""
         lease = self._lease(which)
         if lease is not None:
             self._same(lambda journal: getattr(journal, verb)(lease))
 
     @rule(number=numbers)
     def clear_expired_lease(self, number: int) -> None:
+        """Clear an expired lease."""
         thread = self._thread(number)
         self._same(lambda journal: journal.clear_expired_lease(thread))
 
     @rule(seconds=some.sampled_from([0.000000001, 1, 10, 100, -3]))
     def let_time_pass(self, seconds: float) -> None:
+        """Move the clock."""
         self.clock.advance(seconds)
 
     @rule(query=filters)
     def list_threads(self, query: dict[str, Any]) -> None:
+        """Walk through the pages of a list."""
         cursor: str | None = None
         for _ in range(10):
             options = {**query, "cursor": cursor}
@@ -219,6 +237,7 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule(number=numbers, entry=places)
     def look_closer(self, number: int, entry: Any) -> None:
+        """Read children, paths, entries and new entries."""
         thread = self._thread(number)
         place = self._entry(thread, entry)
         self._same(lambda journal: journal.children(thread, place))
@@ -228,29 +247,32 @@ class JournalMachine(RuleBasedStateMachine):
 
     @rule()
     def close_and_reopen(self) -> None:
+        """Close and open the store."""
         self.real.close()
         self._reopen()
 
     @rule()
     def crash_and_reopen(self) -> None:
-        """The object is dropped without a word, as if its process had died."""
+        """Abandon the journal without closing it, as if its process had died."""
         self.abandoned.append(self.real)
         self._reopen()
 
     @rule()
     def check(self) -> None:
+        """Check the store and compare the statistics."""
         assert self.real.check() == []
         self._same(lambda journal: replace(journal.stats(), bytes=0))
 
     @invariant()
     def threads_look_the_same(self) -> None:
-        """One thread after each step, in turn."""
+        """Compare one thread after each step, in turn."""
         self.steps += 1
         thread = self._thread(self.steps % 20)
         for verb in ("thread", "path", "entries", "reflog", "active_lease"):
             self._same(lambda journal, verb=verb: getattr(journal, verb)(thread))
 
     def teardown(self) -> None:
+        """Check the store, compare all entries, and remove everything."""
         try:
             assert self.real.check() == []
             for thread in self._threads():
@@ -261,7 +283,7 @@ class JournalMachine(RuleBasedStateMachine):
             shutil.rmtree(self.folder)
 
     def _same(self, verb: Callable[..., Any]) -> Any:
-        """What a verb gives on both journals, which must not differ."""
+        """Run a call on both journals, which must have the same outcome, and return it."""
         expected, actual = _outcome(verb, self.model), _outcome(verb, self.real)
         assert actual == expected
         if isinstance(expected, Lease) and expected not in self.leases:
@@ -272,19 +294,19 @@ class JournalMachine(RuleBasedStateMachine):
         return [thread.id for thread in self.model.list_threads(is_archived=None, order="created", limit=1000)]
 
     def _thread(self, number: int) -> str:
-        there = self._threads()
-        return there[number % len(there)] if there and number < 19 else "nowhere"
+        threads = self._threads()
+        return threads[number % len(threads)] if threads and number < 19 else "nowhere"
 
     def _visible(self, thread: str) -> list[Entry]:
         return self.model.entries(thread) if thread in self._threads() else []
 
     def _entry(self, thread: str, ref: Any) -> Any:
-        """A number points at an entry of the thread, 18 and 19 at one of another thread, 20 at none."""
+        """The id for a number: below 18 an entry of the thread, 18 and 19 one of another thread, 20 a missing one."""
         if not isinstance(ref, int):
             return ref
         owner = thread if ref < 18 else self._thread(ref - 18)
-        there = self._visible(owner)
-        return there[-1 - ref % len(there)].id if there and ref < 20 else "nowhere"
+        entries = self._visible(owner)
+        return entries[-1 - ref % len(entries)].id if entries and ref < 20 else "nowhere"
 
     def _lease(self, number: int | None) -> Lease | None:
         return None if number is None or not self.leases else self.leases[-1 - number % len(self.leases)]
@@ -293,13 +315,13 @@ class JournalMachine(RuleBasedStateMachine):
         return self.open_journal(self.folder, clock=self.clock, random=self.sources[1])
 
     def _reopen(self) -> None:
-        """The model gets a new journal too, as a journal remembers the last id that it made."""
+        """Open both again: a journal remembers the last id that it generated."""
         self.model = Journal(self.model.store, clock=self.clock, random=self.sources[0])
         self.real = self._open()
 
 
 def machine_settings() -> settings:
-    """How much to try: a repeatable handful by default, 2,000 random runs in the deep profile."""
+    """60 repeatable runs by default, 2,000 random runs in the deep profile."""
     is_deep = os.environ.get("SESSIONTREE_PROFILE") == "deep"
     examples = int(os.environ.get("SESSIONTREE_EXAMPLES", "2000" if is_deep else "60"))
     return settings(

@@ -1,14 +1,12 @@
-"""The contract of a store: every rule of the journal, as tests that a store author inherits.
-
-A store passes if a class of six lines does::
+"""The contract of a store: every rule of the journal, as tests that a store's test class inherits::
 
     class TestMine(StoreContract):
         def open_journal(self, tmp_path, **options):
             return st.open(tmp_path / "journal.db", **options)
 
-and for the async surface the same with ``SyncOverAsync(st.open_async(...))``. After each test the store is checked,
-opened again and checked once more. For readable failures put
-``pytest.register_assert_rewrite("sessiontree.testing")`` into ``conftest.py``.
+For the async interface, return ``SyncOverAsync(st.open_async(...))``. After each test the store is checked, opened again
+and checked once more. For readable failures add ``pytest.register_assert_rewrite("sessiontree.testing")`` to
+``conftest.py``.
 """
 
 from __future__ import annotations
@@ -44,4 +42,4 @@ class StoreContract(
     WatchContract,
     FilesContract,
 ):
-    """Everything that every store must do."""
+    """Every part of the contract."""

@@ -1,4 +1,4 @@
-"""Appends: idempotent, all or none, compared and set; and what may be a parent."""
+"""Appends: idempotent, atomic, conditional on the leaf; and which entries can be a parent."""
 
 from __future__ import annotations
 

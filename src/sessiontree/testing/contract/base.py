@@ -1,4 +1,4 @@
-"""What every part of the contract stands on: the journal under test, and the check after each test."""
+"""The base of every part of the contract: the journal under test, and the check after each test."""
 
 from __future__ import annotations
 
@@ -26,47 +26,49 @@ class Opened:
         self.journal = open_journal()
 
     def reopen(self) -> Journal:
-        """Close and open again. A store that lives in its object only stays open."""
+        """Close the journal and open it again, unless its data would be lost."""
         if self._is_durable:
             self.journal.close()
             self.journal = self._open_journal()
         return self.journal
 
     def another(self) -> Journal:
-        """One more journal on the same store, as another process would open it; the caller closes it."""
+        """Open a second journal on the same store, like another process; the caller closes it."""
         if not self._is_durable:
-            pytest.skip("this store lives in one object")
+            pytest.skip("the data of this store does not outlive its object")
         return self._open_journal()
 
     def finish(self) -> None:
-        """The store must be sound after every test, before and after it is opened again."""
+        """Check the store, open it again, and check it once more."""
         assert self.journal.check() == []
         assert self.reopen().check() == []
         self.journal.close()
 
 
 class Contract:
-    """Open your store in ``open_journal``; what the two flags say is true of most stores."""
+    """Implement ``open_journal``; override the flags if they are not true of the store."""
 
     is_durable: ClassVar[bool] = True
     """Whether the data outlives the journal object."""
 
     has_files: ClassVar[bool] = True
-    """Whether the data is in files under the test's folder."""
+    """Whether the data is in files in the test's folder."""
 
     has_blobs: ClassVar[bool] = True
-    """Whether the store keeps blobs, and with them workspace checkpoints."""
+    """Whether the store has blobs, and with them workspace checkpoints."""
 
     def open_journal(self, tmp_path: Path, **options: Any) -> Journal:
-        """A journal on the store under test; the same folder must give the same store, ``options`` go to ``open``."""
-        raise NotImplementedError("a test class of the contract opens its store here")
+        """Open the store under test with the ``options`` of ``open``; the same folder must give the same store."""
+        raise NotImplementedError("implement open_journal: it opens its store here")
 
     @pytest.fixture
     def clock(self) -> ManualClock:
+        """The clock of the journal."""
         return ManualClock()
 
     @pytest.fixture
     def store(self, tmp_path: Path, clock: ManualClock) -> Iterator[Opened]:
+        """The store under test, checked after the test."""
         random = seeded_random(1)
         opened = Opened(lambda: self.open_journal(tmp_path, clock=clock, random=random), is_durable=self.is_durable)
         yield opened
@@ -74,6 +76,7 @@ class Contract:
 
     @pytest.fixture
     def journal(self, store: Opened) -> Journal:
+        """The journal under test."""
         return store.journal
 
 
@@ -83,9 +86,10 @@ def fill(journal: Journal, thread_id: str, *names: str) -> list[Entry]:
 
 
 def ids(entries: list[Entry]) -> list[str]:
+    """The ids of entries."""
     return [entry.id for entry in entries]
 
 
 def texts(journal: Journal, thread_id: str) -> list[str]:
-    """What the active path says."""
+    """The texts of the messages on the active path."""
     return [entry.message.text for entry in journal.path(thread_id) if entry.message is not None]

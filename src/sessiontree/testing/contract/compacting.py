@@ -1,4 +1,4 @@
-"""Compaction: one at a time per thread, fenced at its end, and nobody who appends is held up."""
+"""Compaction: one at a time per thread, fenced when it is installed, and appends go on meanwhile."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class CompactionContract(Contract):
 
 
 class _SlowModel:
-    """A summariser in a thread of its own that answers when the block is left."""
+    """A compaction in another thread whose summariser returns when the block is left."""
 
     def __init__(self) -> None:
         self.error: BaseException | None = None

@@ -1,4 +1,4 @@
-"""Deletes: what nobody shows any more is gone, what a fork shows stays."""
+"""Deletes: entries that no thread sees are removed, entries that a fork sees stay."""
 
 from __future__ import annotations
 

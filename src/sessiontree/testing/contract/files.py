@@ -1,4 +1,4 @@
-"""Files: blobs come back as they were put, checkpoints go with the last thread that sees them."""
+"""Files: blobs are returned as they were stored, and removed with the last thread that sees their checkpoint."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def missing(journal: Journal, *hashes: str) -> frozenset[str]:
 
 
 class FilesContract(Contract):
-    """Set ``has_blobs`` to False for a store that keeps none."""
+    """Blobs and checkpoints; skipped if ``has_blobs`` is False."""
 
     @pytest.fixture(autouse=True)
     def _only_stores_with_blobs(self) -> None:

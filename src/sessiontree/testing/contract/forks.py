@@ -1,4 +1,4 @@
-"""Forks: a new thread on shared entries, blind to what happens elsewhere afterwards."""
+"""Forks: a new thread shares entries, and does not see what is appended through other threads afterwards."""
 
 from __future__ import annotations
 

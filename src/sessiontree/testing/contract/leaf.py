@@ -1,4 +1,4 @@
-"""Leaf moves: journalled, reversible, nothing is ever lost by one."""
+"""Leaf moves: recorded in the reflog, reversible, and without loss of entries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leases: one turn at a time, with a token that fences off whoever lost it."""
+"""Leases: one turn at a time; the token of a lost lease is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists: every filter, both orders, ties, and pages that neither lose nor repeat a thread."""
+"""Lists: every filter, both orders, ties, and pages without lost or repeated threads."""
 
 from __future__ import annotations
 

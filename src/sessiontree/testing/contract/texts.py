@@ -1,4 +1,4 @@
-"""Texts: whatever is Unicode comes back unchanged, and what is not is refused before anything is written."""
+"""Texts: valid Unicode is returned unchanged, anything else is refused before anything is written."""
 
 from __future__ import annotations
 

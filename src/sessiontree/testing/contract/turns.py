@@ -220,7 +220,7 @@ def _kinds(path: list[Entry]) -> list[str]:
 
 
 def _crash(journal: Journal, thread_id: str, *, turn_id: str, owner: str = "gone", ttl_seconds: float = 60) -> None:
-    """What is left of a turn whose process died."""
+    """Leave a turn as if its process had died."""
     lease = journal.acquire_lease(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds)
     journal.append(thread_id, TurnMarker(status="started"), lease=lease)
     journal.append(thread_id, assistant("half an answer"), lease=lease)

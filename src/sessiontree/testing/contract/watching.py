@@ -21,28 +21,28 @@ class WatchContract(Contract):
     def test_a_watcher_sees_what_comes_after_it_started(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "before")
-        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
+        watched = journal.watch("t", timeout=_PATIENCE_SECONDS)
         stored = fill(journal, "t", "a", "b")
-        assert list(islice(news, 2)) == stored
+        assert list(islice(watched, 2)) == stored
         stored = fill(journal, "t", "c")
-        assert next(news) == stored[0]
+        assert next(watched) == stored[0]
 
     def test_a_watcher_can_start_after_an_entry(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b", "c")
-        news = journal.watch("t", after="a", timeout=_PATIENCE_SECONDS)
+        watched = journal.watch("t", after="a", timeout=_PATIENCE_SECONDS)
         fill(journal, "t", "d")
-        assert ids(list(islice(news, 3))) == ["b", "c", "d"]
+        assert ids(list(islice(watched, 3))) == ["b", "c", "d"]
         fill(journal, "t", "e")
-        assert next(news).id == "e"
+        assert next(watched).id == "e"
 
     def test_a_watcher_can_start_at_the_beginning(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
-        news = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
-        assert ids(list(islice(news, 2))) == ["a", "b"]
+        watched = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
+        assert ids(list(islice(watched, 2))) == ["a", "b"]
         fill(journal, "t", "c")
-        assert next(news).id == "c"
+        assert next(watched).id == "c"
 
     def test_a_watcher_that_hears_nothing_ends_after_its_time(self, journal: Journal) -> None:
         journal.create_thread("t")
@@ -55,10 +55,10 @@ class WatchContract(Contract):
         fill(journal, "t", "a")
         journal.fork("t", new_id="f")
         fill(journal, "f", "own")
-        news = journal.watch("f", after=None, timeout=_PATIENCE_SECONDS)
+        watched = journal.watch("f", after=None, timeout=_PATIENCE_SECONDS)
         fill(journal, "t", "elsewhere")
         fill(journal, "f", "later")
-        assert ids(list(islice(news, 2))) == ["own", "later"]
+        assert ids(list(islice(watched, 2))) == ["own", "later"]
 
     def test_a_watcher_of_a_fork_can_start_at_a_shared_entry(self, journal: Journal) -> None:
         journal.create_thread("t")
@@ -70,11 +70,11 @@ class WatchContract(Contract):
     def test_a_watcher_sees_branches_and_no_moves(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
-        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
+        watched = journal.watch("t", timeout=_PATIENCE_SECONDS)
         journal.rewind("t", "a")
         journal.append("t", user("x"), id="x", parent="a")
         journal.undo("t")
-        assert next(news).id == "x"
+        assert next(watched).id == "x"
 
     def test_two_watchers_each_see_everything(self, journal: Journal) -> None:
         journal.create_thread("t")
@@ -85,23 +85,23 @@ class WatchContract(Contract):
     def test_a_watcher_sees_what_another_journal_writes(self, store: Opened) -> None:
         store.journal.create_thread("t")
         with store.another() as other:
-            news = store.journal.watch("t", timeout=_PATIENCE_SECONDS)
+            watched = store.journal.watch("t", timeout=_PATIENCE_SECONDS)
             fill(other, "t", "a")
-            assert next(news).id == "a"
+            assert next(watched).id == "a"
             fill(store.journal, "t", "b")
             fill(other, "t", "c")
-            assert ids(list(islice(news, 2))) == ["b", "c"]
+            assert ids(list(islice(watched, 2))) == ["b", "c"]
 
     def test_a_watcher_goes_on_after_a_delete_elsewhere(self, journal: Journal) -> None:
         for name in ("t", "other"):
             journal.create_thread(name)
         fill(journal, "t", "a")
         fill(journal, "other", "x", "y")
-        news = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
-        assert next(news).id == "a"
+        watched = journal.watch("t", after=None, timeout=_PATIENCE_SECONDS)
+        assert next(watched).id == "a"
         journal.delete_thread("other")
         fill(journal, "t", "b")
-        assert next(news).id == "b"
+        assert next(watched).id == "b"
 
     def test_watching_what_is_not_there_is_refused(self, journal: Journal) -> None:
         with pytest.raises(ThreadNotFoundError):
@@ -112,7 +112,7 @@ class WatchContract(Contract):
 
     def test_the_watcher_of_a_deleted_thread_is_told(self, journal: Journal) -> None:
         journal.create_thread("t")
-        news = journal.watch("t", timeout=_PATIENCE_SECONDS)
+        watched = journal.watch("t", timeout=_PATIENCE_SECONDS)
         journal.delete_thread("t")
         with pytest.raises(ThreadNotFoundError):
-            next(news)
+            next(watched)
