@@ -44,6 +44,7 @@ NAMES = {
     "amark": "mark",
     "anext": "next",
     "aread": "read",
+    "arepair": "repair",
     "asynccontextmanager": "contextmanager",
     "await_change": "wait",
 }

@@ -76,7 +76,7 @@ def test_an_index_that_does_not_fit_its_table_is_made_anew(tmp_path: Path) -> No
         found = journal.check()
         assert found
         assert all(finding.is_repairable for finding in found)
-        assert journal.store.backend.repair() == found  # type: ignore[attr-defined]
+        assert journal.repair() == found
         assert journal.check() == []
         assert [entry.message.text for entry in journal.path(thread.id) if entry.message] == ["kept"]
 
@@ -92,6 +92,6 @@ def test_a_repair_leaves_a_file_with_other_damage_as_it_is(tmp_path: Path) -> No
     with st.open(file) as journal:
         before = journal.check()
         assert before
-        assert journal.store.backend.repair() == []  # type: ignore[attr-defined]
+        assert journal.repair() == []
         assert journal.check() == before
     assert file.read_bytes() == bytes(content)

@@ -57,7 +57,7 @@ def test_the_verbs_of_the_design_are_there():
     verbs = (
         "create_thread thread update_thread delete_thread list_threads append append_many entry entries path children "
         "move_leaf rewind reset undo redo reflog fork label acquire_lease renew_lease release_lease active_lease "
-        "clear_expired_lease turn resume retry context watch stats check close"
+        "clear_expired_lease turn resume retry context watch stats check repair close"
     )
     assert [verb for verb in verbs.split() if not hasattr(st.Journal, verb)] == []
 

@@ -406,7 +406,7 @@ def test_a_repair_makes_the_index_anew(tmp_path):
             connection.execute("DELETE FROM doc")
         connection.close()
         assert len(journal.search("needle").hits) == 0
-        journal.store.backend.repair()
+        journal.repair()
         assert len(journal.search("needle").hits) == 1
 
 

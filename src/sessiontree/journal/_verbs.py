@@ -71,6 +71,14 @@ class Verbs:
         """
         return self.run(reads.check(progress))
 
+    def repair(self) -> list[Finding]:
+        """Repair what can be repaired in place, and return what was repaired. Writes wait until it is done.
+
+        JSONL: torn lines are moved aside. SQLite: indexes, ids and heads are rebuilt. Both discard the search index,
+        which the next search rebuilds. Other damage stays; ``copy_store`` saves what is readable into a new store.
+        """
+        return self.store.repair()
+
     def close(self) -> None:
         """Finish what is under way and release the store."""
         self.store.close()

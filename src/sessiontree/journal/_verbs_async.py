@@ -70,6 +70,14 @@ class AsyncVerbs:
         """
         return await self.run(reads.check(progress))
 
+    async def repair(self) -> list[Finding]:
+        """Repair what can be repaired in place, and return what was repaired. Writes wait until it is done.
+
+        JSONL: torn lines are moved aside. SQLite: indexes, ids and heads are rebuilt. Both discard the search index,
+        which the next search rebuilds. Other damage stays; ``copy_store`` saves what is readable into a new store.
+        """
+        return await self.store.arepair()
+
     async def close(self) -> None:
         """Finish what is under way and release the store."""
         await self.store.aclose()

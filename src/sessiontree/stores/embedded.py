@@ -20,7 +20,7 @@ from msgspec import Struct
 from sessiontree.errors import StoreClosedError, StoreError
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.protocol import Backend, Outcome
-from sessiontree.stores.queries import Query
+from sessiontree.stores.queries import Finding, Query
 
 if TYPE_CHECKING:
     import asyncio
@@ -65,6 +65,10 @@ class EmbeddedStore:
         end = time.monotonic() + timeout
         while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
             time.sleep(POLL_SECONDS)
+
+    def repair(self) -> list[Finding]:
+        """Repair what can be repaired while nothing is being written, and return what it was."""
+        return self.committer.run_alone(self.backend.repair)
 
     def close(self) -> None:
         """Write what is queued and close the backend; the second call is a no-op."""
@@ -128,6 +132,12 @@ class Committer:
             self._about_to_wake.add(loop)
             loop.call_soon(self._wake, loop)
         return future
+
+    def run_alone(self, work: Callable[[], T]) -> T:
+        """Call a function while no command is being written."""
+        with self._writing:
+            self.check_open()
+            return work()
 
     def close(self, close_store: Callable[[], None]) -> None:
         """Write what is queued, close the store, then refuse commands.

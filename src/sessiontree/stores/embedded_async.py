@@ -10,7 +10,7 @@ from typing import TypeVar
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.embedded import POLL_SECONDS, EmbeddedStore
 from sessiontree.stores.protocol import Backend
-from sessiontree.stores.queries import Query
+from sessiontree.stores.queries import Finding, Query
 
 __all__ = ["AsyncEmbeddedStore"]
 
@@ -52,6 +52,9 @@ class AsyncEmbeddedStore(EmbeddedStore):
         end = time.monotonic() + timeout
         while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
             await asyncio.sleep(POLL_SECONDS)
+
+    async def arepair(self) -> list[Finding]:
+        return await asyncio.get_running_loop().run_in_executor(None, self.repair)
 
     async def aclose(self) -> None:
         """Close the store without blocking the event loop."""

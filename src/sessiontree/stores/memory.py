@@ -143,6 +143,10 @@ class MemoryBackend:
             found = blob_findings(self._state.checkpoints.values(), self._blobs, self._blobs.blob_hashes(), self.place)
             return [*findings_in(self._state, self.place, progress), *found]
 
+    def repair(self) -> list[Finding]:
+        """Return nothing: memory has no damage that could be repaired."""
+        return []
+
     def _execute(self, command: Command) -> Outcome:
         try:
             decision = decide(command, self._state)

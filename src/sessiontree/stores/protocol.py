@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from typing import Literal, Protocol, TypeVar
 
 from sessiontree.stores.commands import Command, Result
-from sessiontree.stores.queries import Query, Reads
+from sessiontree.stores.queries import Finding, Query, Reads
 
 __all__ = ["AsyncStore", "Backend", "Durability", "Outcome", "Store"]
 
@@ -44,6 +44,10 @@ class Backend(Reads, Protocol):
         """Return a cheap value that differs after the thread changed, in this process or another."""
         ...
 
+    def repair(self) -> list[Finding]:
+        """Repair what can be repaired, and return what it was. Called while nothing is being written."""
+        ...
+
     def close(self) -> None:
         """Release files, connections and locks."""
         ...
@@ -70,6 +74,10 @@ class Store(Protocol):
         """Return a value for ``wait``."""
         ...
 
+    def repair(self) -> list[Finding]:
+        """Repair what can be repaired, and return what it was. Writes wait."""
+        ...
+
     def close(self) -> None:
         """Finish what is queued and release everything."""
         ...
@@ -94,6 +102,10 @@ class AsyncStore(Protocol):
 
     async def amark(self, thread_id: str) -> object:
         """Return a value for ``await_change``."""
+        ...
+
+    async def arepair(self) -> list[Finding]:
+        """Repair what can be repaired, and return what it was. Writes wait."""
         ...
 
     async def aclose(self) -> None:

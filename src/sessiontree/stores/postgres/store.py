@@ -29,7 +29,7 @@ from sessiontree.stores.postgres.reads import StepReads
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
 from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup
 from sessiontree.stores.protocol import Durability
-from sessiontree.stores.queries import Query, Reads
+from sessiontree.stores.queries import Finding, Query, Reads
 
 __all__ = ["AsyncPostgresStore", "PostgresStore"]
 
@@ -159,6 +159,10 @@ class PostgresStore:
         else:
             time.sleep(min(timeout, POLL_SECONDS))
 
+    def repair(self) -> list[Finding]:
+        """Return nothing: damage of a PostgreSQL database cannot be repaired by a client."""
+        return []
+
     def close(self) -> None:
         """Close the pool and stop listening."""
         if not self._operations.is_in_its_process:
@@ -212,6 +216,10 @@ class AsyncPostgresStore:
             await self._listener.wait(mark, timeout)
         else:
             await asyncio.sleep(min(timeout, POLL_SECONDS))
+
+    async def arepair(self) -> list[Finding]:
+        """Return nothing: damage of a PostgreSQL database cannot be repaired by a client."""
+        return []
 
     async def aclose(self) -> None:
         """Close the pool and stop listening."""

@@ -226,3 +226,10 @@ class AppendContract(Contract):
         other = journal.append("u", user("same"), turn_id="x", created_ns=1)
         again = store.reopen().entry("t", first.id)
         assert content_hash(first.payload) == content_hash(other.payload) == content_hash(again.payload)
+
+    def test_a_repair_of_a_sound_store_changes_nothing(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        assert journal.repair() == []
+        fill(journal, "t", "c")
+        assert ids(journal.path("t")) == ["a", "b", "c"]
