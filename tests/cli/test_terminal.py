@@ -113,7 +113,7 @@ main()
 
 
 @pytest.mark.parametrize(
-    "module", ["typer", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.commands.ls"]
+    "module", ["click", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.commands.ls"]
 )
 def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
     done = subprocess.run(
@@ -128,7 +128,7 @@ def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(sh
     assert "\x1b" not in shell("demo")
     assert "\x1b" not in screen(shell.terminal("demo", "--no-color"))
     child = shell.terminal("demo")
-    child.expect("An agent works in its own process")
+    child.expect("An agent runs in its own process")
     child.sendintr()
     shown = screen(child)
     assert child.exitstatus == 130

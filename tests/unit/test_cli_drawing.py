@@ -9,7 +9,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sessiontree.cli.addresses import is_fuzzy_match
-from sessiontree.cli.render.text import bar
+from sessiontree.cli.render.progress import progress_bar
 from sessiontree.cli.render.tree import ASCII, rows_of
 from sessiontree.model.sanitize import for_terminal, one_line
 
@@ -131,8 +131,8 @@ def shown_within(capsys, text: str) -> str:
 def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_known(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr("sessiontree.cli.render.text._PATIENCE_SECONDS", 0.0)
-    with bar("checking the store") as progress:
+    monkeypatch.setattr("sessiontree.cli.render.progress._DELAY_SECONDS", 0.0)
+    with progress_bar("checking the store") as progress:
         assert "0:00:0" in shown_within(capsys, "checking the store")
         progress(40, 1000)
         assert "/s" in shown_within(capsys, "40/1000")
@@ -143,14 +143,14 @@ def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_know
 def test_what_was_told_before_the_bar_came_up_is_shown_when_it_does(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
-    monkeypatch.setattr("sessiontree.cli.render.text._PATIENCE_SECONDS", 0.2)
-    with bar("checking the store") as progress:
+    monkeypatch.setattr("sessiontree.cli.render.progress._DELAY_SECONDS", 0.2)
+    with progress_bar("checking the store") as progress:
         progress(7, 9)
         shown_within(capsys, "7/9")
 
 
 def test_short_work_shows_nothing(capsys, monkeypatch):
-    monkeypatch.setattr("sessiontree.cli.render.text._PATIENCE_SECONDS", 60.0)
-    with bar("nothing much") as progress:
+    monkeypatch.setattr("sessiontree.cli.render.progress._DELAY_SECONDS", 60.0)
+    with progress_bar("nothing much") as progress:
         progress(1, 2)
     assert capsys.readouterr().err == ""

@@ -80,7 +80,7 @@ def test_annotations_load_nothing_before_they_are_asked_for() -> None:
     late = {
         "asyncio",
         "psycopg",
-        "typer",
+        "click",
         "pathspec",
         "sqlite3",
         "sessiontree.journal.workspace",

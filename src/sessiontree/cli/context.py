@@ -1,7 +1,4 @@
-"""What every verb works with: the settings of this run, the journal, the way out.
-
-Where the store is: flag, environment, project file, data folder, in that order.
-"""
+"""What every command works with: the settings of this run, the journal, the output."""
 
 from __future__ import annotations
 
@@ -15,47 +12,50 @@ from typing import TYPE_CHECKING
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import Output
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.model._base import Progress, Record
+from sessiontree.model import Record
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
+    from sessiontree.model import Progress
 
-__all__ = ["PROJECT_FILE", "VARIABLE", "CliContext", "Location", "locate"]
+__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "STORE_VARIABLE", "CliContext", "Location", "locate"]
 
 
 PROJECT_FILE = ".sessiontree.toml"
-VARIABLE = "SESSIONTREE_STORE"
+STORE_VARIABLE = "SESSIONTREE_STORE"
+COMPLETION_VARIABLE = "_SESSIONTREE_COMPLETE"
 
 
 class Location(Record, frozen=True, kw_only=True):
-    """A store's address and why it is that one."""
+    """The address of a store, and why this store is used."""
 
     url: str
     reason: str
 
 
 def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Location:
+    """Find the store: the flag, the environment variable, the project file or the data folder, in this order."""
     if flag is not None:
-        return Location(url=flag, reason="--store says so")
-    if environment.get(VARIABLE):
-        return Location(url=environment[VARIABLE], reason=f"the environment variable {VARIABLE} says so")
+        return Location(url=flag, reason="given with --store")
+    if environment.get(STORE_VARIABLE):
+        return Location(url=environment[STORE_VARIABLE], reason=f"set by the environment variable {STORE_VARIABLE}")
     project = _project_file(folder)
     if project is not None:
-        return Location(url=_store_in(project), reason=f"the project file {project} says so")
-    return Location(url=str(_data_file(environment)), reason="nothing else says so: this is the platform's data folder")
+        return Location(url=_store_in(project), reason=f"set by the project file {project}")
+    return Location(url=str(_data_file(environment)), reason="the default, in the platform's data folder")
 
 
 def _project_file(folder: Path) -> Path | None:
     """The nearest project file, from the folder upwards."""
-    for place in (folder, *folder.parents):
-        candidate = place / PROJECT_FILE
+    for parent in (folder, *folder.parents):
+        candidate = parent / PROJECT_FILE
         if candidate.is_file():
             return candidate
     return None
 
 
 def _store_in(project: Path) -> str:
-    import tomllib  # noqa: PLC0415  most runs need it not
+    import tomllib  # noqa: PLC0415  only needed with a project file
 
     try:
         settings = tomllib.loads(project.read_text(encoding="utf-8"))
@@ -63,7 +63,7 @@ def _store_in(project: Path) -> str:
         raise UsageError(f"{project} cannot be read: {error}") from error
     store = settings.get("store")
     if not isinstance(store, str) or not store:
-        raise UsageError(f'{project} names no store; write a line such as: store = "conversations.db"')
+        raise UsageError(f'{project} does not name a store; add a line such as: store = "conversations.db"')
     return (
         store if ":" in store else str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
     )
@@ -72,17 +72,17 @@ def _store_in(project: Path) -> str:
 def _data_file(environment: Mapping[str, str]) -> Path:
     if os.name == "posix" and environment.get("XDG_DATA_HOME"):
         return Path(environment["XDG_DATA_HOME"]) / "sessiontree" / "journal.db"
-    from platformdirs import user_data_path  # noqa: PLC0415  only needed where nothing else says where
+    from platformdirs import user_data_path  # noqa: PLC0415  only needed for the default
 
     return user_data_path("sessiontree", appauthor=False) / "journal.db"
 
 
 def _ignore(_done: int, _total: int) -> None:
-    """No bar."""
+    """Show no progress."""
 
 
 class CliContext:
-    """Made once for a run; flags that stand after the verb are put in before the verb starts."""
+    """One run of the command. The shared options are set as attributes before the command starts."""
 
     def __init__(self) -> None:
         self.store_flag: str | None = None
@@ -94,17 +94,19 @@ class CliContext:
 
     @property
     def location(self) -> Location:
+        """The store that this run uses."""
         return locate(self.store_flag, os.environ, Path.cwd())
 
     @property
     def journal(self) -> Journal:
-        """Opened at the first use; a store that is not there is made."""
+        """The journal, opened on first use; a store that does not exist is created."""
         if self._journal is None:
             self._journal = open_journal(self.location.url)
         return self._journal
 
     @property
     def out(self) -> Output:
+        """The output of this run."""
         if self._output is None:
             self._output = Output(
                 is_json=self.is_json, is_quiet=self.is_quiet, is_colourless=self.is_colourless, environment=os.environ
@@ -113,22 +115,25 @@ class CliContext:
 
     @property
     def can_ask(self) -> bool:
-        """Whether a person is there to answer."""
+        """Whether a person can answer a question."""
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.is_json
 
     def close(self) -> None:
+        """Close the journal, if it was opened."""
         if self._journal is not None:
             self._journal.close()
             self._journal = None
 
     @contextmanager
     def progress(self, what: str) -> Iterator[Progress]:
-        """A bar with rate and time left on stderr, for work that lasts longer than a second; a clock while nobody knows
-        how much there is."""
+        """Show a progress bar on stderr for work that takes longer than a second.
+
+        The body calls the yielded function with what is done and the total. Until its first call a timer is shown.
+        """
         if self.is_quiet or not sys.stderr.isatty():
             yield _ignore
             return
-        from sessiontree.cli.render.text import bar  # noqa: PLC0415  rich's bars are slow to load
+        from sessiontree.cli.render.progress import progress_bar  # noqa: PLC0415  Rich is slow to load
 
-        with bar(what) as advance:
+        with progress_bar(what) as advance:
             yield advance

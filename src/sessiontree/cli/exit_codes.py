@@ -1,4 +1,4 @@
-"""How the command ends: errors as exit codes."""
+"""The exit codes of the command, and which error leads to which."""
 
 from __future__ import annotations
 
@@ -38,10 +38,11 @@ BROKEN_PIPE = 141
 
 
 class UsageError(SessionTreeError):
-    """The command was asked in a way that it cannot answer."""
+    """The command was called with arguments it cannot work with."""
 
 
 def code_for(error: SessionTreeError) -> int:
+    """Return the exit code for an error."""
     match error:
         case NotFoundError():
             return NOT_FOUND

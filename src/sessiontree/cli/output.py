@@ -1,6 +1,6 @@
-"""The way out: data to stdout, remarks to stderr; a table for people, TSV for pipes, JSON for programs.
+"""Output: data to stdout, messages to stderr; tables on a terminal, tab-separated values in a pipe, JSON on request.
 
-The three streams, whatever they were started with: closed, full, or of an encoding that lacks a letter.
+Also the standard streams, which may be closed, full, or of an encoding that cannot represent a character.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from sessiontree.model._base import Record
+from sessiontree.model import Record
 from sessiontree.model.sanitize import for_terminal, one_line
 
 __all__ = ["SCHEMA_VERSION", "Column", "Output", "as_json", "prepare_streams"]
@@ -28,7 +28,7 @@ _NARROWEST = 5
 
 
 class Column(Record, frozen=True, kw_only=True):
-    """``weight`` 0 keeps the width that the content needs; others share what is left of the screen."""
+    """A column of a table. With ``weight`` 0 it is as wide as its content; the others share the rest of the screen."""
 
     name: str
     weight: int = 0
@@ -37,6 +37,8 @@ class Column(Record, frozen=True, kw_only=True):
 
 
 class Output:
+    """Writes what a command has to say, in the form that the reader can use."""
+
     def __init__(self, *, is_json: bool, is_quiet: bool, is_colourless: bool, environment: Mapping[str, str]) -> None:
         self.is_json = is_json
         self.is_quiet = is_quiet
@@ -50,37 +52,40 @@ class Output:
 
     @property
     def width(self) -> int:
+        """The number of columns of the terminal."""
         return shutil.get_terminal_size((100, 24)).columns
 
     def line(self, text: str = "", style: str = "") -> None:
-        """One line of data; foreign text in it must have been made harmless."""
+        """Write one line of data. Text that comes from a conversation must be sanitized first."""
         sys.stdout.write(self.styled(text, style) + "\n")
 
-    def remark(self, text: str) -> None:
-        """Something for the person, not for the next program."""
+    def info(self, text: str) -> None:
+        """Write a message for the user to stderr, unless --quiet."""
         if not self.is_quiet:
             sys.stderr.write(for_terminal(text) + "\n")
 
     def plan(self, text: str) -> None:
-        """What a dry run would have done."""
+        """Write what a dry run would have done."""
         if self.is_json:
             self.json(is_dry_run=True, plan=text)
         else:
-            self.remark(text)
+            self.info(text)
 
     def warn(self, text: str) -> None:
-        """Said even when quiet."""
+        """Write a message for the user to stderr, also with --quiet."""
         sys.stderr.write(for_terminal(text) + "\n")
 
     def styled(self, text: str, style: str) -> str:
+        """Return the text with the escape codes of a style, if colours are on."""
         code = _CODES.get(style, "")
         return f"\x1b[{code}m{text}\x1b[0m" if code and self.has_colour and text else text
 
     def json(self, **data: Any) -> None:
+        """Write one JSON object with a schema version."""
         sys.stdout.write(msgspec.json.format(as_json({"schema_version": SCHEMA_VERSION, **data})).decode() + "\n")
 
     def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-        """Aligned and cut to the screen on a terminal, tab-separated with nothing cut in a pipe."""
+        """Write a table: aligned and cut to the screen on a terminal, tab-separated and complete in a pipe."""
         if not self.is_terminal:
             for row in rows:
                 self.line("\t".join(_cell(text) for text in row))
@@ -91,16 +96,16 @@ class Output:
         for row in clean:
             self.line(self._row(columns, row, widths, ""))
 
-    def page(self, write: Callable[[], None], *, is_wanted: bool = True) -> None:
-        """Run ``write`` with its lines in a pager, where there is a person and a pager."""
-        if not (is_wanted and self.is_terminal and sys.stdin.isatty()) or self.is_dumb:
+    def page(self, write: Callable[[], None], *, is_enabled: bool = True) -> None:
+        """Call ``write`` with stdout connected to the user's pager, if this is a terminal and there is a pager."""
+        if not (is_enabled and self.is_terminal and sys.stdin.isatty()) or self.is_dumb:
             write()
             return
         command = _pager()
         if command in {"", "cat"} or shutil.which(command.split()[0]) is None:
             write()
             return
-        _through(command, write)
+        _write_to_pager(command, write)
 
     def _row(self, columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], style: str) -> str:
         parts: list[str] = []
@@ -128,20 +133,20 @@ _CODES = {
 
 
 def as_json(value: Any) -> bytes:
-    """JSON with every field of a record, also those at their default: scripts can rely on them."""
-    return msgspec.json.encode(_plain(value))
+    """Encode a value with all fields of its records, including those at their default, so that scripts can rely on them."""
+    return msgspec.json.encode(_jsonable(value))
 
 
-def _plain(value: Any) -> Any:
+def _jsonable(value: Any) -> Any:
     match value:
         case msgspec.Struct():
             tag = value.__struct_config__.tag
-            fields = {name: _plain(getattr(value, name)) for name in value.__struct_fields__}
+            fields = {name: _jsonable(getattr(value, name)) for name in value.__struct_fields__}
             return {value.__struct_config__.tag_field or "type": tag, **fields} if tag else fields
         case dict():
-            return {str(name): _plain(item) for name, item in value.items()}
+            return {str(name): _jsonable(item) for name, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_jsonable(item) for item in value]
         case bytes():
             return value.decode("utf-8", "replace")
         case _:
@@ -149,15 +154,16 @@ def _plain(value: Any) -> Any:
 
 
 def cell_width(text: str) -> int:
-    """How many columns a text takes: CJK and emoji take two, combining marks none."""
+    """The number of columns a text occupies: CJK and emoji take two, combining marks none."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415  only where it is needed
+    from rich.cells import cell_len  # noqa: PLC0415  only needed for text that is not ASCII
 
     return cell_len(text)
 
 
 def fit(text: str, width: int) -> str:
+    """Cut a text to a number of columns; an ellipsis marks the cut."""
     if cell_width(text) <= width:
         return text
     while text and cell_width(text) > width - 1:
@@ -190,7 +196,7 @@ def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], screen: in
 
 
 def _pager() -> str:
-    """As with git: a name that is set to nothing means no pager."""
+    """The pager command; as with git, a variable that is set to nothing means no pager."""
     for name in ("SESSIONTREE_PAGER", "PAGER"):
         if name in os.environ:
             return os.environ[name].strip()
@@ -198,44 +204,41 @@ def _pager() -> str:
 
 
 @contextmanager
-def _interrupts_left_to_the_pager() -> Iterator[None]:
-    """Ctrl-C belongs to the pager, which stays on the screen: it must not be left alone there."""
-    kept = signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _interrupts_ignored() -> Iterator[None]:
+    """Leave Ctrl-C to the pager: exiting while it is still on the screen would leave two programs on one terminal."""
+    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, kept)
+        signal.signal(signal.SIGINT, previous)
 
 
-def _through(command: str, write: Callable[[], None]) -> None:
+def _write_to_pager(command: str, write: Callable[[], None]) -> None:
     environment = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  PAGER is a command
     assert pager.stdin is not None
-    kept, sys.stdout = sys.stdout, _text(pager.stdin)
-    with _interrupts_left_to_the_pager():
+    stdout, sys.stdout = sys.stdout, io.TextIOWrapper(pager.stdin, encoding="utf-8", errors="replace")
+    with _interrupts_ignored():
         try:
             write()
             sys.stdout.close()
         except BrokenPipeError:
             pass
         finally:
-            sys.stdout = kept
+            sys.stdout = stdout
             pager.wait()
 
 
-def _text(stream: Any) -> Any:
-    import io  # noqa: PLC0415
-
-    return io.TextIOWrapper(stream, encoding="utf-8", errors="replace")
-
-
 def prepare_streams() -> None:
-    """Data in files and pipes is UTF-8, a terminal shows what its encoding can; a closed stream never hands its number
-    to a file of the store."""
+    """Make the standard streams safe to use.
+
+    Files and pipes are read and written as UTF-8; a terminal shows what its encoding can. A closed stream is replaced,
+    so that its descriptor is not reused for a file of the store.
+    """
     if sys.stdin is None:
         sys.stdin = _opened(os.O_RDONLY, "r")
     if sys.stdout is None:
-        # Open for reading alone: whoever wanted the data learns that it could not be written.
+        # Opened for reading only: writing data to a closed stdout must fail.
         sys.stdout = _opened(os.O_RDONLY, "w")
     if sys.stderr is None:
         sys.stderr = _opened(os.O_WRONLY, "w")
@@ -245,15 +248,15 @@ def prepare_streams() -> None:
                 stream.reconfigure(errors="replace")
             else:
                 stream.reconfigure(encoding="utf-8", errors="strict")
-    sys.stderr = _Remarks(io.FileIO(sys.stderr.fileno(), "w", closefd=False), sys.stderr.encoding)
+    sys.stderr = _Messages(io.FileIO(sys.stderr.fileno(), "w", closefd=False), sys.stderr.encoding)
 
 
 def _opened(flags: int, mode: str) -> io.TextIOWrapper:
     return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]
 
 
-class _Remarks(io.TextIOWrapper):
-    """A remark that nobody can take is no reason to fail: the work it speaks of is done."""
+class _Messages(io.TextIOWrapper):
+    """The stream for messages. One that cannot be written is dropped: the work it reports is done."""
 
     def __init__(self, raw: io.FileIO, encoding: str) -> None:
         super().__init__(raw, encoding, errors="backslashreplace", write_through=True)
@@ -265,4 +268,4 @@ class _Remarks(io.TextIOWrapper):
             return len(text)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: the stream is not buffered."""

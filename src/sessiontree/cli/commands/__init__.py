@@ -1,1 +1,1 @@
-"""The verbs, a small family in each module."""
+"""The commands, one module for each or for a few that belong together."""

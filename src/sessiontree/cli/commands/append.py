@@ -1,122 +1,136 @@
-"""new, append, fork, label."""
+"""The commands new and append."""
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
 
-import typer
+import click
 from msgspec import UNSET
 
-from sessiontree.cli.addresses import place_of, short, thread_for
+from sessiontree.cli.addresses import resolve, short, thread_or_pick
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import argument, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.errors import StaleLeafError, ThreadExistsError, ThreadNotFoundError
-from sessiontree.journal.operations.entries import checked_id
-from sessiontree.model import Payload, Thread
+from sessiontree.journal.opening import open as open_journal
+from sessiontree.model import Payload, Thread, ThreadFields
 from sessiontree.model.builders import assistant, system, tool_result, user
 from sessiontree.model.sanitize import one_line
-from sessiontree.model.thread import ThreadFields
 
-__all__ = ["EXAMPLES", "append", "new"]
-
-
-EXAMPLES = {
-    "new": """Examples:
-
-\b
-  sessiontree new "Plan the release"
-  ID=$(sessiontree new --quiet "Nightly run" --tag ci)""",
-    "append": """Examples:
-
-\b
-  sessiontree append @ "and now in French"
-  git diff | sessiontree append 3fa9c0de --role user
-  sessiontree append 3fa9c0de "It is done." --role assistant""",
-}
-
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done, and do nothing.")]
+__all__ = ["append", "check_new_thread", "new", "print_thread"]
 
 
+@command(
+    "new",
+    examples=[
+        'sessiontree new "Plan the release"',
+        'ID=$(sessiontree new --quiet "Nightly run" --tag ci)',
+    ],
+)
+@argument("title", "What the thread is about.", default="")
+@click.option("--id", help="The id of the thread; generated if omitted.")
+@click.option("tags", "--tag", multiple=True, help="A tag; may be repeated.")
+@click.option("--workspace", default="", help="The workspace the thread belongs to.")
+@click.option("--model", default="", help="The model used in the thread.")
+@dry_run_option
 def new(
-    ctx: typer.Context,
-    title: Annotated[str, typer.Argument(help="What it is about.")] = "",
-    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
-    tag: Annotated[list[str] | None, typer.Option(help="A tag; may be repeated.")] = None,
-    workspace: Annotated[str, typer.Option(help="The workspace that it belongs to.")] = "",
-    model: Annotated[str, typer.Option(help="The model that it is held with.")] = "",
-    dry_run: DryRun = False,
+    cli: CliContext, *, title: str, id: str | None, tags: tuple[str, ...], workspace: str, model: str, dry_run: bool
 ) -> None:
     """Start a thread and print its id."""
-    world: CliContext = ctx.obj
+    fields: ThreadFields = {"title": title, "tags": tags, "workspace": workspace, "model": model}
     if dry_run:
-        _refuse_taken(world, id)
-        world.out.plan(f"would start a thread {title!r}")
+        check_new_thread(cli, id, fields)
+        cli.out.plan(f"would start a thread {title!r}")
         return
-    fields: ThreadFields = {"title": title, "tags": tuple(tag or ()), "workspace": workspace, "model": model}
-    thread = world.journal.create_thread(id, **fields)
-    _tell(world, thread)
+    print_thread(cli, cli.journal.create_thread(id, **fields))
 
 
+@command(
+    "append",
+    examples=[
+        'sessiontree append @ "and now in French"',
+        "git diff | sessiontree append 3fa9c0de --role user",
+        'sessiontree append 3fa9c0de "It is done." --role assistant',
+    ],
+)
+@thread_argument
+@argument("text", "The message; read from stdin if omitted or -.", required=False)
+@click.option(
+    "--role",
+    type=click.Choice(["user", "assistant", "system", "tool"]),
+    default="user",
+    show_default=True,
+    metavar="ROLE",
+    help="user, assistant, system or tool.",
+)
+@click.option("--call", default="", help="With --role tool: the id of the tool call that is answered.")
+@click.option("--expect-leaf", help="Append only if this entry is the leaf; otherwise exit with code 4.")
+@dry_run_option
 def append(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    text: Annotated[str | None, typer.Argument(help="The message; read from stdin when left out or -.")] = None,
-    role: Annotated[str, typer.Option(help="user, assistant, system or tool.")] = "user",
-    call: Annotated[str, typer.Option(help="For --role tool: the id of the call that is answered.")] = "",
-    expect_leaf: Annotated[
-        str | None, typer.Option(help="Append only if this entry is the leaf; exit code 4 if not.")
-    ] = None,
-    dry_run: DryRun = False,
+    cli: CliContext,
+    *,
+    thread: str | None,
+    text: str | None,
+    role: str,
+    call: str,
+    expect_leaf: str | None,
+    dry_run: bool,
 ) -> None:
     """Add a message to a thread and print the id of the new entry."""
-    world: CliContext = ctx.obj
-    found = thread_for(world, thread)
-    said = _from_stdin() if text is None or text == "-" else text
-    payload = _payload(role, said, call)
-    leaf = UNSET if expect_leaf is None else _expected(world, found, expect_leaf)
+    found = thread_or_pick(cli, thread)
+    content = _read_stdin() if text is None or text == "-" else text
+    payload = _payload(role, content, call)
+    leaf = UNSET if expect_leaf is None else _expected_leaf(cli, found, expect_leaf)
     if dry_run:
         if leaf not in (UNSET, found.leaf):
             raise StaleLeafError(found.id, str(leaf), found.leaf)
-        world.out.plan(f"would append to {short(found.id)} as {role}: {one_line(said, 60)}")
+        cli.out.plan(f"would append to {short(found.id)} as {role}: {one_line(content, 60)}")
         return
-    entry = world.journal.append(found.id, payload, expect_leaf=leaf)
-    if world.out.is_json:
-        world.out.json(entry=entry)
+    entry = cli.journal.append(found.id, payload, expect_leaf=leaf)
+    if cli.out.is_json:
+        cli.out.json(entry=entry)
     else:
-        world.out.line(entry.id)
+        cli.out.line(entry.id)
 
 
-def _expected(world: CliContext, thread: Thread, leaf: str) -> str | None:
-    if not leaf:
-        raise UsageError("--expect-leaf is empty; name the entry that the message is an answer to")
-    return place_of(world.journal, f"{thread.id}:{leaf}").entry_id
-
-
-def _refuse_taken(world: CliContext, thread_id: str | None) -> None:
-    """What a thread of that id would be told when it is really made."""
+def check_new_thread(cli: CliContext, thread_id: str | None, fields: ThreadFields) -> None:
+    """Raise what creating this thread would raise, without creating it."""
+    with open_journal("memory:") as rehearsal:
+        rehearsal.create_thread(thread_id, **fields)
     if thread_id is None:
         return
     try:
-        world.journal.thread(checked_id(thread_id, "thread id"))
+        cli.journal.thread(thread_id)
     except ThreadNotFoundError:
         return
     raise ThreadExistsError(thread_id)
 
 
-def _from_stdin() -> str:
+def print_thread(cli: CliContext, thread: Thread) -> None:
+    """Print the id of a thread, or all of it as JSON."""
+    if cli.out.is_json:
+        cli.out.json(thread=thread)
+    else:
+        cli.out.line(thread.id)
+
+
+def _expected_leaf(cli: CliContext, thread: Thread, leaf: str) -> str | None:
+    if not leaf:
+        raise UsageError("--expect-leaf is empty; name the entry that the message replies to")
+    return resolve(cli.journal, f"{thread.id}:{leaf}").entry_id
+
+
+def _read_stdin() -> str:
     try:
         return sys.stdin.read().removesuffix("\n")
     except UnicodeDecodeError as error:
-        raise UsageError(f"stdin is not UTF-8: {error}; a message is text") from error
+        raise UsageError(f"stdin is not UTF-8: {error}; a message must be text") from error
 
 
 def _payload(role: str, text: str, call: str) -> Payload:
     if not text and role != "tool":
         raise UsageError("the message is empty; nothing was appended")
     match role:
-        case "user":
-            return user(text)
         case "assistant":
             return assistant(text)
         case "system":
@@ -124,13 +138,6 @@ def _payload(role: str, text: str, call: str) -> Payload:
         case "tool" if call:
             return tool_result(call, text)
         case "tool":
-            raise UsageError("a tool's answer needs --call, the id of the call that it answers")
+            raise UsageError("a tool result needs --call, the id of the tool call that it answers")
         case _:
-            raise UsageError(f"there is no role {role!r}; use user, assistant, system or tool")
-
-
-def _tell(world: CliContext, thread: Thread) -> None:
-    if world.out.is_json:
-        world.out.json(thread=thread)
-    else:
-        world.out.line(thread.id)
+            return user(text)

@@ -1,42 +1,30 @@
-"""lease, archive, rm, prune."""
+"""The command archive."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.addresses import thread_for
-from sessiontree.cli.commands.append import DryRun
-from sessiontree.cli.commands.rm import _named
+from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command, dry_run_option, thread_argument
+from sessiontree.model.sanitize import one_line
 
-__all__ = ["EXAMPLES", "archive"]
-
-
-EXAMPLES = {
-    "archive": """Examples:
-
-\b
-  sessiontree archive 3fa9c0de
-  sessiontree archive 3fa9c0de --undo""",
-}
+__all__ = ["archive"]
 
 
-def archive(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    undo: Annotated[bool, typer.Option("--undo", help="Bring it back.")] = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Put a thread away: lists leave it out, search and addresses still find it. --undo brings it back."""
-    world: CliContext = ctx.obj
-    found = thread_for(world, thread)
+@command("archive", examples=["sessiontree archive 3fa9c0de", "sessiontree archive 3fa9c0de --undo"])
+@thread_argument
+@click.option("--undo", is_flag=True, help="Bring the thread back.")
+@dry_run_option
+def archive(cli: CliContext, *, thread: str | None, undo: bool, dry_run: bool) -> None:
+    """Archive a thread: lists omit it, search and addresses still find it. --undo brings it back."""
+    found = thread_or_pick(cli, thread)
+    name = f"{short(found.id)} ({one_line(found.title or 'no title', 60)})"
     if dry_run:
-        world.out.plan(f"would {'bring back' if undo else 'archive'} {_named(found)}")
+        cli.out.plan(f"would {'bring back' if undo else 'archive'} {name}")
         return
-    changed = world.journal.update_thread(found.id, is_archived=not undo)
-    if world.out.is_json:
-        world.out.json(thread=changed)
+    changed = cli.journal.update_thread(found.id, is_archived=not undo)
+    if cli.out.is_json:
+        cli.out.json(thread=changed)
     else:
-        world.out.remark(f"{_named(found)} is {'back' if undo else 'archived; --undo brings it back'}")
+        cli.out.info(f"{name} is {'back' if undo else 'archived; --undo brings it back'}")

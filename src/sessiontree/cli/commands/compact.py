@@ -1,96 +1,101 @@
-"""compact, uncompact."""
+"""The commands compact and uncompact."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.addresses import short, thread_for
-from sessiontree.cli.commands.append import DryRun
+from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.exit_codes import UsageError
-from sessiontree.compaction import CompactionPolicy, CompactionResult
+from sessiontree.cli.declare import command, dry_run_option, thread_argument
+from sessiontree.compaction import CompactionPolicy, CompactionResult, Strategy
 from sessiontree.context import window_of
 from sessiontree.errors import NothingToUncompactError
 from sessiontree.model.sanitize import for_terminal
 
-__all__ = ["EXAMPLES", "compact", "uncompact"]
+__all__ = ["compact", "uncompact"]
 
 
-EXAMPLES = {
-    "compact": """Examples:
-
-\b
-  sessiontree compact @
-  sessiontree compact 3fa9c0de --keep-recent 4000 --instructions "keep every file name"
-  sessiontree compact 3fa9c0de --strategy truncate""",
-    "uncompact": """Examples:
-
-\b
-  sessiontree uncompact @""",
-}
-
-
+@command(
+    "compact",
+    examples=[
+        "sessiontree compact @",
+        'sessiontree compact 3fa9c0de --keep-recent 4000 --instructions "keep every file name"',
+        "sessiontree compact 3fa9c0de --strategy truncate",
+    ],
+)
+@thread_argument
+@click.option(
+    "--keep-recent",
+    type=click.IntRange(min=0),
+    default=20_000,
+    show_default=True,
+    metavar="TOKENS",
+    help="How many tokens at the end to keep unchanged.",
+)
+@click.option(
+    "--strategy",
+    type=click.Choice(["summarize", "truncate", "hybrid"]),
+    default="summarize",
+    show_default=True,
+    metavar="NAME",
+    help="summarize, truncate or hybrid.",
+)
+@click.option("--instructions", default="", help="What the summary must preserve.")
+@click.option("--force", is_flag=True, help="Install the summary even if it saves nothing.")
+@dry_run_option
 def compact(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    keep_recent: Annotated[int, typer.Option(min=0, help="How many tokens at the end stay as they are.")] = 20_000,
-    strategy: Annotated[str, typer.Option(help="summarize, truncate or hybrid.")] = "summarize",
-    instructions: Annotated[str, typer.Option(help="What the summary must not lose.")] = "",
-    force: Annotated[bool, typer.Option("--force", help="Install it even if it saves nothing.")] = False,
-    dry_run: DryRun = False,
+    cli: CliContext,
+    *,
+    thread: str | None,
+    keep_recent: int,
+    strategy: Strategy,
+    instructions: str,
+    force: bool,
+    dry_run: bool,
 ) -> None:
-    """Shorten what a model sees by a summary of the older part. Nothing is deleted, and `uncompact` takes it back.
+    """Shorten the context with a summary of its older part. Nothing is deleted, and `uncompact` reverts it.
 
-    The summary is drawn from the text itself, without a model and without a network. Programs pass their own
+    The summary consists of sentences of the conversation; no model and no network is used. Programs can pass their own
     summariser to `journal.compact`.
     """
-    world: CliContext = ctx.obj
-    if strategy not in {"summarize", "truncate", "hybrid"}:
-        raise UsageError(f"there is no strategy {strategy!r}; use summarize, truncate or hybrid")
-    found = thread_for(world, thread)
+    found = thread_or_pick(cli, thread)
     if dry_run:
-        tokens = world.journal.context(found.id).tokens
-        world.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
+        tokens = cli.journal.context(found.id).tokens
+        cli.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
         return
-    policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)  # type: ignore[arg-type]
-    with world.progress("summing up messages") as progress:
-        result = world.journal.compact(
-            found.id, policy=policy, instructions=instructions, force=force, progress=progress
-        )
-    if world.out.is_json:
-        world.out.json(compaction=result)
-        return
-    _tell(world, result)
+    policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)
+    with cli.progress("summarising messages") as progress:
+        result = cli.journal.compact(found.id, policy=policy, instructions=instructions, force=force, progress=progress)
+    if cli.out.is_json:
+        cli.out.json(compaction=result)
+    else:
+        _print(cli, result)
 
 
-def uncompact(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Give a model the context back that was there before the last compaction."""
-    world: CliContext = ctx.obj
-    found = thread_for(world, thread)
+@command("uncompact", examples=["sessiontree uncompact @"])
+@thread_argument
+@dry_run_option
+def uncompact(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
+    """Revert the last compaction: the model receives the full context again."""
+    found = thread_or_pick(cli, thread)
     if dry_run:
-        if window_of(world.journal.path(found.id)).boundary is None:
+        if window_of(cli.journal.path(found.id)).boundary is None:
             raise NothingToUncompactError(found.id)
-        world.out.plan(f"would take the last compaction of {short(found.id)} back")
+        cli.out.plan(f"would revert the last compaction of {short(found.id)}")
         return
-    entry = world.journal.uncompact(found.id)
-    if world.out.is_json:
-        world.out.json(entry=entry)
-        return
-    world.out.remark(f"{short(found.id)} has about {world.journal.context(found.id).tokens} tokens again")
+    entry = cli.journal.uncompact(found.id)
+    if cli.out.is_json:
+        cli.out.json(entry=entry)
+    else:
+        cli.out.info(f"{short(found.id)} has about {cli.journal.context(found.id).tokens} tokens again")
 
 
-def _tell(world: CliContext, result: CompactionResult) -> None:
+def _print(cli: CliContext, result: CompactionResult) -> None:
     if not result.is_installed:
-        world.out.remark(f"nothing was changed: {result.status.replace('_', ' ')}")
+        cli.out.info(f"nothing was changed: {result.status.replace('_', ' ')}")
         return
-    world.out.line(for_terminal(result.summary))
-    world.out.remark(
-        f"{result.tokens_before} → {result.tokens_after} tokens, {result.removed_messages} messages summed up, "
-        f"{result.kept_messages} kept; `sessiontree uncompact` takes it back"
+    cli.out.line(for_terminal(result.summary))
+    cli.out.info(
+        f"{result.tokens_before} → {result.tokens_after} tokens, {result.removed_messages} messages summarised, "
+        f"{result.kept_messages} kept; `sessiontree uncompact` reverts it"
     )

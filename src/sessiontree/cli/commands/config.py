@@ -1,60 +1,47 @@
-"""doctor, config, completion, demo."""
+"""The commands config and completion."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.context import CliContext
+from sessiontree.cli.context import COMPLETION_VARIABLE, CliContext
+from sessiontree.cli.declare import argument, command
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.model.sanitize import one_line
 
-__all__ = ["EXAMPLES", "completion", "config"]
+__all__ = ["completion", "config"]
 
 
-EXAMPLES = {
-    "config": """Examples:
-
-\b
-  sessiontree config show
-  SESSIONTREE_STORE=work.db sessiontree config show""",
-    "completion": """Examples:
-
-\b
-  sessiontree completion bash > ~/.local/share/bash-completion/completions/sessiontree
-  sessiontree completion zsh > ~/.zfunc/_sessiontree
-  sessiontree completion fish > ~/.config/fish/completions/sessiontree.fish""",
-}
-
-
-def config(
-    ctx: typer.Context,
-    action: Annotated[str, typer.Argument(help="show is the only one.")] = "show",
-) -> None:
-    """Show which store is used, and why that one."""
-    world: CliContext = ctx.obj
-    if action != "show":
-        raise UsageError(f"config has no {action!r}; use: sessiontree config show")
-    location = world.location
-    if world.out.is_json:
-        world.out.json(store=location.url, reason=location.reason)
+@command(
+    "config",
+    examples=["sessiontree config show", "SESSIONTREE_STORE=work.db sessiontree config show"],
+)
+@argument("action", "The only action is show.", type=click.Choice(["show"]), default="show")
+def config(cli: CliContext, *, action: str) -> None:  # noqa: ARG001  there is only one
+    """Show which store is used, and why."""
+    location = cli.location
+    if cli.out.is_json:
+        cli.out.json(store=location.url, reason=location.reason)
         return
-    world.out.line(one_line(location.url, 4000))
-    world.out.remark(location.reason)
+    cli.out.line(one_line(location.url, 4000))
+    cli.out.info(location.reason)
 
 
-def completion(
-    ctx: typer.Context,
-    shell: Annotated[str, typer.Argument(help="bash, zsh, fish or powershell.")],
-) -> None:
+@command(
+    "completion",
+    examples=[
+        "sessiontree completion bash > ~/.local/share/bash-completion/completions/sessiontree",
+        "sessiontree completion zsh > ~/.zfunc/_sessiontree",
+        "sessiontree completion fish > ~/.config/fish/completions/sessiontree.fish",
+    ],
+)
+@argument("shell", "bash, zsh or fish; with click 8.5 or later also powershell.")
+def completion(cli: CliContext, *, shell: str) -> None:
     """Print the completion script for your shell."""
-    from typer import completion as scripts  # noqa: PLC0415  only here
+    from click.shell_completion import get_completion_class  # noqa: PLC0415  only needed here
 
-    if shell not in {"bash", "zsh", "fish", "powershell"}:
-        raise UsageError(f"no completion for {shell!r}; there is bash, zsh, fish and powershell")
-    world: CliContext = ctx.obj
-    script = scripts.get_completion_script(  # type: ignore[attr-defined]
-        prog_name="sessiontree", complete_var="_SESSIONTREE_COMPLETE", shell=shell
-    )
-    world.out.line(script)
+    script = get_completion_class(shell)
+    if script is None:
+        raise UsageError(f"no completion script for {shell!r}; use bash, zsh or fish")
+    program = click.get_current_context().find_root().command
+    cli.out.line(script(program, {}, "sessiontree", COMPLETION_VARIABLE).source())

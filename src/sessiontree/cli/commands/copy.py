@@ -1,51 +1,42 @@
-"""export, import, copy."""
+"""The command copy."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from sessiontree.cli.commands.append import DryRun
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import argument, command, dry_run_option
 
-__all__ = ["EXAMPLES", "copy"]
-
-
-EXAMPLES = {
-    "copy": """Examples:
-
-\b
-  sessiontree copy sqlite:///copy.db
-  sessiontree copy jsonl:///folder --store journal.db
-  sessiontree copy postgresql://host/database --dry-run""",
-}
+__all__ = ["copy"]
 
 
-def copy(
-    ctx: typer.Context,
-    target: Annotated[str, typer.Argument(help="The store to copy into: a path or an address of any kind.")],
-    dry_run: DryRun = False,
-) -> None:
-    """Copy the whole store into another one of any kind, and compare every content hash afterwards.
+@command(
+    "copy",
+    examples=[
+        "sessiontree copy sqlite:///copy.db",
+        "sessiontree copy jsonl:///folder --store journal.db",
+        "sessiontree copy postgresql://host/database --dry-run",
+    ],
+)
+@argument("target", "The store to copy into: a path or a URL.")
+@dry_run_option
+def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
+    """Copy the whole store into another store of any kind, then compare all content hashes.
 
-    It can be repeated: what is there already is not written again. Exit code 4 if the target holds something else
-    under the same id.
+    Can be repeated: what the target already has is not written again. Exits with code 4 if the target has something
+    else under the same id.
     """
-    from sessiontree.transfer.copy import CopyReport, copy_store  # noqa: PLC0415  only here
+    from sessiontree.transfer.copy import CopyReport, copy_store  # noqa: PLC0415  slow to load
 
-    world: CliContext = ctx.obj
-    total = world.journal.stats()
+    total = cli.journal.stats()
     if dry_run:
-        world.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        cli.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
         return
-    with world.progress("copying entries") as advance:
+    with cli.progress("copying entries") as progress:
 
-        def tell(report: CopyReport) -> None:
-            advance(report.entries, total.entries)
+        def advance(report: CopyReport) -> None:
+            progress(report.entries, total.entries)
 
-        report = copy_store(world.journal, target, progress=tell)
-    if world.out.is_json:
-        world.out.json(report=report)
+        report = copy_store(cli.journal, target, progress=advance)
+    if cli.out.is_json:
+        cli.out.json(report=report)
     else:
-        world.out.remark(f"{report.threads} threads, {report.entries} entries are there; {report.copied} were new")
+        cli.out.info(f"{report.threads} threads, {report.entries} entries in the target; {report.copied} were new")

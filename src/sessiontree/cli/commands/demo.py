@@ -1,6 +1,6 @@
-"""The guided tour: write, crash, resume, branch, rewind, undo and compact, in a temporary folder.
+"""The command demo: write, crash, resume, branch, rewind, undo and compact, in a temporary folder.
 
-Started as a module, this file is the agent of the tour: a process that is killed in the middle of a turn.
+Run with ``python -m``, this module is the agent of the demo: a process that is killed in the middle of a turn.
 """
 
 from __future__ import annotations
@@ -15,38 +15,29 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import typer
 from rich.console import Console
 from rich.text import Text
 
 import sessiontree as st
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command
 
-__all__ = ["EXAMPLES", "demo", "play", "show_compaction", "show_context", "show_tree"]
-
-
-EXAMPLES = {
-    "demo": """Examples:
-
-\b
-  sessiontree demo""",
-}
-
-
-def demo(ctx: typer.Context) -> None:
-    """See the main job done in a temporary folder: a turn, a crash, a resume, a fork, a rewind, and all of it undone."""
-
-    world: CliContext = ctx.obj
-    play(has_colour=world.out.has_colour)
+__all__ = ["demo", "play", "show_compaction", "show_context", "show_tree"]
 
 
 THREAD = "fix-the-login-test"
 OWNER = "demo-agent"
-QUESTION = "The login test fails since this morning. Find out why and mend it."
+QUESTION = "The login test has been failing since this morning. Find out why and fix it."
+
+
+@command("demo", examples=["sessiontree demo"])
+def demo(cli: CliContext) -> None:
+    """Show a turn, a crash, a resume, a fork, a rewind and a compaction, in a temporary folder."""
+    play(has_colour=cli.out.has_colour)
 
 
 def work(store: str) -> None:
-    """Half a turn: two tools are asked for at once, and the process dies between their answers."""
+    """Run half a turn: request two tools at once, and wait to be killed before the second one answers."""
     with st.open(store) as journal:
         thread = journal.create_thread(id=THREAD, title="Fix the login test", model="demo-model")
         journal.append(thread.id, st.system("You are a careful programmer."))
@@ -57,10 +48,10 @@ def work(store: str) -> None:
             )
             turn.append(st.tool_result("c1", "assert login('ann', 'secret').ok", name="read"))
             turn.save_point("tool_result_batch")
-            calls = [st.call("c2", '{"command":"pytest"}'), st.call("c3", "read", '{"path":"login.py"}')]
+            calls = [st.call("c2", "run", '{"command":"pytest"}'), st.call("c3", "read", '{"path":"login.py"}')]
             turn.append(st.assistant("Now both at once.", calls=calls))
             turn.append(st.tool_result("c2", "1 failed: KeyError 'ann'", name="run"))
-            # Where the demo was interrupted nobody listens any more, and nobody wants to read about it.
+            # The demo may have been interrupted, and closed its end of the pipe.
             with suppress(BrokenPipeError):
                 os.write(1, b"in the middle of a turn\n")
             sys.stdin.read()
@@ -71,7 +62,7 @@ _WIDTH = 76
 
 
 def show_tree(console: Console, journal: st.Journal, thread_id: str) -> None:
-    """Every entry that the thread sees; filled dots are on the active path."""
+    """Print every entry that the thread sees; filled dots are on the active path."""
     active = {entry.id for entry in journal.path(thread_id)}
     for depth, entry in _walk(journal.entries(thread_id)):
         is_active = entry.id in active
@@ -82,7 +73,7 @@ def show_tree(console: Console, journal: st.Journal, thread_id: str) -> None:
 
 
 def show_context(console: Console, context: st.Context) -> None:
-    """What the model would be sent."""
+    """Print what the model receives."""
     if context.system:
         console.print(Text(f"  system     {context.system}", style="magenta"))
     for message in context.messages:
@@ -94,7 +85,7 @@ def show_context(console: Console, context: st.Context) -> None:
 
 
 def _walk(entries: Sequence[st.Entry]) -> Iterator[tuple[int, st.Entry]]:
-    """Entries in tree order: a first child goes on straight, later ones step in."""
+    """Entries in tree order: a first child keeps the indentation, later ones are indented."""
     children: dict[str | None, list[st.Entry]] = defaultdict(list)
     for entry in entries:
         children[entry.parent].append(entry)
@@ -102,9 +93,9 @@ def _walk(entries: Sequence[st.Entry]) -> Iterator[tuple[int, st.Entry]]:
     while stack:
         depth, entry = stack.pop()
         yield depth, entry
-        straight, aside = children[entry.id][:1], children[entry.id][1:]
-        stack += [(depth, child) for child in straight]
-        stack += [(depth + 1, child) for child in reversed(aside)]
+        first, others = children[entry.id][:1], children[entry.id][1:]
+        stack += [(depth, child) for child in first]
+        stack += [(depth + 1, child) for child in reversed(others)]
 
 
 def _gist(entry: st.Entry) -> str:
@@ -142,8 +133,8 @@ _ROUNDS = 24
 
 
 def show_compaction(console: Console, journal: st.Journal) -> None:
-    """Talk until the window is full, compact offline, show what it saved, take it back."""
-    thread = journal.create_thread(title="A long talk")
+    """Fill the context window, compact it offline, print what that saved, and revert it."""
+    thread = journal.create_thread(title="A long conversation")
     journal.append(thread.id, st.system("You are a careful engineer."))
     journal.append(thread.id, st.user("Port the parser in src/parser.py to the new grammar, file by file."))
     for number in range(_ROUNDS):
@@ -153,7 +144,7 @@ def show_compaction(console: Console, journal: st.Journal) -> None:
     show_context(console, journal.context(thread.id))
     journal.uncompact(thread.id)
     whole = journal.context(thread.id)
-    console.print(Text(f"  uncompact() gives all {len(whole.messages)} messages back", style="dim"))
+    console.print(Text(f"  uncompact() restores all {len(whole.messages)} messages", style="dim"))
 
 
 def _round(number: int) -> list[st.Payload]:
@@ -168,16 +159,16 @@ def _round(number: int) -> list[st.Payload]:
 def _figures(console: Console, result: st.CompactionResult) -> None:
     share = 100 * result.tokens_saved // max(1, result.tokens_before)
     lines = (
-        f"messages   {result.removed_messages} summarised, {result.kept_messages} kept word for word",
+        f"messages   {result.removed_messages} summarised, {result.kept_messages} kept verbatim",
         f"tokens     {result.tokens_before} before, {result.tokens_after} after: {result.tokens_saved} saved ({share} %)",
-        f"files      {len(result.files.read)} read so far, remembered with the summary",
+        f"files      {len(result.files.read)} read so far, listed in the summary",
     )
     for line in lines:
         console.print(Text(f"  {line}", style="green"))
 
 
 def play(*, has_colour: bool) -> None:
-    """Write, crash, resume, fork, rewind, undo, compact; everything is gone from the disk afterwards."""
+    """Run the demo and delete its files afterwards."""
     console = Console(color_system="auto" if has_colour else None, highlight=False, soft_wrap=True)
     with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
         store = str(Path(folder) / "journal.db")
@@ -185,16 +176,16 @@ def play(*, has_colour: bool) -> None:
         with st.open(store) as journal:
             _recover(console, journal)
             _branch(console, journal)
-            _say(console, "A conversation outgrows its window; compact() puts notes in the place of its older part.")
+            _say(console, "A conversation outgrows the context window; compact() replaces its older part with notes.")
             show_compaction(console, journal)
             findings = journal.check()
-        _say(console, f"The store is sound: {len(findings)} findings.")
+        _say(console, f"check() finds {len(findings)} problems in the store.")
 
 
 def _crash(console: Console, store: str) -> None:
-    _say(console, "An agent works in its own process, and is killed with SIGKILL in the middle of a turn.")
+    _say(console, "An agent runs in its own process and is killed with SIGKILL in the middle of a turn.")
     command = [sys.executable, "-m", "sessiontree.cli.commands.demo", store]
-    # In a session of its own: Ctrl-C is for the demo, which ends the agent either way.
+    # In its own session: Ctrl-C goes to the demo, which kills the agent in any case.
     with subprocess.Popen(  # noqa: S603  our own program
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True
     ) as agent:
@@ -204,16 +195,16 @@ def _crash(console: Console, store: str) -> None:
         finally:
             agent.send_signal(signal.SIGKILL)
     if line.strip() != "in the middle of a turn":
-        raise SystemExit("the demo agent did not get to the middle of its turn")
+        raise SystemExit("sessiontree: the demo agent ended before the middle of its turn")
 
 
 def _recover(console: Console, journal: st.Journal) -> None:
-    _say(console, "The store is opened again: every acknowledged entry is there.")
+    _say(console, "The store is opened again: every acknowledged entry is still there.")
     show_tree(console, journal, THREAD)
     resumption = journal.resume(THREAD, owner=OWNER)
     _say(
         console,
-        f"resume() closes {len(resumption.interrupted)} turn as interrupted; retry() goes back to its save point.",
+        f"resume() marks {len(resumption.interrupted)} turn as interrupted; retry() goes back to its save point.",
     )
     journal.retry(THREAD)
     with journal.turn(THREAD, owner=OWNER) as turn:
@@ -227,13 +218,13 @@ def _branch(console: Console, journal: st.Journal) -> None:
     fork = journal.fork(THREAD, before=question.id, title="Fix the login test, another way")
     journal.append(fork.id, st.user("Write a new login test instead."))
     journal.append(fork.id, st.assistant("A new test, then. Here it is."))
-    _say(console, "A fork before the question shares everything up to there, without a copy.")
+    _say(console, "A fork before the question shares everything up to that point, without copying it.")
 
     journal.rewind(THREAD, question.id)
-    _say(console, "A rewind to the question: nothing is deleted, the rest of the tree stays (hollow dots).")
+    _say(console, "A rewind to the question: nothing is deleted, the other entries stay in the tree (hollow dots).")
     show_tree(console, journal, THREAD)
     journal.undo(THREAD)
-    _say(console, "undo() brings it back. The tree of the thread:")
+    _say(console, "undo() returns to the previous leaf. The tree of the thread:")
     show_tree(console, journal, THREAD)
 
     _say(console, "What the model sees in the thread:")
@@ -241,7 +232,7 @@ def _branch(console: Console, journal: st.Journal) -> None:
     _say(console, "What the model sees in the fork:")
     show_context(console, journal.context(fork.id))
     deleted = journal.delete_thread(fork.id)
-    _say(console, f"The fork is undone: {deleted.entries_removed} entries go, what the thread shows stays.")
+    _say(console, f"Deleting the fork removes {deleted.entries_removed} entries; those it shares with the thread stay.")
 
 
 def _say(console: Console, text: str) -> None:
@@ -249,4 +240,4 @@ def _say(console: Console, text: str) -> None:
 
 
 if __name__ == "__main__":
-    work(sys.argv[1])  # the agent, in a process of its own
+    work(sys.argv[1])  # the agent, in its own process

@@ -1,82 +1,70 @@
-"""doctor, config, completion, demo."""
+"""The command doctor."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+import click
 
-from sessiontree.cli.commands.append import DryRun
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.model.sanitize import one_line
-from sessiontree.stores.queries import Finding
 
-__all__ = ["EXAMPLES", "doctor"]
+if TYPE_CHECKING:
+    from sessiontree import Finding
 
-
-EXAMPLES = {
-    "doctor": """Examples:
-
-\b
-  sessiontree doctor
-  sessiontree doctor --repair --dry-run
-  sessiontree doctor --json""",
-}
+__all__ = ["doctor"]
 
 
-def doctor(
-    ctx: typer.Context,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Mend what can be mended; what is cut is kept aside.")
-    ] = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Check the whole store: checksums, chains, counters, reflogs. Exit code 3 if something is not as it should be.
+@command(
+    "doctor",
+    examples=["sessiontree doctor", "sessiontree doctor --repair --dry-run", "sessiontree doctor --json"],
+)
+@click.option("--repair", is_flag=True, help="Repair what can be repaired; what is cut out of a file is kept.")
+@dry_run_option
+def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
+    """Check the whole store: checksums, chains, counters, reflogs. Exits with code 3 if there is damage.
 
-    --repair cuts torn lines out of JSONL files and keeps them aside, makes indexes, ids and heads of SQLite files anew,
-    and throws the index of the search away, which the next search fills again. What else is damaged stays as it is:
-    `copy` brings what is readable into a new store.
+    --repair moves torn lines of JSONL files aside, rebuilds the indexes, ids and heads of SQLite files, and discards the
+    search index, which the next search rebuilds. Other damage stays: `copy` saves what is readable into a new store.
     """
-    world: CliContext = ctx.obj
-    findings = _check(world)
+    findings = _check(cli)
     if repair and not dry_run:
-        with world.progress("repairing the store"):
-            _repair(world, is_needed=bool(findings))
-        findings = _check(world) if findings else []
-    if world.out.is_json:
-        world.out.json(store=world.location.url, findings=findings)
+        _repair(cli)
+        findings = _check(cli) if findings else []
+    if cli.out.is_json:
+        cli.out.json(store=cli.location.url, findings=findings)
     else:
-        _print(world, findings, repair=repair and dry_run)
-    if findings:
-        raise typer.Exit(DAMAGED)
-
-
-def _check(world: CliContext) -> list[Finding]:
-    with world.progress("checking the store") as progress:
-        return world.journal.check(progress=progress)
-
-
-def _repair(world: CliContext, *, is_needed: bool) -> None:
-    backend: Any = getattr(world.journal.store, "backend", None)
-    if not hasattr(backend, "repair"):
-        if is_needed:
-            world.out.warn(
-                "this kind of store cannot be repaired in place; `sessiontree copy` what is readable into a new one"
-            )
+        _print(cli, findings)
+    if not findings:
         return
-    for mended in backend.repair():
-        world.out.remark(f"mended: {mended.place} at byte {mended.offset}: {mended.problem}")
+    if repair and not dry_run:
+        cli.out.warn("the rest cannot be repaired in place; `sessiontree copy` saves what is readable into a new store")
+    raise click.exceptions.Exit(DAMAGED)
 
 
-def _print(world: CliContext, findings: list[Finding], *, repair: bool) -> None:
+def _check(cli: CliContext) -> list[Finding]:
+    with cli.progress("checking the store") as progress:
+        return cli.journal.check(progress=progress)
+
+
+def _repair(cli: CliContext) -> None:
+    with cli.progress("repairing the store"):
+        repaired = cli.journal.repair()
+    for finding in repaired:
+        cli.out.info(f"repaired: {finding.place} at byte {finding.offset}: {finding.problem}")
+
+
+def _print(cli: CliContext, findings: list[Finding]) -> None:
     for finding in findings:
         where = f"{finding.place}:{finding.offset}" if finding.offset else finding.place
         about = " ".join(filter(None, (finding.thread_id, finding.entry_id)))
         can = "repairable" if finding.is_repairable else "not repairable"
         cells = (finding.kind, where, about, finding.problem, can)
-        world.out.line("\t".join(one_line(cell, 500) for cell in cells))
-    if findings:
-        world.out.remark(f"{len(findings)} findings" + ("; --repair would mend what is repairable" if repair else ""))
-    else:
-        world.out.remark("everything is as it should be")
+        cli.out.line("\t".join(one_line(cell, 500) for cell in cells))
+    if not findings:
+        cli.out.info("no problems found")
+        return
+    has_repairable = any(finding.is_repairable for finding in findings)
+    cli.out.info(f"{len(findings)} findings" + ("; --repair repairs some or all of them" if has_repairable else ""))

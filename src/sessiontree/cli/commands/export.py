@@ -1,136 +1,145 @@
-"""export, import, copy."""
+"""The command export."""
 
 from __future__ import annotations
 
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import TYPE_CHECKING, Literal, cast
 
-import typer
+import click
 
-from sessiontree.cli.addresses import short, thread_for
-from sessiontree.cli.commands.append import DryRun
+from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import FilePath, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.model import Thread
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
-    from sessiontree.model._base import Progress
+    from sessiontree.model import Progress
 
-__all__ = ["EXAMPLES", "export"]
+__all__ = ["export"]
 
 
-EXAMPLES = {
-    "export": """Examples:
-
-\b
-  sessiontree export @ -o talk.html
-  sessiontree export 3fa9c0de --to md
-  sessiontree export 3fa9c0de --to jsonl > talk.jsonl
-  sessiontree export 3fa9c0de --to pi -o sessions/    in another program's format, into a folder""",
+_TEXT_FORMATS: dict[str, Literal["markdown", "json", "jsonl"]] = {
+    "md": "markdown",
+    "markdown": "markdown",
+    "json": "json",
+    "jsonl": "jsonl",
 }
 
-_TEXTS: dict[str, ExportFormat] = {"md": "markdown", "markdown": "markdown", "json": "json", "jsonl": "jsonl"}
 
+@command(
+    "export",
+    examples=[
+        "sessiontree export @ -o talk.html",
+        "sessiontree export 3fa9c0de --to md",
+        "sessiontree export 3fa9c0de --to jsonl > talk.jsonl",
+        "sessiontree export 3fa9c0de --to pi -o sessions/    in another program's format, into a folder",
+    ],
+)
+@thread_argument
+@click.option(
+    "--to",
+    "-t",
+    default="",
+    metavar="FORMAT",
+    help="html, md, json, jsonl, or another program's format; by default the suffix of --output.",
+)
+@click.option(
+    "--output", "-o", type=FilePath(), metavar="PATH", help="The file, or for other programs the folder, to write."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@dry_run_option
+def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None, force: bool, dry_run: bool) -> None:
+    """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or in another program's format.
 
-def export(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    to: Annotated[
-        str,
-        typer.Option("--to", "-t", help="html, md, json, jsonl, or another program's format; guessed from --output."),
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="A file, or a folder for other programs.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or as another program keeps it.
-
-    The HTML needs no script and asks nobody for anything: it can be opened, mailed and kept. JSON and JSONL are read
-    back by `import`. Other programs: floret, ggcode, zimaos, openrouter, pi, picoclaw.
+    The HTML file contains no scripts and loads nothing from the network. `import` reads JSON and JSONL. The other
+    programs are floret, ggcode, zimaos, openrouter, pi and picoclaw.
     """
-    world: CliContext = ctx.obj
-    found = thread_for(world, thread)
-    kind = to or (_kind_in_name(output) if output else "md")
-    _check(kind, output, force=force)
+    found = thread_or_pick(cli, thread)
+    format_name = to or (_suffix_of(output) if output else "md")
+    _check(format_name, output, force=force)
     if dry_run:
-        world.out.plan(f"would write {short(found.id)}, {found.entries} entries, as {kind} to {output or 'stdout'}")
+        cli.out.plan(
+            f"would write {short(found.id)}, {found.entries} entries, as {format_name} to {output or 'stdout'}"
+        )
         return
-    if kind not in {"html", *_TEXTS}:
-        _for_another_program(world, found, kind, cast(Path, output))
+    if format_name not in {"html", *_TEXT_FORMATS}:
+        _export_for_program(cli, found, format_name, cast(Path, output))
         return
-    with world.progress(f"writing entries as {kind}") as progress:
-        content = _render(world.journal, found, kind, progress)
+    with cli.progress(f"writing entries as {format_name}") as progress:
+        content = _render(cli.journal, found, format_name, progress)
     if output is None:
         sys.stdout.write(content)
         return
     data = content.encode()
     _replace(output, data)
-    if world.out.is_json:
-        world.out.json(file=str(output), format=kind, bytes=len(data))
+    if cli.out.is_json:
+        cli.out.json(file=str(output), format=format_name, bytes=len(data))
     else:
-        world.out.remark(f"{output}: {len(data):,} bytes")
+        cli.out.info(f"{output}: {len(data):,} bytes")
 
 
-def _kind_in_name(output: Path) -> str:
-    kind = output.suffix.lstrip(".").lower()
-    if not kind:
-        raise UsageError(f"the name {output} does not tell the format; say --to html, md, json, jsonl or another one")
-    return kind
+def _suffix_of(output: Path) -> str:
+    suffix = output.suffix.lstrip(".").lower()
+    if not suffix:
+        raise UsageError(
+            f"{output} has no suffix that names a format; add --to html, md, json, jsonl or another format"
+        )
+    return suffix
 
 
-def _check(kind: str, output: Path | None, *, force: bool) -> None:
-    from sessiontree.transfer.formats import FORMATS  # noqa: PLC0415  only here
+def _check(format_name: str, output: Path | None, *, force: bool) -> None:
+    from sessiontree.transfer.formats import FORMATS  # noqa: PLC0415  slow to load
 
     known = ("html", "md", "json", "jsonl", *FORMATS)
-    if kind not in {*known, "markdown"}:
-        raise UsageError(f"there is no format {kind!r}; use --to with one of {', '.join(known)}")
-    if kind in FORMATS and output is None:
-        raise UsageError(f"{kind} is written into a folder; name one with --output")
-    if kind not in FORMATS and output is not None and output.exists() and not force:
-        raise UsageError(f"{output} is there already; --force replaces it")
-    if kind not in FORMATS and output is not None and (output.is_dir() or not output.parent.is_dir()):
-        raise UsageError(f"{output} cannot be written: name a file in a folder that is there")
+    if format_name not in {*known, "markdown"}:
+        raise UsageError(f"unknown format {format_name!r}; use --to with one of {', '.join(known)}")
+    if format_name in FORMATS:
+        if output is None:
+            raise UsageError(f"{format_name} is written into a folder; name one with --output")
+        return
+    if output is not None and output.exists() and not force:
+        raise UsageError(f"{output} already exists; --force replaces it")
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise UsageError(f"{output} cannot be written; name a file in an existing folder")
 
 
 def _replace(output: Path, data: bytes) -> None:
-    """All or nothing: a disk that fills up costs the file that is there already nothing. Devices are written to."""
+    """Write a file as a whole or not at all: a full disk must not damage the existing file. Devices are written to."""
     if output.exists() and not output.is_file():
         output.write_bytes(data)
         return
     target = output.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}.part")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
-        beside.write_bytes(data)
+        partial.write_bytes(data)
         if target.exists():
-            beside.chmod(target.stat().st_mode)
-        beside.replace(target)
+            partial.chmod(target.stat().st_mode)
+        partial.replace(target)
     finally:
-        beside.unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
-def _render(journal: Journal, thread: Thread, kind: str, progress: Progress) -> str:
-    if kind != "html":
-        return journal.export(thread.id, format=_TEXTS[kind], progress=progress)
-    from sessiontree.transfer.html import PageContent, render_html  # noqa: PLC0415  only here
+def _render(journal: Journal, thread: Thread, format_name: str, progress: Progress) -> str:
+    if format_name != "html":
+        return journal.export(thread.id, format=_TEXT_FORMATS[format_name], progress=progress)
+    from sessiontree.transfer.html import PageContent, render_html  # noqa: PLC0415  slow to load
 
     entries = tuple(journal.entries(thread.id))
     return render_html(PageContent(thread=thread, entries=entries, labels=journal.labels(thread.id)), progress)
 
 
-def _for_another_program(world: CliContext, thread: Thread, kind: str, folder: Path) -> None:
-    from sessiontree.transfer.formats import export_sessions  # noqa: PLC0415  only here
+def _export_for_program(cli: CliContext, thread: Thread, format_name: str, folder: Path) -> None:
+    from sessiontree.transfer.formats import export_sessions  # noqa: PLC0415  slow to load
 
-    with world.progress(f"writing {thread.entries} entries as {kind}"):
-        report = export_sessions(world.journal, folder, format=kind, threads=[thread.id])
-    if world.out.is_json:
-        world.out.json(report=report)
+    with cli.progress(f"writing {thread.entries} entries as {format_name}"):
+        report = export_sessions(cli.journal, folder, format=format_name, threads=[thread.id])
+    if cli.out.is_json:
+        cli.out.json(report=report)
         return
     for note in report.notes:
-        world.out.warn(f"{note.kind}: {note.place}: {note.problem}")
-    world.out.remark(f"{folder}: {len(report.files)} files, {report.entries} entries as {kind}")
+        cli.out.warn(f"{note.kind}: {note.place}: {note.problem}")
+    cli.out.info(f"{folder}: {len(report.files)} files, {report.entries} entries as {format_name}")

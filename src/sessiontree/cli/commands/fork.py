@@ -1,93 +1,86 @@
-"""new, append, fork, label."""
+"""The commands fork and label."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.addresses import place_of, short, thread_for
-from sessiontree.cli.commands.append import DryRun, _refuse_taken, _tell
+from sessiontree.cli.addresses import resolve, short, thread_or_pick
+from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import argument, command, dry_run_option
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.model import Thread
+from sessiontree.model import Thread, ThreadFields
 from sessiontree.model.sanitize import one_line
-from sessiontree.model.thread import ThreadFields
 
-__all__ = ["EXAMPLES", "fork", "label"]
-
-
-EXAMPLES = {
-    "fork": """Examples:
-
-\b
-  sessiontree fork @                   share everything up to the leaf
-  sessiontree fork 3fa9c0de~2 --title "another way"
-  sessiontree fork 3fa9c0de:b21c --before""",
-    "label": """Examples:
-
-\b
-  sessiontree label @ good-start
-  sessiontree label 3fa9c0de:b21c good-start
-  sessiontree label 3fa9c0de:good-start --remove""",
-}
+__all__ = ["fork", "label"]
 
 
-def fork(
-    ctx: typer.Context,
-    address: Annotated[str | None, typer.Argument(help="Where to fork; without an entry: at the leaf.")] = None,
-    before: Annotated[bool, typer.Option("--before", help="Share everything before the entry, not the entry.")] = False,
-    title: Annotated[str, typer.Option(help="What the new thread is about.")] = "",
-    id: Annotated[str | None, typer.Option("--id", help="An id of your own.")] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Make a new thread that shares everything up to an entry, and print its id. Costs the same at any length."""
-    world: CliContext = ctx.obj
-    place = place_of(world.journal, address or thread_for(world, None).id)
+@command(
+    "fork",
+    examples=[
+        "sessiontree fork @                   share everything up to the leaf",
+        'sessiontree fork 3fa9c0de~2 --title "another way"',
+        "sessiontree fork 3fa9c0de:b21c --before",
+    ],
+)
+@argument("address", "The last entry to share; a thread stands for its leaf.", required=False)
+@click.option("--before", is_flag=True, help="Share everything before the entry, without the entry.")
+@click.option("--title", default="", help="The title of the new thread; by default that of the old one.")
+@click.option("--id", help="The id of the new thread; generated if omitted.")
+@dry_run_option
+def fork(cli: CliContext, *, address: str | None, before: bool, title: str, id: str | None, dry_run: bool) -> None:
+    """Create a thread that shares the history up to an entry, and print its id. Nothing is copied."""
+    found = resolve(cli.journal, address or thread_or_pick(cli, None).id)
+    fields: ThreadFields = {"title": title or found.thread.title}
     if dry_run:
-        _refuse_taken(world, id)
-        world.out.plan(
-            f"would fork {short(place.thread.id)} {'before' if before else 'at'} {short(place.entry_id or 'the start')}"
+        check_new_thread(cli, id, fields)
+        cli.out.plan(
+            f"would fork {short(found.thread.id)} {'before' if before else 'at'} {short(found.entry_id or 'the start')}"
         )
         return
-    fields: ThreadFields = {"title": title or place.thread.title}
-    if before and place.entry_id is not None:
-        made = world.journal.fork(place.thread.id, before=place.entry_id, new_id=id, **fields)
+    if before and found.entry_id is not None:
+        created = cli.journal.fork(found.thread.id, before=found.entry_id, new_id=id, **fields)
     else:
-        made = world.journal.fork(place.thread.id, at=place.entry_id, new_id=id, **fields)
-    _tell(world, made)
+        created = cli.journal.fork(found.thread.id, at=found.entry_id, new_id=id, **fields)
+    print_thread(cli, created)
 
 
-def label(
-    ctx: typer.Context,
-    address: Annotated[str, typer.Argument(help="The entry.")],
-    name: Annotated[str, typer.Argument(help="The name; without one the labels of the thread are listed.")] = "",
-    remove: Annotated[bool, typer.Option("--remove", "-d", help="Take the entry's label away.")] = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Give an entry a name that works in addresses, take it away, or list the names of a thread."""
-    world: CliContext = ctx.obj
-    place = place_of(world.journal, address)
+@command(
+    "label",
+    examples=[
+        "sessiontree label @ good-start",
+        "sessiontree label 3fa9c0de:b21c good-start",
+        "sessiontree label 3fa9c0de:good-start --remove",
+    ],
+)
+@argument("address", "The entry; a thread stands for its last message.")
+@argument("name", "The label; if omitted, the labels of the thread are listed.", default="")
+@click.option("--remove", "-d", is_flag=True, help="Remove the label of the entry.")
+@dry_run_option
+def label(cli: CliContext, *, address: str, name: str, remove: bool, dry_run: bool) -> None:
+    """Give an entry a name that can be used in addresses, remove it, or list the labels of a thread."""
+    found = resolve(cli.journal, address)
     if not name and not remove:
-        _list_labels(world, place.thread)
+        _list_labels(cli, found.thread)
         return
-    place = place_of(world.journal, f"{place.thread.id}:{place.entry_id}~0") if place.entry_id else place
-    if place.entry_id is None:
-        raise UsageError(f"thread {short(place.thread.id)} has no entry to label yet")
+    # ~0 skips turn markers and the like behind the last message.
+    found = resolve(cli.journal, f"{found.thread.id}:{found.entry_id}~0") if found.entry_id else found
+    if found.entry_id is None:
+        raise UsageError(f"thread {short(found.thread.id)} has no entry to label yet")
     if dry_run:
-        world.out.plan(f"would {'unlabel' if remove else 'label'} {short(place.entry_id)} {name}")
+        cli.out.plan(f"would {'unlabel' if remove else 'label'} {short(found.entry_id)} {name}")
         return
-    entry = world.journal.label(place.thread.id, place.entry_id, "" if remove else name)
-    if world.out.is_json:
-        world.out.json(entry=entry)
+    entry = cli.journal.label(found.thread.id, found.entry_id, "" if remove else name)
+    if cli.out.is_json:
+        cli.out.json(entry=entry)
     else:
-        world.out.remark(f"{short(place.entry_id)} is {'no longer labelled' if remove else name}")
+        cli.out.info(f"{short(found.entry_id)} is {'no longer labelled' if remove else f'labelled {name}'}")
 
 
-def _list_labels(world: CliContext, thread: Thread) -> None:
-    labels = world.journal.labels(thread.id)
-    if world.out.is_json:
-        world.out.json(labels=labels)
+def _list_labels(cli: CliContext, thread: Thread) -> None:
+    labels = cli.journal.labels(thread.id)
+    if cli.out.is_json:
+        cli.out.json(labels=labels)
         return
     for name, entry_id in sorted(labels.items()):
-        world.out.line(f"{one_line(name, 200)}\t{one_line(entry_id, 200)}")
+        cli.out.line(f"{one_line(name, 200)}\t{one_line(entry_id, 200)}")

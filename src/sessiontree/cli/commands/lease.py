@@ -1,64 +1,69 @@
-"""lease, archive, rm, prune."""
+"""The command lease."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.addresses import short, thread_for
-from sessiontree.cli.commands.append import DryRun
+from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.errors import ActiveTurnError
 from sessiontree.model.sanitize import one_line
 
-__all__ = ["EXAMPLES", "lease"]
+__all__ = ["lease"]
 
 
-EXAMPLES = {
-    "lease": """Examples:
-
-\b
-  sessiontree lease @
-  sessiontree lease 3fa9c0de --acquire worker-1 --ttl 120
-  sessiontree lease 3fa9c0de --release
-  sessiontree lease 3fa9c0de --clear-expired""",
-}
-
-
+@command(
+    "lease",
+    examples=[
+        "sessiontree lease @",
+        "sessiontree lease 3fa9c0de --acquire worker-1 --ttl 120",
+        "sessiontree lease 3fa9c0de --release",
+        "sessiontree lease 3fa9c0de --clear-expired",
+    ],
+)
+@thread_argument
+@click.option("--acquire", metavar="OWNER", help="Acquire the lease for this owner.")
+@click.option("--ttl", type=float, default=60.0, show_default=True, metavar="SECONDS", help="How long the lease lasts.")
+@click.option("--release", is_flag=True, help="Release the active lease, regardless of its owner.")
+@click.option("--clear-expired", is_flag=True, help="Remove an expired lease.")
+@dry_run_option
 def lease(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    acquire: Annotated[str | None, typer.Option(help="Take the lease for this owner.", metavar="OWNER")] = None,
-    ttl: Annotated[float, typer.Option(help="How many seconds it lasts.")] = 60.0,
-    release: Annotated[bool, typer.Option("--release", help="Give the lease in force back, whoever holds it.")] = False,
-    clear_expired: Annotated[bool, typer.Option("--clear-expired", help="Take an expired lease away.")] = False,
-    dry_run: DryRun = False,
+    cli: CliContext,
+    *,
+    thread: str | None,
+    acquire: str | None,
+    ttl: float,
+    release: bool,
+    clear_expired: bool,
+    dry_run: bool,
 ) -> None:
-    """Show who may run a turn on a thread, take that right, or give it back. Exit code 4 while another one holds it."""
-    world: CliContext = ctx.obj
+    """Show, acquire or release the lease of a thread: the right to run a turn on it.
+
+    Exits with code 4 while another owner has the lease.
+    """
     if acquire == "":
-        raise UsageError("--acquire is empty; name the owner that takes the lease")
-    found = thread_for(world, thread)
-    held = world.journal.active_lease(found.id)
+        raise UsageError("--acquire is empty; name the owner of the lease")
+    found = thread_or_pick(cli, thread)
+    active = cli.journal.active_lease(found.id)
     if dry_run:
-        if acquire is not None and held is not None:
-            raise ActiveTurnError(found.id, held.owner, held.turn_id, held.expires_ns)
-        world.out.plan(f"would change the lease of {short(found.id)}; now: {held.owner if held else 'nobody'}")
+        if acquire is not None and active is not None:
+            raise ActiveTurnError(found.id, active.owner, active.turn_id, active.expires_ns)
+        owner = active.owner if active else "none"
+        cli.out.plan(f"would change the lease of {short(found.id)}; current owner: {owner}")
         return
     if acquire is not None:
-        held = world.journal.acquire_lease(found.id, owner=acquire, ttl_seconds=ttl)
-    elif release and held is not None:
-        world.journal.release_lease(held)
-        held = None
+        active = cli.journal.acquire_lease(found.id, owner=acquire, ttl_seconds=ttl)
+    elif release and active is not None:
+        cli.journal.release_lease(active)
+        active = None
     elif clear_expired:
-        world.journal.clear_expired_lease(found.id)
-    if world.out.is_json:
-        world.out.json(lease=held)
-    elif held is None:
-        world.out.remark(f"nobody holds the lease of {short(found.id)}")
+        cli.journal.clear_expired_lease(found.id)
+    if cli.out.is_json:
+        cli.out.json(lease=active)
+    elif active is None:
+        cli.out.info(f"thread {short(found.id)} has no active lease")
     else:
-        world.out.line(
-            f"{one_line(held.owner, 200)}\t{one_line(held.turn_id, 200)}\t{held.token}\t{held.expires_at.isoformat()}"
-        )
+        owner, turn_id = one_line(active.owner, 200), one_line(active.turn_id, 200)
+        cli.out.line(f"{owner}\t{turn_id}\t{active.token}\t{active.expires_at.isoformat()}")

@@ -1,30 +1,21 @@
-"""ls."""
+"""The command ls."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import click
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command
 from sessiontree.cli.output import Column
 from sessiontree.cli.render.text import ago, nanoseconds
-from sessiontree.model import Thread, ThreadQuery
+from sessiontree.model import Thread, ThreadOrder, ThreadQuery
 
-__all__ = ["EXAMPLES", "ls"]
+__all__ = ["ls"]
 
-
-EXAMPLES = {
-    "ls": """Examples:
-
-\b
-  sessiontree ls --limit 5
-  sessiontree ls --title budget --tag work
-  sessiontree ls --since 7d --json
-  sessiontree ls | cut -f1"""
-}
 
 _COLUMNS = (
     Column(name="id", style="yellow"),
@@ -35,49 +26,90 @@ _COLUMNS = (
 )
 
 
+@command(
+    "ls",
+    examples=[
+        "sessiontree ls --limit 5",
+        "sessiontree ls --title budget --tag work",
+        "sessiontree ls --since 7d --json",
+        "sessiontree ls | cut -f1",
+    ],
+)
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="List at most N threads.",
+)
+@click.option("--cursor", default="", help="Continue after a page, with the cursor that it printed.")
+@click.option("--title", default="", help="Only threads with this text in their title.")
+@click.option("tags", "--tag", multiple=True, help="Only threads with this tag; may be repeated.")
+@click.option("--workspace", default="", help="Only threads of this workspace.")
+@click.option("--model", default="", help="Only threads of this model.")
+@click.option(
+    "--since",
+    default="",
+    metavar="TIME",
+    help="Only threads changed since: 2026-01-31, today, yesterday, or an age such as 7d.",
+)
+@click.option("--archived", is_flag=True, help="Only archived threads.")
+@click.option("everything", "--all", "-a", is_flag=True, help="Include archived threads.")
+@click.option(
+    "--order",
+    type=click.Choice(["updated", "created"]),
+    default="updated",
+    show_default=True,
+    metavar="TIME",
+    help="Sort by the time updated or created.",
+)
 def ls(
-    ctx: typer.Context,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many threads.")] = 50,
-    cursor: Annotated[str, typer.Option(help="Go on after a page: the cursor that it gave.")] = "",
-    title: Annotated[str, typer.Option(help="Only titles that hold this text.")] = "",
-    tag: Annotated[list[str] | None, typer.Option(help="Only threads with this tag; may be repeated.")] = None,
-    workspace: Annotated[str, typer.Option(help="Only threads of this workspace.")] = "",
-    model: Annotated[str, typer.Option(help="Only threads of this model.")] = "",
-    since: Annotated[str, typer.Option(help="Changed since: 2026-01-31, today, yesterday, or an age such as 7d.")] = "",
-    archived: Annotated[bool, typer.Option("--archived", help="Archived threads only.")] = False,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Archived threads as well.")] = False,
-    order: Annotated[str, typer.Option(help="updated or created.")] = "updated",
+    cli: CliContext,
+    *,
+    limit: int,
+    cursor: str,
+    title: str,
+    tags: tuple[str, ...],
+    workspace: str,
+    model: str,
+    since: str,
+    archived: bool,
+    everything: bool,
+    order: ThreadOrder,
 ) -> None:
-    """List threads, the one that changed last first.
+    """List threads, most recently changed first.
 
-    In a pipe: id, time, messages, tokens, title, separated by tabs, nothing cut off.
+    In a pipe: id, time, messages, tokens and title, separated by tabs, not truncated.
     """
-    world: CliContext = ctx.obj
     filters: dict[str, Any] = {
         "limit": limit,
         "is_archived": None if everything else archived,
         "order": order,
-        "tags": tuple(tag or ()),
+        "tags": tags,
     }
     texts = {"cursor": cursor, "title_contains": title, "workspace": workspace, "model": model}
     filters |= {name: value for name, value in texts.items() if value}
     if since:
         filters["updated_after_ns"] = nanoseconds("--since", since)
-    page = world.journal.list_threads(ThreadQuery(**filters))
-    if world.out.is_json:
-        world.out.json(threads=page.threads, cursor=page.cursor)
+    page = cli.journal.list_threads(ThreadQuery(**filters))
+    if cli.out.is_json:
+        cli.out.json(threads=page.threads, cursor=page.cursor)
         return
     now = datetime.now().astimezone()
-    world.out.table(_COLUMNS, [_row(thread, now, is_short=world.out.is_terminal) for thread in page])
-    if page.cursor and world.out.is_terminal:
-        world.out.remark(f"more: sessiontree ls --limit {limit} --cursor {page.cursor}")
+    cli.out.table(_COLUMNS, [_row(thread, now, is_short=cli.out.is_terminal) for thread in page])
+    if page.cursor and cli.out.is_terminal:
+        cli.out.info(f"more: sessiontree ls --limit {limit} --cursor {page.cursor}")
     if not page.threads:
-        is_empty = not world.journal.list_threads(is_archived=None, limit=1).threads
-        world.out.remark(
-            "no thread here yet; start one with: sessiontree new"
-            if is_empty
-            else "no thread fits; ls --all lists them all"
-        )
+        _explain_empty(cli)
+
+
+def _explain_empty(cli: CliContext) -> None:
+    if cli.journal.list_threads(is_archived=None, limit=1).threads:
+        cli.out.info("no thread matches; `sessiontree ls --all` lists all threads")
+    else:
+        cli.out.info("the store has no threads yet; start one with: sessiontree new")
 
 
 def _row(thread: Thread, now: datetime, *, is_short: bool) -> list[str]:

@@ -1,50 +1,35 @@
-"""lease, archive, rm, prune."""
+"""The command prune."""
 
 from __future__ import annotations
 
-from typing import Annotated
+import click
 
-import typer
-
-from sessiontree.cli.commands.append import DryRun
-from sessiontree.cli.commands.rm import Yes, _delete
+from sessiontree.cli.commands.rm import delete_threads
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import command, dry_run_option, yes_option
 from sessiontree.cli.render.text import nanoseconds
-from sessiontree.model import Thread
 
-__all__ = ["EXAMPLES", "prune"]
-
-
-EXAMPLES = {
-    "prune": """Examples:
-
-\b
-  sessiontree prune --older-than 90d --dry-run
-  sessiontree prune --older-than 2026-01-01 --yes""",
-}
+__all__ = ["prune"]
 
 
-def prune(
-    ctx: typer.Context,
-    older_than: Annotated[str, typer.Option(help="Not changed since: a date, or an age such as 90d.")],
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Threads that are not archived as well.")] = False,
-    yes: Yes = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Delete archived threads that nobody changed for a while, for good."""
-    world: CliContext = ctx.obj
+@command(
+    "prune",
+    examples=["sessiontree prune --older-than 90d --dry-run", "sessiontree prune --older-than 2026-01-01 --yes"],
+)
+@click.option(
+    "--older-than",
+    required=True,
+    metavar="TIME",
+    help="Only threads not changed since then: a date, or an age such as 90d.  [required]",
+)
+@click.option("everything", "--all", "-a", is_flag=True, help="Include threads that are not archived.")
+@yes_option
+@dry_run_option
+def prune(cli: CliContext, *, older_than: str, everything: bool, yes: bool, dry_run: bool) -> None:
+    """Delete archived threads that have not changed for a while, permanently."""
     before = nanoseconds("--older-than", older_than)
-    found: list[Thread] = []
-    cursor: str | None = None
-    while True:
-        page = world.journal.list_threads(
-            is_archived=None if everything else True, updated_before_ns=before, limit=500, cursor=cursor
-        )
-        found += page.threads
-        cursor = page.cursor
-        if cursor is None:
-            break
+    found = cli.journal.delete_older_than(before, is_archived=None if everything else True, is_dry_run=True)
     if not found:
-        world.out.remark("nothing to prune")
+        cli.out.info("nothing to prune")
         return
-    _delete(world, found, is_sure=yes, is_dry=dry_run)
+    delete_threads(cli, found, is_confirmed=yes, is_dry_run=dry_run)

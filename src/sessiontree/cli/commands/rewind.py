@@ -1,130 +1,118 @@
-"""rewind, undo, redo."""
+"""The commands rewind, undo and redo."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, cast
 
-import typer
+import click
 
-from sessiontree.cli.addresses import place_of, short, thread_for
-from sessiontree.cli.commands.append import DryRun
+from sessiontree.cli.addresses import resolve, short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, thread_argument
 from sessiontree.cli.render.text import gist, role_of
 from sessiontree.model import NextMove, Thread
-from sessiontree.workspace.ignore import Conflicts
+from sessiontree.workspace import Conflicts
 
-__all__ = ["EXAMPLES", "redo", "rewind", "undo"]
-
-
-EXAMPLES = {
-    "rewind": """Examples:
-
-\b
-  sessiontree rewind @~2            two entries back
-  sessiontree rewind 3fa9c0de:good
-  sessiontree rewind 3fa9c0de:good --files . --dry-run
-  sessiontree undo @                come back""",
-    "undo": """Examples:
-
-\b
-  sessiontree undo @
-  sessiontree undo 3fa9c0de --dry-run""",
-    "redo": """Examples:
-
-\b
-  sessiontree redo @""",
-}
+__all__ = ["redo", "rewind", "undo"]
 
 
-def rewind(
-    ctx: typer.Context,
-    address: Annotated[str, typer.Argument(help="The entry that becomes the leaf.")],
-    files: Annotated[
-        Path | None, typer.Option(help="A folder that goes back to the entry's checkpoint too; both move, or neither.")
-    ] = None,
-    conflicts: Annotated[str, typer.Option(help="With --files: stop, force or keep_mine.")] = "stop",
-    dry_run: DryRun = False,
-) -> None:
-    """Go back to an entry: the next message hangs from it. Nothing is deleted, and `undo` comes back."""
-    world: CliContext = ctx.obj
-    place = place_of(world.journal, address)
-    if conflicts not in {"stop", "force", "keep_mine"}:
-        raise UsageError(f"--conflicts {conflicts} is none of stop, force and keep_mine")
-    if files is not None and place.entry_id is not None:
-        _rewind_files(world, place.thread, place.entry_id, files, cast(Conflicts, conflicts), is_dry=dry_run)
+@command(
+    "rewind",
+    examples=[
+        "sessiontree rewind @~2            two entries back",
+        "sessiontree rewind 3fa9c0de:good",
+        "sessiontree rewind 3fa9c0de:good --files . --dry-run",
+        "sessiontree undo @                come back",
+    ],
+)
+@argument("address", "The entry that becomes the leaf.")
+@click.option(
+    "--files",
+    type=FilePath(),
+    metavar="FOLDER",
+    help="Also restore this folder from the checkpoint of the entry; both happen, or neither.",
+)
+@click.option(
+    "--conflicts",
+    type=click.Choice(["stop", "force", "keep_mine"]),
+    default="stop",
+    show_default=True,
+    metavar="NAME",
+    help="With --files, about files changed since: stop, force or keep_mine.",
+)
+@dry_run_option
+def rewind(cli: CliContext, *, address: str, files: Path | None, conflicts: Conflicts, dry_run: bool) -> None:
+    """Move the leaf back to an entry: the next message follows it. Nothing is deleted, and `undo` returns."""
+    found = resolve(cli.journal, address)
+    if files is not None and found.entry_id is not None:
+        _rewind_files(cli, found.thread, found.entry_id, files, conflicts, is_dry_run=dry_run)
         return
     if dry_run:
-        world.out.plan(f"would move the leaf of {short(place.thread.id)} to {short(place.entry_id or 'the start')}")
+        cli.out.plan(f"would move the leaf of {short(found.thread.id)} to {short(found.entry_id or 'the start')}")
         return
-    if place.entry_id is None:
-        moved = world.journal.reset(place.thread.id)
+    if found.entry_id is None:
+        moved = cli.journal.reset(found.thread.id)
     else:
-        moved = world.journal.rewind(place.thread.id, place.entry_id)
-    _tell(world, moved, place.thread)
+        moved = cli.journal.rewind(found.thread.id, found.entry_id)
+    _print(cli, moved, found.thread)
 
 
-def undo(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Take the last move of the leaf back: a rewind, a reset, a retry. Appended entries are never undone."""
-    world: CliContext = ctx.obj
-    before = thread_for(world, thread)
+@command("undo", examples=["sessiontree undo @", "sessiontree undo 3fa9c0de --dry-run"])
+@thread_argument
+@dry_run_option
+def undo(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
+    """Undo the last move of the leaf: a rewind, a reset or a retry. Appended entries are never undone."""
+    before = thread_or_pick(cli, thread)
     if dry_run:
-        _plan(world, before, world.journal.undo(before.id, dry_run=True))
+        _plan(cli, before, cli.journal.undo(before.id, dry_run=True))
         return
-    _tell(world, world.journal.undo(before.id), before)
+    _print(cli, cli.journal.undo(before.id), before)
 
 
-def redo(
-    ctx: typer.Context,
-    thread: Annotated[str | None, typer.Argument(help="The thread.", metavar="THREAD")] = None,
-    dry_run: DryRun = False,
-) -> None:
-    """Take the last undo back."""
-    world: CliContext = ctx.obj
-    before = thread_for(world, thread)
+@command("redo", examples=["sessiontree redo @"])
+@thread_argument
+@dry_run_option
+def redo(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
+    """Redo the last move that was undone."""
+    before = thread_or_pick(cli, thread)
     if dry_run:
-        _plan(world, before, world.journal.redo(before.id, dry_run=True))
+        _plan(cli, before, cli.journal.redo(before.id, dry_run=True))
         return
-    _tell(world, world.journal.redo(before.id), before)
+    _print(cli, cli.journal.redo(before.id), before)
 
 
 def _rewind_files(
-    world: CliContext, thread: Thread, entry_id: str, folder: Path, conflicts: Conflicts, *, is_dry: bool
+    cli: CliContext, thread: Thread, entry_id: str, folder: Path, conflicts: Conflicts, *, is_dry_run: bool
 ) -> None:
-    plan = world.journal.workspace.plan(thread.id, entry_id, folder, conflicts=conflicts)
-    if world.out.is_json and is_dry:
-        world.out.json(plan=plan)
+    plan = cli.journal.workspace.plan(thread.id, entry_id, folder, conflicts=conflicts)
+    if cli.out.is_json and is_dry_run:
+        cli.out.json(plan=plan)
         return
     for step in plan.steps:
-        world.out.remark(f"{step.kind} {step.path}")
-    if not is_dry:
-        _tell(world, world.journal.rewind(thread.id, entry_id, files=folder, conflicts=conflicts), thread)
+        cli.out.info(f"{step.kind} {step.path}")
+    if not is_dry_run:
+        _print(cli, cli.journal.rewind(thread.id, entry_id, files=folder, conflicts=conflicts), thread)
 
 
-def _plan(world: CliContext, thread: Thread, found: NextMove) -> None:
-    """Where an undo or a redo would go, and which folder would go with it."""
-    text = f"would take the {found.move.reason} of {short(thread.id)} back: "
+def _plan(cli: CliContext, thread: Thread, found: NextMove) -> None:
+    """Print where an undo or a redo would move the leaf, and which folder it would restore."""
+    text = f"would reverse the {found.move.reason} of {short(thread.id)}: "
     if found.move.from_entry is None:
-        world.out.plan(f"{text}its leaf would be before the first entry")
+        cli.out.plan(f"{text}its leaf would be before the first entry")
         return
-    entry = world.journal.entry(thread.id, found.move.from_entry)
-    files = f", and the files of {found.checkpoint.root} would go with it" if found.checkpoint else ""
-    world.out.plan(f"{text}its leaf would be {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)}){files}")
+    entry = cli.journal.entry(thread.id, found.move.from_entry)
+    files = f", and the files of {found.checkpoint.root} would be restored" if found.checkpoint else ""
+    cli.out.plan(f"{text}its leaf would be {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)}){files}")
 
 
-def _tell(world: CliContext, after: Thread, before: Thread) -> None:
-    if world.out.is_json:
-        world.out.json(thread=after)
+def _print(cli: CliContext, after: Thread, before: Thread) -> None:
+    if cli.out.is_json:
+        cli.out.json(thread=after)
         return
     if after.leaf is None:
-        world.out.remark(f"{short(after.id)} is at its beginning")
+        cli.out.info(f"{short(after.id)} is at its beginning")
         return
-    entry = world.journal.entry(after.id, after.leaf)
-    world.out.remark(f"{short(after.id)} is at {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)})")
+    entry = cli.journal.entry(after.id, after.leaf)
+    cli.out.info(f"{short(after.id)} is at {short(entry.id)} ({role_of(entry)}: {gist(entry, 50)})")
     if before.leaf:
-        world.out.remark(f"the old place is still there: {short(after.id)}:{short(before.leaf)}, or undo")
+        cli.out.info(f"the previous leaf is {short(after.id)}:{short(before.leaf)}; undo returns to it")

@@ -1,100 +1,77 @@
-"""lease, archive, rm, prune."""
+"""The command rm."""
 
 from __future__ import annotations
 
 import sys
 from datetime import datetime
-from typing import Annotated
 
-import typer
-
-from sessiontree.cli.addresses import short, thread_of
-from sessiontree.cli.commands.append import DryRun
+from sessiontree.cli.addresses import resolve_thread, short
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import Column
 from sessiontree.cli.render.text import ago
 from sessiontree.model import Thread
-from sessiontree.model.sanitize import one_line
-from sessiontree.stores.commands import Deleted
 
-__all__ = ["EXAMPLES", "rm"]
+__all__ = ["delete_threads", "rm"]
 
 
-EXAMPLES = {
-    "rm": """Examples:
-
-\b
-  sessiontree rm 3fa9c0de --dry-run
-  sessiontree rm 3fa9c0de 77b1e2aa --yes""",
-}
-
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_COLUMNS = (
+    Column(name="id", style="yellow"),
+    Column(name="changed"),
+    Column(name="entries", is_number=True),
+    Column(name="title", weight=1),
+)
 
 
-def rm(
-    ctx: typer.Context,
-    threads: Annotated[list[str], typer.Argument(help="The threads.", metavar="THREAD...")],
-    yes: Yes = False,
-    dry_run: DryRun = False,
-) -> None:
-    """Delete threads for good: this cannot be undone. Entries that a fork still shows stay with the fork.
+@command("rm", examples=["sessiontree rm 3fa9c0de --dry-run", "sessiontree rm 3fa9c0de 77b1e2aa --yes"])
+@argument("thread", "The threads.", nargs=-1, required=True)
+@yes_option
+@dry_run_option
+def rm(cli: CliContext, *, thread: tuple[str, ...], yes: bool, dry_run: bool) -> None:
+    """Delete threads permanently. Entries that a fork shares stay with the fork.
 
-    To put a thread away and be able to bring it back, use `archive`.
+    To put a thread aside so that it can be brought back, use `archive`.
     """
-    world: CliContext = ctx.obj
-    found = {thread.id: thread for thread in (thread_of(world.journal, address) for address in threads)}
-    _delete(world, list(found.values()), is_sure=yes, is_dry=dry_run)
+    found = {thread.id: thread for thread in (resolve_thread(cli.journal, address) for address in thread)}
+    delete_threads(cli, list(found.values()), is_confirmed=yes, is_dry_run=dry_run)
 
 
-def _delete(world: CliContext, threads: list[Thread], *, is_sure: bool, is_dry: bool) -> None:
-    _name_what_goes(world, threads)
-    if is_dry:
-        if world.out.is_json:
-            world.out.json(is_dry_run=True, threads=threads)
+def delete_threads(cli: CliContext, threads: list[Thread], *, is_confirmed: bool, is_dry_run: bool) -> None:
+    """List the threads, ask for confirmation if it was not given, and delete them."""
+    if not cli.out.is_json and not cli.is_quiet:
+        _list(cli, threads)
+    if is_dry_run:
+        if cli.out.is_json:
+            cli.out.json(is_dry_run=True, threads=threads)
         return
-    if not is_sure:
-        _ask(world, f"delete {len(threads)} thread{'s' * (len(threads) != 1)} for good?")
-    reports: list[Deleted] = []
-    with world.progress("deleting") as progress:
+    if not is_confirmed:
+        _confirm(cli, f"delete {len(threads)} thread{'s' * (len(threads) != 1)} permanently?")
+    reports = []
+    with cli.progress("deleting") as progress:
         for number, thread in enumerate(threads, start=1):
-            reports.append(world.journal.delete_thread(thread.id))
+            reports.append(cli.journal.delete_thread(thread.id))
             progress(number, len(threads))
-    if world.out.is_json:
-        world.out.json(deleted=reports)
+    if cli.out.is_json:
+        cli.out.json(deleted=reports)
         return
     removed = sum(report.entries_removed for report in reports)
     kept = sum(report.entries_kept for report in reports)
-    world.out.remark(
-        f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else "")
-    )
+    cli.out.info(f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else ""))
 
 
-def _name_what_goes(world: CliContext, threads: list[Thread]) -> None:
-    if world.out.is_json or world.is_quiet:
-        return
+def _list(cli: CliContext, threads: list[Thread]) -> None:
     now = datetime.now().astimezone()
-    columns = (
-        Column(name="id", style="yellow"),
-        Column(name="changed"),
-        Column(name="entries", is_number=True),
-        Column(name="title", weight=1),
-    )
     rows = [
-        [short(t.id) if world.out.is_terminal else t.id, ago(t.updated_at, now), str(t.entries), t.title]
-        for t in threads
+        [short(t.id) if cli.out.is_terminal else t.id, ago(t.updated_at, now), str(t.entries), t.title] for t in threads
     ]
-    world.out.table(columns, rows)
+    cli.out.table(_COLUMNS, rows)
 
 
-def _ask(world: CliContext, question: str) -> None:
-    if not world.can_ask:
-        raise UsageError(f"{question} Nobody is there to answer; say --yes to do it, --dry-run to look")
+def _confirm(cli: CliContext, question: str) -> None:
+    if not cli.can_ask:
+        raise UsageError(f"{question} This is not a terminal: confirm with --yes, or use --dry-run to see the effect")
     sys.stderr.write(f"{question} [y/N] ")
     sys.stderr.flush()
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
         raise UsageError("nothing was deleted")
-
-
-def _named(thread: Thread) -> str:
-    return f"{short(thread.id)} ({one_line(thread.title or 'no title', 60)})"

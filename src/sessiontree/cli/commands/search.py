@@ -1,93 +1,103 @@
-"""search."""
+"""The command search."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, cast
 
-import typer
+import click
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.exit_codes import NOT_FOUND, UsageError
+from sessiontree.cli.declare import argument, command
+from sessiontree.cli.exit_codes import NOT_FOUND
 from sessiontree.cli.render.text import ago, role_of
 from sessiontree.model.sanitize import for_terminal, one_line
 from sessiontree.search import Hit, SearchOrder, Snippet
 
-__all__ = ["EXAMPLES", "search"]
+__all__ = ["search"]
 
 
-EXAMPLES = {
-    "search": """Filters:
+_FILTERS = """Filters:
 
 \b
   role:user      system, user, assistant or tool
-  tool:bash      calls and results of a tool; tool:mcp* for all that begin so
-  model:gpt      models whose name holds this
-  file:cli.py    calls about files whose path holds this
-  label:good     the entry that carries the label
-  after:7d       since then; before:2026-01-31 until then, not included
-  thread:3fa9    every branch that the thread sees; branch:3fa9 its active path alone
+  tool:bash      calls and results of a tool; tool:mcp* for a prefix
+  model:gpt      answers of models with this in their name
+  file:cli.py    tool calls about files with this in their path
+  label:good     the entry with this label
+  after:7d       since then; before:2026-01-31 until then, exclusive
+  thread:3fa9    all branches that the thread sees; branch:3fa9 only its active path
 
-Examples:
-
-\b
-  sessiontree search disk full
-  sessiontree search '"out of space" role:tool after:7d'
-  sessiontree search 'parseConf* -test' --order newest
-  sessiontree search file:main.py role:assistant --json"""
-}
+"""
 
 
-def search(
-    ctx: typer.Context,
-    words: Annotated[list[str], typer.Argument(help='Words, "phrases", prefix*, -without and filters.')],
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="How many hits.")] = 20,
-    order: Annotated[str, typer.Option(help="best or newest.")] = "best",
-    cursor: Annotated[str, typer.Option(help="Go on after a page: the cursor that it gave.")] = "",
-) -> None:
-    """Find entries by what they say, in all threads. Exit code 1 if nothing is found.
+@command(
+    "search",
+    notes=_FILTERS,
+    examples=[
+        "sessiontree search disk full",
+        "sessiontree search '\"out of space\" role:tool after:7d'",
+        "sessiontree search 'parseConf* -test' --order newest",
+        "sessiontree search file:main.py role:assistant --json",
+    ],
+)
+@argument("words", 'Words, "phrases", prefix*, -excluded words and filters.', nargs=-1, required=True)
+@click.option(
+    "--limit",
+    "-n",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Show at most N hits.",
+)
+@click.option(
+    "--order",
+    type=click.Choice(["best", "newest"]),
+    default="best",
+    show_default=True,
+    metavar="NAME",
+    help="best or newest first.",
+)
+@click.option("--cursor", default="", help="Continue after a page, with the cursor that it printed.")
+def search(cli: CliContext, *, words: tuple[str, ...], limit: int, order: SearchOrder, cursor: str) -> None:
+    """Search the text of all entries in all threads. Exits with code 1 if nothing is found.
 
-    Parts of identifiers (read_file, readFile) and pieces of Chinese or Japanese text are found as words. In a pipe:
-    thread, entry, time, role, snippet, separated by tabs.
+    Matches parts of identifiers (read_file, readFile) and of Chinese or Japanese text. In a pipe: thread, entry, time,
+    role and snippet, separated by tabs.
     """
-    world: CliContext = ctx.obj
-    if order not in {"best", "newest"}:
-        raise UsageError(f"--order {order} is neither best nor newest")
-    with world.progress("indexing") as progress:
-        page = world.journal.search(
-            " ".join(words), order=cast(SearchOrder, order), limit=limit, cursor=cursor or None, progress=progress
-        )
-    if world.out.is_json:
-        world.out.json(hits=page.hits, cursor=page.cursor)
+    with cli.progress("indexing") as progress:
+        page = cli.journal.search(" ".join(words), order=order, limit=limit, cursor=cursor or None, progress=progress)
+    if cli.out.is_json:
+        cli.out.json(hits=page.hits, cursor=page.cursor)
     else:
-        _print(world, page.hits)
-    if page.cursor and not world.out.is_json and world.out.is_terminal:
-        world.out.remark(f"more: --cursor {page.cursor}")
+        _print(cli, page.hits)
+        if page.cursor and cli.out.is_terminal:
+            cli.out.info(f"more: --cursor {page.cursor}")
     if not page.hits:
-        world.out.remark("nothing found")
-        raise typer.Exit(NOT_FOUND)
+        cli.out.info("nothing found")
+        raise click.exceptions.Exit(NOT_FOUND)
 
 
-def _print(world: CliContext, hits: tuple[Hit, ...]) -> None:
+def _print(cli: CliContext, hits: tuple[Hit, ...]) -> None:
     now = datetime.now().astimezone()
     for hit in hits:
         role = role_of(hit.entry)
-        if not world.out.is_terminal:
+        if not cli.out.is_terminal:
             cells = (hit.thread_id, hit.entry.id, hit.entry.created_at.isoformat(), role, hit.snippet.text)
-            world.out.line("\t".join(for_terminal(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
+            cli.out.line("\t".join(for_terminal(cell).replace("\t", " ").replace("\n", " ") for cell in cells))
             continue
         address = f"{short(hit.thread_id)}:{short(hit.entry.id)}"
         about = f"{role}, {ago(hit.entry.created_at, now)}  {one_line(hit.title, 60)}"
-        world.out.line(f"{world.out.styled(address, 'yellow')}  {world.out.styled(about, 'dim')}")
-        world.out.line("    " + _marked(world, hit.snippet))
+        cli.out.line(f"{cli.out.styled(address, 'yellow')}  {cli.out.styled(about, 'dim')}")
+        cli.out.line("    " + _highlighted(cli, hit.snippet))
 
 
-def _marked(world: CliContext, snippet: Snippet) -> str:
+def _highlighted(cli: CliContext, snippet: Snippet) -> str:
     pieces: list[str] = []
     position = 0
     for start, end in snippet.marks:
         pieces.append(for_terminal(snippet.text[position:start]))
-        pieces.append(world.out.styled(for_terminal(snippet.text[start:end]), "match"))
+        pieces.append(cli.out.styled(for_terminal(snippet.text[start:end]), "match"))
         position = end
     return "".join(pieces) + for_terminal(snippet.text[position:])

@@ -1,89 +1,94 @@
-"""show, context."""
+"""The commands show and context."""
 
 from __future__ import annotations
 
-from typing import Annotated
-
+import click
 import msgspec
-import typer
 
-from sessiontree.cli.addresses import place_of, thread_for
-from sessiontree.cli.commands.tree import NoPager
+from sessiontree.cli.addresses import resolve, thread_or_pick
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import all_entries_option, argument, command, no_pager_option
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import as_json
 from sessiontree.cli.render.text import is_bookkeeping
 
-__all__ = ["EXAMPLES", "context", "show"]
+__all__ = ["context", "show"]
 
 
-EXAMPLES = {
-    "show": """Examples:
-
-\b
-  sessiontree show @
-  sessiontree show 3fa9c0de -n 4        the last four entries
-  sessiontree show 3fa9c0de:b21c --full
-  sessiontree show @ --raw | less""",
-    "context": """Examples:
-
-\b
-  sessiontree context @
-  sessiontree context @ --dialect anthropic | jq .messages
-  sessiontree context 3fa9c0de~4 --dialect openai-chat""",
-}
-
-
+@command(
+    "show",
+    examples=[
+        "sessiontree show @",
+        "sessiontree show 3fa9c0de -n 4        the last four entries",
+        "sessiontree show 3fa9c0de:b21c --full",
+        "sessiontree show @ --raw | less",
+    ],
+)
+@argument("address", "A thread, or the entry to show last.", required=False)
+@click.option(
+    "--last",
+    "-n",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Show only the last N entries; 0 shows all.",
+)
+@click.option("--full", is_flag=True, help="Show tool calls, results and thinking in full.")
+@click.option("--raw", is_flag=True, help="Do not render Markdown.")
+@all_entries_option
+@no_pager_option
 def show(
-    ctx: typer.Context,
-    address: Annotated[str | None, typer.Argument(help="A thread, or the entry to read up to.")] = None,
-    last: Annotated[int, typer.Option("--last", "-n", min=0, help="Only so many entries from the end; 0 is all.")] = 0,
-    full: Annotated[bool, typer.Option("--full", help="Tool calls, results and thinking in full.")] = False,
-    raw: Annotated[bool, typer.Option("--raw", help="Markdown as it was written.")] = False,
-    everything: Annotated[bool, typer.Option("--all", "-a", help="Turn markers, usage and labels as well.")] = False,
-    no_pager: NoPager = False,
+    cli: CliContext, *, address: str | None, last: int, full: bool, raw: bool, everything: bool, no_pager: bool
 ) -> None:
-    """Read a conversation: Markdown rendered, tool calls folded to a line, diffs coloured."""
-    world: CliContext = ctx.obj
-    place = place_of(world.journal, address or thread_for(world, None).id)
-    path = world.journal.path(place.thread.id, place.entry_id)
+    """Show a conversation: Markdown rendered, tool calls folded to one line, diffs coloured."""
+    found = resolve(cli.journal, address or thread_or_pick(cli, None).id)
+    path = cli.journal.path(found.thread.id, found.entry_id)
     shown = [entry for entry in path if everything or not is_bookkeeping(entry)]
     shown = shown[-last:] if last else shown
-    if world.out.is_json:
-        world.out.json(thread=place.thread, entries=shown)
+    if cli.out.is_json:
+        cli.out.json(thread=found.thread, entries=shown)
         return
     from sessiontree.cli.render.conversation import Conversation  # noqa: PLC0415  Rich is slow to load
 
-    drawing = Conversation(world.out, is_full=full, is_raw=raw)
-    world.out.page(lambda: drawing.write(place.thread, shown), is_wanted=not no_pager)
+    conversation = Conversation(cli.out, is_full=full, is_raw=raw)
+    cli.out.page(lambda: conversation.write(found.thread, shown), is_enabled=not no_pager)
 
 
-def context(
-    ctx: typer.Context,
-    address: Annotated[str | None, typer.Argument(help="A thread, or the entry to go up to.")] = None,
-    dialect: Annotated[
-        str, typer.Option(help="The request as openai-chat, openai-responses, anthropic or gemini takes it, as JSON.")
-    ] = "",
-    no_pager: NoPager = False,
-) -> None:
-    """Print exactly what a model would get: compactions applied, calls and results paired."""
-    world: CliContext = ctx.obj
-    place = place_of(world.journal, address or thread_for(world, None).id)
-    found = world.journal.context(place.thread.id, leaf=place.entry_id)
+@command(
+    "context",
+    examples=[
+        "sessiontree context @",
+        "sessiontree context @ --dialect anthropic | jq .messages",
+        "sessiontree context 3fa9c0de~4 --dialect openai-chat",
+    ],
+)
+@argument("address", "A thread, or the entry to stop at.", required=False)
+@click.option(
+    "--dialect",
+    default="",
+    metavar="NAME",
+    help="Print the request for openai-chat, openai-responses, anthropic or gemini, as JSON.",
+)
+@no_pager_option
+def context(cli: CliContext, *, address: str | None, dialect: str, no_pager: bool) -> None:
+    """Print exactly what a model receives: compactions applied, calls and results paired."""
+    found = resolve(cli.journal, address or thread_or_pick(cli, None).id)
+    built = cli.journal.context(found.thread.id, leaf=found.entry_id)
     if dialect:
-        from sessiontree.context.dialects import DIALECTS  # noqa: PLC0415  only here
+        from sessiontree.context.dialects import DIALECTS  # noqa: PLC0415  slow to load
 
         name = dialect.replace("_", "-")
         if name not in DIALECTS:
-            raise UsageError(f"there is no dialect {dialect!r}; there are {', '.join(DIALECTS)}")
-        request = DIALECTS[name].to_request(found)
-        world.out.line(msgspec.json.format(as_json(request)).decode())
+            raise UsageError(f"unknown dialect {dialect!r}; use one of {', '.join(DIALECTS)}")
+        request = DIALECTS[name].to_request(built)
+        cli.out.line(msgspec.json.format(as_json(request)).decode())
         return
-    if world.out.is_json:
-        world.out.json(context=found)
+    if cli.out.is_json:
+        cli.out.json(context=built)
         return
     from sessiontree.cli.render.conversation import Conversation  # noqa: PLC0415  Rich is slow to load
 
-    drawing = Conversation(world.out, is_full=True, is_raw=True)
-    world.out.page(lambda: drawing.write_context(found), is_wanted=not no_pager)
-    world.out.remark(f"{len(found.messages)} messages, about {found.tokens} tokens")
+    conversation = Conversation(cli.out, is_full=True, is_raw=True)
+    cli.out.page(lambda: conversation.write_context(built), is_enabled=not no_pager)
+    cli.out.info(f"{len(built.messages)} messages, about {built.tokens} tokens")

@@ -1,39 +1,37 @@
-"""stats."""
+"""The command stats."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from typing import Annotated
 
-import typer
+import click
 
-from sessiontree.cli.addresses import thread_of
+from sessiontree.cli.addresses import resolve_thread
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.declare import argument, command
 from sessiontree.cli.render.text import bars, nanoseconds, sparkline
-from sessiontree.model import Entry, Thread, ToolCallMessage, Usage
-from sessiontree.model._base import Record
-from sessiontree.model.entry import AssistantMessage, MessagePayload, UsageReport
+from sessiontree.model import (
+    AssistantMessage,
+    Entry,
+    MessagePayload,
+    Record,
+    Thread,
+    ToolCallMessage,
+    Usage,
+    UsageReport,
+)
 from sessiontree.model.sanitize import one_line
 
-__all__ = ["EXAMPLES", "stats"]
+__all__ = ["stats"]
 
-
-EXAMPLES = {
-    "stats": """Examples:
-
-\b
-  sessiontree stats
-  sessiontree stats @
-  sessiontree stats --since 30d --json"""
-}
 
 _MOST_TOOLS = 12
 _MOST_DAYS = 60
 
 
 class Totals(Record, kw_only=True, frozen=True):
-    """What was counted. Tokens and cost are what providers reported; ``estimated_tokens`` is ours."""
+    """What was counted. Tokens and cost were reported by providers; only ``estimated_tokens`` is our estimate."""
 
     threads: int
     entries: int
@@ -49,44 +47,44 @@ class Totals(Record, kw_only=True, frozen=True):
     days: dict[str, int]
 
 
-def stats(
-    ctx: typer.Context,
-    thread: Annotated[
-        str | None, typer.Argument(help="One thread; without it the whole store.", metavar="THREAD")
-    ] = None,
-    since: Annotated[str, typer.Option(help="Entries since: a date, or an age such as 30d.")] = "",
-) -> None:
-    """Count messages, tokens, cost, tools and models, with a plot for the days."""
-    world: CliContext = ctx.obj
+@command(
+    "stats",
+    examples=["sessiontree stats", "sessiontree stats @", "sessiontree stats --since 30d --json"],
+)
+@argument("thread", "The thread; if omitted, the whole store.", required=False)
+@click.option(
+    "--since", default="", metavar="TIME", help="Count only entries since then: a date, or an age such as 30d."
+)
+def stats(cli: CliContext, *, thread: str | None, since: str) -> None:
+    """Count messages, tokens, cost, tools and models, and plot the messages of each day."""
     start = nanoseconds("--since", since) if since else 0
-    threads = [thread_of(world.journal, thread)] if thread else list(_all_threads(world))
-    totals = _count(world, threads, start, is_whole=thread is None)
-    if world.out.is_json:
-        world.out.json(stats=totals)
-        return
-    _print(world, totals)
+    threads = [resolve_thread(cli.journal, thread)] if thread else list(_all_threads(cli))
+    totals = _count(cli, threads, start, is_whole_store=thread is None)
+    if cli.out.is_json:
+        cli.out.json(stats=totals)
+    else:
+        _print(cli, totals)
 
 
-def _all_threads(world: CliContext) -> Iterator[Thread]:
+def _all_threads(cli: CliContext) -> Iterator[Thread]:
     cursor: str | None = None
     while True:
-        page = world.journal.list_threads(is_archived=None, limit=1000, cursor=cursor)
+        page = cli.journal.list_threads(is_archived=None, limit=1000, cursor=cursor)
         yield from page
         cursor = page.cursor
         if cursor is None:
             return
 
 
-def _count(world: CliContext, threads: list[Thread], start: int, *, is_whole: bool) -> Totals:
+def _count(cli: CliContext, threads: list[Thread], start: int, *, is_whole_store: bool) -> Totals:
     tally = _Tally()
     known = {thread.id for thread in threads}
     orphans: set[tuple[str, str]] = set()
-    with world.progress("counting") as progress:
+    with cli.progress("counting") as progress:
         for number, thread in enumerate(threads, start=1):
-            for entry in world.journal.entries(thread.id):
-                # In a whole store, what a fork shares is counted with the thread that it came from, or once if that
-                # thread is gone.
-                if is_whole and entry.thread_id != thread.id:
+            for entry in cli.journal.entries(thread.id):
+                # Shared entries are counted with the thread they were written to, or once if it has been deleted.
+                if is_whole_store and entry.thread_id != thread.id:
                     if entry.thread_id in known or (thread.tree, entry.id) in orphans:
                         continue
                     orphans.add((thread.tree, entry.id))
@@ -97,6 +95,8 @@ def _count(world: CliContext, threads: list[Thread], start: int, *, is_whole: bo
 
 
 class _Tally:
+    """Adds up entries."""
+
     def __init__(self) -> None:
         self._entries = 0
         self._usages: list[Usage] = []
@@ -139,23 +139,23 @@ class _Tally:
         )
 
 
-def _print(world: CliContext, totals: Totals) -> None:
-    line = world.out.line
+def _print(cli: CliContext, totals: Totals) -> None:
+    line = cli.out.line
     line(f"threads\t{totals.threads}\nentries\t{totals.entries}\nmessages\t{totals.messages}")
     line(f"tokens on active paths (estimated)\t{totals.estimated_tokens}")
     line(f"tokens reported: in\t{totals.input_tokens}\ntokens reported: out\t{totals.output_tokens}")
     line(f"tokens reported: from cache\t{totals.cached_tokens}")
     for currency, amount in totals.cost.items():
         line(f"cost\t{amount:.4f} {one_line(currency, 10)}")
-    width = min(world.out.width, 100)
-    is_ascii = world.out.is_plain_ascii
+    width = min(cli.out.width, 100)
+    is_ascii = cli.out.is_plain_ascii
     for title, counts in (("roles", totals.roles), ("tools", totals.tools), ("models", totals.models)):
         if counts:
-            line(world.out.styled(f"\n{title}", "bold"))
+            line(cli.out.styled(f"\n{title}", "bold"))
             named = {one_line(name, 30): count for name, count in list(counts.items())[:_MOST_TOOLS]}
             for row in bars(named, width, is_ascii=is_ascii):
                 line(row)
     if totals.days:
         days = dict(list(totals.days.items())[-_MOST_DAYS:])
-        line(world.out.styled(f"\nmessages a day, {min(days)} to {max(days)}", "bold"))
+        line(cli.out.styled(f"\nmessages a day, {min(days)} to {max(days)}", "bold"))
         line(sparkline(list(days.values()), is_ascii=is_ascii))

@@ -1,1 +1,1 @@
-"""How things look: pure drawing, and the few pieces of Rich that are used."""
+"""Drawing: functions and classes that turn entries into lines, without touching a store."""

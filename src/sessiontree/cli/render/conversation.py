@@ -1,4 +1,4 @@
-"""A conversation for reading: Markdown rendered, tool traffic folded, diffs coloured. Nothing in it is obeyed."""
+"""A conversation for reading: Markdown rendered, tool calls folded, diffs coloured, control characters removed."""
 
 from __future__ import annotations
 
@@ -39,19 +39,22 @@ _LONGEST_LINE = 2_000
 
 
 class _Console(Console):
-    """Rich would end the process with 1 when the reader leaves; a pager that is left early is no failure."""
+    """Raises on a broken pipe, where Rich would exit with 1: leaving a pager early is not an error."""
 
     def on_broken_pipe(self) -> None:
         raise  # noqa: PLE0704  Rich calls this where it caught the broken pipe
 
 
 class Conversation:
+    """Writes entries or a context to stdout with Rich."""
+
     def __init__(self, out: Output, *, is_full: bool, is_raw: bool) -> None:
         self._out = out
         self._is_full = is_full
         self._is_raw = is_raw
 
     def write(self, thread: Thread, entries: Sequence[Entry]) -> None:
+        """Write entries of a thread under its title."""
         console = self._console()
         console.print(Text(one_line(thread.title or "(no title)", 200), style="bold"), Text(short(thread.id), "yellow"))
         for entry in entries:
@@ -62,6 +65,7 @@ class Conversation:
                 self._other(console, entry)
 
     def write_context(self, context: Context) -> None:
+        """Write what a model receives."""
         console = self._console()
         if context.system:
             self._heading(console, "system", "")
@@ -71,7 +75,7 @@ class Conversation:
             self._message(console, message)
 
     def _console(self) -> Console:
-        """On what stdout is now, which may be a pager's."""
+        """A console on the current stdout, which may be connected to a pager."""
         return _Console(
             file=sys.stdout,
             force_terminal=self._out.has_colour,
@@ -106,12 +110,12 @@ class Conversation:
             case ImagePart(mime=mime) | FilePart(mime=mime):
                 console.print(Text(f"[{part.__struct_config__.tag} {one_line(mime, 40)}]", style="dim"))
             case OpaquePart(provider=provider):
-                console.print(Text(f"[a block of {one_line(provider, 40)}]", style="dim"))
+                console.print(Text(f"[{one_line(provider, 40)} block]", style="dim"))
 
     def _text(self, console: Console, text: str) -> None:
         clean, note = _cut(for_terminal(text), is_full=self._is_full)
         if len(clean) > _LONGEST_TEXT:
-            self._straight(clean, 2, is_diff=False)
+            self._unformatted(clean, 2, is_diff=False)
         elif self._is_raw or any(len(line) > _LONGEST_LINE for line in clean.splitlines()):
             console.print(Padding(Text(clean), (0, 0, 0, 2)))
         else:
@@ -120,7 +124,7 @@ class Conversation:
             console.print(Text(note, style="dim"))
 
     def _folded(self, console: Console, heading: str, body: str) -> None:
-        """One line, or with --full the whole, a diff in its colours."""
+        """Write one line, or with --full everything, with diffs coloured."""
         if not self._is_full:
             room = max(10, console.width - len(heading) - 6)
             console.print(Text(f"  {heading}  ", style="magenta"), Text(one_line(body, room), style="dim"), sep="")
@@ -129,13 +133,13 @@ class Conversation:
         clean = for_terminal(body)
         is_diff = _is_diff(clean)
         if len(clean) > _LONGEST_TEXT:
-            self._straight(clean, 4, is_diff=is_diff)
+            self._unformatted(clean, 4, is_diff=is_diff)
             return
         for line in clean.splitlines():
             console.print(Padding(Text(line, style=_diff_style(line) if is_diff else "dim"), (0, 0, 0, 4)))
 
-    def _straight(self, text: str, indent: int, *, is_diff: bool) -> None:
-        """Megabytes go out as they are, and the terminal breaks the lines: to lay them out would take minutes."""
+    def _unformatted(self, text: str, indent: int, *, is_diff: bool) -> None:
+        """Write the lines as they are: laying out megabytes with Rich takes minutes."""
         for line in text.splitlines():
             self._out.line(" " * indent + self._out.styled(line, _diff_style(line) if is_diff else ""))
 

@@ -1,7 +1,7 @@
-"""Drawing a tree: pure, without recursion, so that a chain of 100,000 entries is as good as one of ten.
+"""Draw the tree of a thread, without recursion: a path may have 100,000 entries.
 
-The active path runs straight down at the left; other branches hang from where they left it. Long stretches where
-nothing branches are folded.
+The active path runs straight down on the left; other branches are indented below the entry where they start. Long
+runs of entries without a branch are folded.
 """
 
 from __future__ import annotations
@@ -9,19 +9,20 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sessiontree.cli.render.text import is_bookkeeping
-from sessiontree.model import Checkpoint, Compaction, Entry, RunFailure, TurnMarker
-from sessiontree.model._base import Record
+from sessiontree.model import Checkpoint, Compaction, Entry, Record, RunFailure, TurnMarker
 
 __all__ = ["Glyphs", "Row", "rows_of"]
 
 
 _RUN_ENDS = 2
-"""How many entries stay at each end of a folded stretch."""
+"""How many entries are shown at each end of a folded run."""
 
 _SHORTEST_FOLD = 3
 
 
 class Glyphs(Record, frozen=True, kw_only=True):
+    """The characters that the tree is drawn with."""
+
     active: str = "●"
     other: str = "○"
     compaction: str = "◆"
@@ -36,7 +37,7 @@ ASCII = Glyphs(active="*", other="o", compaction="#", failure="x", checkpoint="+
 
 
 class Row(Record, frozen=True, kw_only=True):
-    """One line of the drawing: an entry, or ``folded`` entries that are not shown one by one."""
+    """One line of the drawing: an entry, or the number of ``folded`` entries."""
 
     prefix: str
     glyph: str
@@ -57,8 +58,10 @@ def rows_of(
     is_folded: bool = True,
     shows_all: bool = False,
 ) -> Iterator[Row]:
-    """The drawing of entries in the order of their commits; ``labels`` maps a name to an entry id, ``notable``
-    entries are never folded away."""
+    """Draw entries, given in commit order.
+
+    ``labels`` maps a name to an entry id; ``notable`` entries are never folded.
+    """
     drawing = _Drawing(entries, leaf, labels or {}, notable, glyphs or Glyphs(), shows_all=shows_all)
     for prefix, first, run in drawing.runs():
         shown = [entry for entry in run if drawing.is_shown(entry)]
@@ -92,7 +95,7 @@ class _Drawing:
         self._sizes = self._count()
 
     def runs(self) -> Iterator[tuple[str, str, list[Entry]]]:
-        """Stretches without a branch: the prefix of their lines, that of the first line, and the entries."""
+        """Runs without a branch: the prefix of their lines, the prefix of the first line, and the entries."""
         stack = self._branches(self._children.get(None, []), "")
         while stack:
             start, prefix, first = stack.pop()
@@ -116,10 +119,10 @@ class _Drawing:
                 yield self._row(entry, lead)
 
     def _branches(self, below: Sequence[Entry], prefix: str) -> list[tuple[Entry, str, str]]:
-        """What to draw next, last one first: side branches in the order of their birth, then the main line.
+        """What to draw next, in reverse: side branches in commit order, then the main line.
 
-        Away from the active path the largest branch is the main line: then no drawing is indented more often than the
-        number of entries can be halved.
+        Off the active path the largest branch is the main line, so that the indentation grows only with the logarithm
+        of the number of entries.
         """
         if not below:
             return []
@@ -131,13 +134,13 @@ class _Drawing:
         return stack
 
     def _folded(self, run: Sequence[Entry]) -> Iterator[tuple[Entry | None, int]]:
-        """Entries that stay, and how many are left out in between."""
-        keep = {at for at, entry in enumerate(run) if self._must_stay(entry)}
+        """The entries to show, and in between the number of entries that are folded."""
+        pinned = {at for at, entry in enumerate(run) if self._is_pinned(entry)}
         last = len(run) - 1
-        stays = {near for at in {0, last, *keep} for near in range(at - _RUN_ENDS + 1, at + _RUN_ENDS)}
+        shown = {near for at in {0, last, *pinned} for near in range(at - _RUN_ENDS + 1, at + _RUN_ENDS)}
         hidden: list[Entry] = []
         for at, entry in enumerate(run):
-            if at not in stays:
+            if at not in shown:
                 hidden.append(entry)
                 continue
             yield from _fold(hidden)
@@ -145,7 +148,7 @@ class _Drawing:
             yield entry, 0
         yield from _fold(hidden)
 
-    def _must_stay(self, entry: Entry) -> bool:
+    def _is_pinned(self, entry: Entry) -> bool:
         match entry.payload:
             case Compaction() | RunFailure() | Checkpoint() | TurnMarker(status="failed" | "aborted"):
                 return True
@@ -175,7 +178,7 @@ class _Drawing:
                 return self._glyphs.active if is_active else self._glyphs.other
 
     def _count(self) -> dict[str, int]:
-        """How many entries hang from each one, itself included."""
+        """The size of the subtree of each entry, itself included."""
         order = list(self._children.get(None, ()))
         for entry in order:
             order += self._children.get(entry.id, ())

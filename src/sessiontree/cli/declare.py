@@ -1,0 +1,124 @@
+"""How commands are declared: a click command with documented arguments, examples and the options all commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from sessiontree.cli.exit_codes import UsageError
+
+__all__ = [
+    "SETTINGS",
+    "FilePath",
+    "all_entries_option",
+    "argument",
+    "command",
+    "dry_run_option",
+    "no_pager_option",
+    "store_option",
+    "thread_argument",
+    "yes_option",
+]
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
+
+
+class _Argument(click.Argument):
+    """An argument with a line of help; click itself has these from 8.5 on."""
+
+    def __init__(self, declarations: Sequence[str], *, about: str, **attributes: Any) -> None:
+        super().__init__(declarations, **attributes)
+        self.about = about
+
+
+class _Command(click.Command):
+    """A command that lists its arguments and accepts the shared options."""
+
+    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+        super().__init__(*arguments, **attributes)
+        self.params += _shared_options()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [
+            (parameter.human_readable_name + "..." * (parameter.nargs == -1), parameter.about)
+            for parameter in self.params
+            if isinstance(parameter, _Argument)
+        ]
+        if rows:
+            with formatter.section("Arguments"):
+                formatter.write_dl(rows)
+        super().format_options(ctx, formatter)
+
+
+class FilePath(click.Path):
+    """A path; an empty one is refused, because ``Path("")`` means the current folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "" and param is not None and ctx is not None:
+            raise UsageError(f"the path for {param.get_error_hint(ctx)} is empty; use . for the current folder")
+        return super().convert(value, param, ctx)
+
+
+def command(name: str, *, examples: Sequence[str], notes: str = "") -> Callable[[Callable[..., None]], click.Command]:
+    """Declare a command.
+
+    The function is called with the CliContext and the values of its options; its docstring is the help text.
+    ``notes`` stand before the examples, at the end of the help.
+    """
+    epilog = notes + "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
+
+    def declare(function: Callable[..., None]) -> click.Command:
+        decorate = click.command(name, cls=_Command, epilog=epilog, context_settings=SETTINGS)
+        return decorate(click.pass_obj(function))
+
+    return declare
+
+
+def argument(name: str, about: str, **attributes: Any) -> Callable[[F], F]:
+    """Declare a positional argument with a line of help."""
+    return click.argument(name, cls=_Argument, about=about, **attributes)
+
+
+thread_argument = argument("thread", "The thread.", required=False)
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and change nothing.")
+all_entries_option = click.option(
+    "everything", "--all", "-a", is_flag=True, help="Include turn markers, usage reports and labels."
+)
+no_pager_option = click.option("--no-pager", is_flag=True, help="Do not use a pager.")
+yes_option = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
+
+
+def store_option() -> click.Option:
+    """The option ``--store``, for the program and for every command."""
+    about = "The store: a path, or a URL such as sqlite:///file.db."
+    return _shared_option("store_flag", "--store", metavar="URL", help=about)
+
+
+def _shared_options() -> list[click.Option]:
+    return [
+        store_option(),
+        _shared_option("is_json", "--json", is_flag=True, help="Print JSON with a schema_version."),
+        _shared_option("is_quiet", "--quiet", "-q", is_flag=True, help="Print data only: no messages, no progress."),
+        _shared_option(
+            "is_colourless", "--no-color", is_flag=True, help="Print without colours; NO_COLOR does the same."
+        ),
+    ]
+
+
+def _shared_option(*declarations: str, **attributes: Any) -> click.Option:
+    return click.Option(declarations, expose_value=False, callback=_remember, **attributes)
+
+
+def _remember(ctx: click.Context, option: click.Parameter, value: Any) -> None:
+    """Store the value of a shared option in the CliContext; ``--store`` may stand before the command, too."""
+    if value is not None and value is not False:
+        setattr(ctx.obj, str(option.name), value)
