@@ -293,15 +293,16 @@ def plan(
 def items_of(path: Sequence[Entry], count: TokenCounter = estimate_text) -> list[CutItem]:
     """The messages that a model sees of a path, without the checkpoint of an earlier compaction."""
     boundary = window_of(path).boundary
+    view = [seen for seen in project(path) if seen.entry is not boundary]
+    tokens = [estimate_message(seen.message, count) for seen in view]
     return [
         CutItem(
             entry_id=seen.entry.id,
             message=seen.message,
             said=seen.entry.message or seen.message,
-            tokens=estimate_message(seen.message, count),
+            tokens=size,
         )
-        for seen in project(path)
-        if seen.entry is not boundary
+        for seen, size in zip(view, tokens, strict=True)
     ]
 
 

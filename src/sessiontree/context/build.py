@@ -18,6 +18,8 @@ from sessiontree.model import (
     ModelChange,
     SystemMessage,
     ToolCallMessage,
+    ToolCallPart,
+    ToolResultPart,
     Usage,
     UsageReport,
 )
@@ -113,12 +115,15 @@ def _made_up_segment(message: Message, asked: Entry, index: int, count: TokenCou
 
 
 def _tool(message: Message) -> tuple[str, str]:
-    """Id and name of the first call or result of a message."""
-    for call in message.tool_calls:
-        return call.id, call.name
-    for result in message.tool_results:
-        return result.call_id, result.name
-    return "", ""
+    """Id and name of the first call of a message, or else of its first result."""
+    found = "", ""
+    for part in message.parts:
+        match part:
+            case ToolCallPart():
+                return part.id, part.name
+            case ToolResultPart() if found == ("", ""):
+                found = part.call_id, part.name
+    return found
 
 
 def _artifacts(message: Message) -> tuple[ArtifactRef, ...]:

@@ -111,6 +111,9 @@ class _Pairing:
         self._early: dict[CallKey, PairedMessage] = {}
 
     def read(self, source: int, message: Message) -> None:
+        if not _is_about_tools(message):
+            self._add_plain(message, source)
+            return
         for result in message.tool_results:
             self._answer(result, _result_message(message, result), source)
         said = _without_results(message)
@@ -119,12 +122,15 @@ class _Pairing:
         elif said.tool_calls:
             self._call(said, source)
         else:
-            self._batch = None
-            self._view.append(PairedMessage(message=said, source=source))
+            self._add_plain(said, source)
 
     def placed(self) -> list[PairedMessage]:
         groups = (item.placed() if isinstance(item, _Batch) else [item] for item in self._view)
         return [item for group in groups for item in group]
+
+    def _add_plain(self, message: Message, source: int) -> None:
+        self._batch = None
+        self._view.append(PairedMessage(message=message, source=source))
 
     def _call(self, message: Message, source: int) -> None:
         batch = self._batch
@@ -173,6 +179,10 @@ def _result_message(message: Message, result: ToolResultPart) -> Message:
     if message.role == "tool" and message.parts == (result,):
         return message
     return Message(role="tool", parts=(result,), extra=message.extra if message.role == "tool" else {})
+
+
+def _is_about_tools(message: Message) -> bool:
+    return message.role == "tool" or any(isinstance(part, ToolCallPart | ToolResultPart) for part in message.parts)
 
 
 def _without_results(message: Message) -> Message | None:

@@ -143,7 +143,7 @@ def list_sessions(wanted: SessionFilter, now_ns: int) -> Operation[SessionPage]:
     found: list[SessionInfo] = []
     while True:
         page = yield from threads.list_threads(None, {**filters, "cursor": cursor, "limit": limit - len(found)})  # type: ignore[typeddict-item]
-        infos = [info_of(thread, now_ns) for thread in page if generation_of(thread) is not None]
+        infos = [info_of(thread, now_ns) for thread in page.threads if generation_of(thread) is not None]
         found += [info for info in infos if state in {None, info.state}]
         cursor = page.cursor
         if cursor is None or len(found) >= limit:
@@ -156,7 +156,7 @@ def find_threads(most: int | None = None, limit: int = _PAGE, **filters: Any) ->
     cursor: str | None = None
     while True:
         page = yield from threads.list_threads(None, {**filters, "cursor": cursor, "limit": limit})  # type: ignore[typeddict-item]
-        found += [thread for thread in page if generation_of(thread) is not None]
+        found += [thread for thread in page.threads if generation_of(thread) is not None]
         cursor = page.cursor
         if cursor is None or (most is not None and len(found) >= most):
             return found

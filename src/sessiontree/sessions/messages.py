@@ -98,11 +98,10 @@ def window_usage(config: ManagerConfig, key: SessionKey) -> Operation[float]:
 
 def compact(config: ManagerConfig, key: SessionKey, *, instructions: str, force: bool) -> Operation[CompactionResult]:
     """Compact the session for a key now."""
-    thread = yield from existing(key)
     options = CompactionOptions(
         summarize=config.summarize, policy=config.policy, instructions=instructions, force=force
     )
-    return (yield from _compact_thread(config, thread.id, options))
+    return (yield from _compact(config, existing(key), options))
 
 
 def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[CompactionResult | None]:
@@ -110,7 +109,7 @@ def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[Compac
     options = CompactionOptions(
         summarize=config.summarize, policy=config.policy, trigger="post_response", reason="threshold"
     )
-    attempt = _compact_thread(config, thread_id, options)
+    attempt = _compact(config, threads.thread(thread_id), options)
     try:
         return (yield from compaction.run_if_needed(config.runtime, thread_id, options, attempt))
     except ThreadNotFoundError:
@@ -199,13 +198,13 @@ def _tokens_after(before: int, payload: Payload) -> int:
     return before + (estimate_message(message) if isinstance(message, Message) else 0)
 
 
-def _compact_thread(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
-    """Refresh the memory, then compact. A compaction does not count as an interaction."""
-    yield from refresh_memory(config, thread_id)
-    before = yield from threads.thread(thread_id)
-    result = yield from compaction.compact(config.runtime, thread_id, options)
+def _compact(config: ManagerConfig, find: Operation[Thread], options: CompactionOptions) -> Operation[CompactionResult]:
+    """Refresh the memory of the thread that ``find`` returns, then compact it. That is not an interaction."""
+    before = yield from find
+    yield from refresh_memory(config, before.id)
+    result = yield from compaction.compact(config.runtime, before.id, options)
     if result.entry is not None:
-        config.token_cache.store(thread_id, result.entry.id, result.tokens_after)
+        config.token_cache.store(before.id, result.entry.id, result.tokens_after)
         with suppress(ThreadNotFoundError):
             yield from _keep_interaction_time(config, before, result.entry)
     return result

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
 from sessiontree.compaction.summarizers.base import Summary, SummaryRequest
-from sessiontree.model import Message, TextPart
+from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
 from sessiontree.model.tokens import estimate_text
 
 __all__ = ["NOTICE", "NO_MEMORY", "extractive"]
@@ -187,9 +187,16 @@ def _block(heading: str, lines: Sequence[str]) -> str:
 
 def _text(message: Message) -> str:
     """Everything readable, tool traffic included: paths stand in calls and results too."""
-    results = (part.text for result in message.tool_results for part in result.parts if isinstance(part, TextPart))
-    calls = (call.arguments for call in message.tool_calls)
-    return "\n".join([message.text, *calls, *results])
+    lines = [""]
+    for part in message.parts:
+        match part:
+            case TextPart():
+                lines[0] += part.text
+            case ToolCallPart():
+                lines.append(part.arguments)
+            case ToolResultPart():
+                lines += [inner.text for inner in part.parts if isinstance(inner, TextPart)]
+    return "\n".join(lines)
 
 
 def _sentences(text: str) -> Iterator[str]:
