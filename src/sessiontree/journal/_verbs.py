@@ -42,7 +42,7 @@ class Verbs:
 
     @property
     def clock(self) -> Clock:
-        """Where this journal's time comes from."""
+        """The source of times, in nanoseconds since the epoch."""
         return self.runtime.clock
 
     def __enter__(self) -> Self:
@@ -61,13 +61,13 @@ class Verbs:
         return Workspace(self, self._workspace_settings)
 
     def stats(self) -> StoreStats:
-        """How much is in the store."""
+        """Return how much is in the store."""
         return self.run(reads.stats())
 
     def check(self, *, progress: Progress | None = None) -> list[Finding]:
-        """Everything in the store that breaks an invariant; an empty list is good news.
+        """Return everything in the store that breaks an invariant; an empty list if nothing does.
 
-        ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
+        ``progress(done, total)`` is called with numbers of entries, or of bytes of files.
         """
         return self.run(reads.check(progress))
 
@@ -80,7 +80,7 @@ class Verbs:
         return self.store.repair()
 
     def close(self) -> None:
-        """Finish what is under way and release the store."""
+        """Finish pending writes and close the store. A second call does nothing."""
         self.store.close()
 
     def run(self, operation: Operation[T]) -> T:

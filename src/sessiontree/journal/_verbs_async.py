@@ -41,7 +41,7 @@ class AsyncVerbs:
 
     @property
     def clock(self) -> Clock:
-        """Where this journal's time comes from."""
+        """The source of times, in nanoseconds since the epoch."""
         return self.runtime.clock
 
     async def __aenter__(self) -> Self:
@@ -60,13 +60,13 @@ class AsyncVerbs:
         return AsyncWorkspace(self, self._workspace_settings)
 
     async def stats(self) -> StoreStats:
-        """How much is in the store."""
+        """Return how much is in the store."""
         return await self.run(reads.stats())
 
     async def check(self, *, progress: Progress | None = None) -> list[Finding]:
-        """Everything in the store that breaks an invariant; an empty list is good news.
+        """Return everything in the store that breaks an invariant; an empty list if nothing does.
 
-        ``progress`` hears how much was looked at, and how much there is: entries, or bytes of files.
+        ``progress(done, total)`` is called with numbers of entries, or of bytes of files.
         """
         return await self.run(reads.check(progress))
 
@@ -79,7 +79,7 @@ class AsyncVerbs:
         return await self.store.arepair()
 
     async def close(self) -> None:
-        """Finish what is under way and release the store."""
+        """Finish pending writes and close the store. A second call does nothing."""
         await self.store.aclose()
 
     async def run(self, operation: Operation[T]) -> T:

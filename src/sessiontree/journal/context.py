@@ -1,5 +1,5 @@
 # Generated from context_async.py by tools/async_to_sync.py; do not edit.
-"""Verbs about what a model sees."""
+"""Verbs about the context of a model: build it, compact it, send it."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ DEFAULT_POLICY = CompactionPolicy()
 
 
 class CompactionVerbs(Verbs):
+    """The verbs about context and compaction."""
+
     def context(
         self,
         thread_id: str,
@@ -44,7 +46,7 @@ class CompactionVerbs(Verbs):
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
     ) -> Context:
-        """What the model sees."""
+        """Return what the model sees at a leaf: the messages, and their segments with token estimates."""
         return self.run(reads.context(thread_id, leaf, purpose, count))
 
     def compact(
@@ -62,11 +64,11 @@ class CompactionVerbs(Verbs):
         claim_seconds: float = CLAIM_SECONDS,
         progress: Progress | None = None,
     ) -> CompactionResult:
-        """Shorten what the model sees by a summary of the older part; nothing is deleted.
+        """Replace the older part of the context by a summary. No entry is deleted.
 
-        Entries that arrive while the summariser works stay. While another process is at it: CompactionClaimedError.
-        A summary that saves nothing is not installed unless ``force``. ``progress`` hears how many messages were summed
-        up, and how many are to be.
+        Entries that arrive while the summariser works are kept. A summary that saves nothing is not installed unless
+        ``force``. ``progress(done, total)`` is called with numbers of messages. Raises CompactionClaimedError while
+        another process compacts the thread, and SummaryError if the summariser fails.
         """
         how = CompactionOptions(
             summarize=summarize,
@@ -94,10 +96,10 @@ class CompactionVerbs(Verbs):
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> CompactionResult | None:
-        """Compact if the window is too full; ``None`` if it is not, if somebody else is at it, or after a failure.
+        """Compact if the window is too full.
 
-        After a failure it waits half a minute before it asks the summariser again, longer after each further one.
-        ``compact`` does not wait.
+        Return ``None`` if it is not, if another process compacts the thread, or during the pause after a failure: 30
+        seconds, and twice as long after each further failure. ``compact`` ignores that pause.
         """
         how = CompactionOptions(
             summarize=summarize,
@@ -112,11 +114,11 @@ class CompactionVerbs(Verbs):
         return self.run(compaction.compact_if_needed(self.runtime, thread_id, how))
 
     def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
-        """Give the context back that was there before the last compaction."""
+        """Take the last compaction back: the model sees the entries again that it had replaced."""
         return self.run(compaction.uncompact(self.runtime, thread_id, lease))
 
     def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
-        """Take away the claim of a compactor that crashed; ``None`` if nobody's has expired."""
+        """Remove the expired claim of a crashed compaction and return it; ``None`` if there is none."""
         return self.run(compaction.clear_expired_claim(self.runtime, thread_id))
 
     def leave_branch(
@@ -130,7 +132,7 @@ class CompactionVerbs(Verbs):
         count: TokenCounter = estimate_text,
         lease: Lease | None = None,
     ) -> BranchResult:
-        """Go on from ``to_entry`` with a summary of the branch that is left; ``undo`` comes back."""
+        """Move the leaf to ``to_entry`` and append a summary of the branch that is left there. ``undo`` moves back."""
         how = CompactionOptions(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
         return self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, how))
 
@@ -146,9 +148,11 @@ class CompactionVerbs(Verbs):
         lease: Lease | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> T:
-        """Give the context to a model, compacted first if it is too full, and compacted once if the model says so.
+        """Call a model with the context, and return its answer.
 
-        A compaction that somebody else is at is waited for and used; after ``wait_seconds`` it is CompactionClaimedError.
+        The context is compacted first if it is too full, and once more if the model reports an overflow. A compaction
+        that another process is running is waited for and used. Raises CompactionClaimedError if it takes longer than
+        ``wait_seconds``, and ContextOverflowError if the context is still too long after a compaction.
         """
         how = CompactionOptions(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
         answer: T = self.run(calling.call_model(self.runtime, thread_id, model, how, is_overflow))

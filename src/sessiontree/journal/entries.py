@@ -20,6 +20,8 @@ __all__ = ["EntryVerbs", "ThreadVerbs"]
 
 
 class ThreadVerbs(Verbs):
+    """The verbs about threads."""
+
     def create_thread(
         self,
         id: str | None = None,
@@ -29,34 +31,40 @@ class ThreadVerbs(Verbs):
         contents: Iterable[Content] = (),
         **fields: Unpack[ThreadFields],
     ) -> Thread:
-        """Start a conversation, with its first entries in the same commit; an id that is taken is ThreadExistsError."""
+        """Create a thread, and its first entries in the same commit. Raises ThreadExistsError if the id is taken."""
         return self.run(
             threads.create_thread(self.runtime, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
         )
 
     def thread(self, thread_id: str) -> Thread:
-        """A thread's metadata and counters."""
+        """Return a thread: its metadata, its leaf and its counters."""
         return self.run(threads.thread(thread_id))
 
     def update_thread(
         self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
-        """Change metadata; with ``expect_version`` only if nobody else did meanwhile (StaleVersionError)."""
+        """Change the metadata of a thread.
+
+        With ``expect_version``, raises StaleVersionError if the thread has been changed since it was read.
+        """
         return self.run(threads.update_thread(self.runtime, thread_id, expect_version, fields))
 
     def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
-        """Delete a thread for good; entries that a fork still shows stay.
+        """Delete a thread for good. Entries that a fork of it still shows are kept.
 
-        With ``expect_version`` only if nobody changed its metadata meanwhile (StaleVersionError).
+        With ``expect_version``, raises StaleVersionError if the thread has been changed since it was read.
         """
         return self.run(threads.delete_thread(thread_id, expect_version))
 
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
-        """A page of threads, newest first; archived ones only with ``is_archived=True``, or ``None`` for all."""
+        """Return one page of threads, the last changed first.
+
+        Archived threads are left out; ``is_archived=True`` lists only them, ``is_archived=None`` lists all.
+        """
         return self.run(threads.list_threads(query, filters))
 
     def iter_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Iterator[Thread]:
-        """All threads that ``list_threads`` would list, page after page; ``limit`` is the size of a page."""
+        """Iterate over all threads that match, reading one page at a time; ``limit`` is the size of a page."""
         while True:
             page = self.list_threads(query, **filters)
             yield from page
@@ -74,24 +82,29 @@ class ThreadVerbs(Verbs):
         created_ns: int | None = None,
         **fields: Unpack[ThreadFields],
     ) -> Thread:
-        """A new thread that shares everything up to ``at``, or up to the parent of ``before``, or up to the leaf."""
+        """Create a thread that shares the entries up to ``at``, up to the parent of ``before``, or up to the leaf."""
         operation = threads.fork(
             self.runtime, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
         )
         return self.run(operation)
 
     def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
-        """Give a thread without a title one: by the titler, or the user's first words."""
+        """Give a thread that has no title one: from the titler, or else from the first words of the user.
+
+        A titler that fails is recorded in ``title_status`` and ``title_error``.
+        """
         return self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
 
     def delete_older_than(
         self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
     ) -> list[Thread]:
-        """Delete the threads that were last changed before a time, and say which; a dry run only says."""
+        """Delete the threads that were last changed before a time, and return them; a dry run only returns them."""
         return self.run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
 
 class EntryVerbs(Verbs):
+    """The verbs about entries."""
+
     def append(
         self,
         thread_id: str,
@@ -105,9 +118,11 @@ class EntryVerbs(Verbs):
         turn_id: str = "",
         expect_live: bool = False,
     ) -> Entry:
-        """Add one entry under the leaf, durably; the same ``id`` with the same content is a no-op.
+        """Append one entry under the leaf, or under ``parent``; it is durable when this returns.
 
-        With ``expect_live`` a thread that is archived refuses it (ThreadArchivedError).
+        An ``id`` that is there already with the same content is not appended again, so a write whose outcome is
+        unknown can be repeated. ``expect_leaf`` raises StaleLeafError if the leaf is another one, ``expect_live``
+        raises ThreadArchivedError if the thread is archived, and ``lease`` raises FencedError if it has been lost.
         """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
         command = entries.append_command(
@@ -131,44 +146,44 @@ class EntryVerbs(Verbs):
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
     ) -> list[Entry]:
-        """Add several entries in a row, all or none."""
+        """Append several entries, each under the one before it, all or none."""
         operation = entries.append_many(
             self.runtime, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
         )
         return self.run(operation)
 
     def entry(self, thread_id: str, entry_id: str) -> Entry:
-        """One entry that the thread can see."""
+        """Return one entry that the thread sees."""
         return self.run(entries.entry(thread_id, entry_id))
 
     def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
-        """All entries that the thread can see, every branch, in the order of their commits."""
+        """Return all entries that the thread sees, of every branch, in the order of their commits."""
         return self.run(entries.entries(thread_id, after, limit))
 
     def path(self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None) -> list[Entry]:
-        """Root to leaf; ``limit`` keeps only the newest ones."""
+        """Return the entries from the root to the leaf; with ``limit``, only the last ones."""
         return self.run(entries.path(thread_id, leaf, limit))
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
-        """The entries that hang from an entry; ``None`` asks for the roots."""
+        """Return the children of an entry; ``None`` stands for the parent of the roots."""
         return self.run(entries.children(thread_id, entry_id))
 
     def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
-        """Give an entry a name; an empty name takes it away."""
+        """Label an entry; an empty name removes its label."""
         return self.run(entries.label(self.runtime, thread_id, entry_id, name))
 
     def labels(self, thread_id: str) -> dict[str, str]:
-        """Label to entry id."""
+        """Return the labels of a thread, each with the id of its entry."""
         return self.run(entries.labels(thread_id))
 
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> Iterator[Entry]:
-        """New entries of a thread as they are committed, by any process.
+        """Iterate over new entries of a thread as they are committed, by any process.
 
-        Starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
-        thread's first own entry. Ends when nothing came for ``timeout`` seconds; without one it goes on until the
-        caller stops.
+        It starts now (under asyncio: at the first step), or after the entry ``after``, or with ``after=None`` at the
+        first entry of the thread itself. It ends after ``timeout`` seconds without a new entry; without a time-out it
+        goes on until the caller stops.
         """
         feed = Feed(thread_id, after, timeout)
         # At the call, not at the first step, so that nothing is missed in between.
@@ -183,5 +198,5 @@ class EntryVerbs(Verbs):
                 self.store.wait(feed.thread_id, mark, feed.wait_seconds())
 
     def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
-        """The side events of a thread in order; ``after`` the id of the last entry that was seen goes on from there."""
+        """Return the events of a thread in the order of their commits; ``after`` is the id of the last entry seen."""
         return self.run(reads.events(thread_id, after, limit))

@@ -1,5 +1,5 @@
 # Generated from imports_async.py by tools/async_to_sync.py; do not edit.
-"""Verbs for imports: threads, histories and blobs of another store; for asyncio."""
+"""Verbs for imports: threads, histories and blobs of another store."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ __all__ = ["ImportVerbs"]
 
 
 class ImportVerbs(Verbs):
+    """The verbs for imports."""
+
     def import_thread(self, thread: Thread, *, base: str | None = None) -> Thread:
         """Create a thread as it is in another store, with its id, times, version and metadata, but without entries.
 
@@ -32,7 +34,7 @@ class ImportVerbs(Verbs):
         return self.run(imports.import_history(thread_id, steps))
 
     def put_blobs(self, blobs: Iterable[Blob]) -> int:
-        """Store the blobs that are missing, in one commit; returns how many those were.
+        """Store the blobs that are missing, in one commit, and return how many those were.
 
         Blobs that no checkpoint refers to are removed by the next delete: put them just before the entry that needs
         them, and name them in its ``blobs``.
@@ -40,9 +42,9 @@ class ImportVerbs(Verbs):
         return self.run(imports.put_blobs(blobs))
 
     def missing_blobs(self, hashes: Iterable[str]) -> frozenset[str]:
-        """The hashes of which the store has no blob."""
+        """Return those of the hashes for which the store has no blob."""
         return self.run(imports.missing_blobs(hashes))
 
     def read_blobs(self, hashes: Iterable[str]) -> list[Blob]:
-        """The blobs with these hashes, in the same order; a missing one raises BlobNotFoundError."""
+        """Return the blobs with these hashes, in the same order. Raises BlobNotFoundError if one is missing."""
         return self.run(imports.read_blobs(hashes))

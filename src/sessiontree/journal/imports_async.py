@@ -1,4 +1,4 @@
-"""Verbs for imports: threads, histories and blobs of another store; for asyncio."""
+"""Verbs for imports: threads, histories and blobs of another store."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ __all__ = ["AsyncImportVerbs"]
 
 
 class AsyncImportVerbs(AsyncVerbs):
+    """The verbs for imports."""
+
     async def import_thread(self, thread: Thread, *, base: str | None = None) -> Thread:
         """Create a thread as it is in another store, with its id, times, version and metadata, but without entries.
 
@@ -31,7 +33,7 @@ class AsyncImportVerbs(AsyncVerbs):
         return await self.run(imports.import_history(thread_id, steps))
 
     async def put_blobs(self, blobs: Iterable[Blob]) -> int:
-        """Store the blobs that are missing, in one commit; returns how many those were.
+        """Store the blobs that are missing, in one commit, and return how many those were.
 
         Blobs that no checkpoint refers to are removed by the next delete: put them just before the entry that needs
         them, and name them in its ``blobs``.
@@ -39,9 +41,9 @@ class AsyncImportVerbs(AsyncVerbs):
         return await self.run(imports.put_blobs(blobs))
 
     async def missing_blobs(self, hashes: Iterable[str]) -> frozenset[str]:
-        """The hashes of which the store has no blob."""
+        """Return those of the hashes for which the store has no blob."""
         return await self.run(imports.missing_blobs(hashes))
 
     async def read_blobs(self, hashes: Iterable[str]) -> list[Blob]:
-        """The blobs with these hashes, in the same order; a missing one raises BlobNotFoundError."""
+        """Return the blobs with these hashes, in the same order. Raises BlobNotFoundError if one is missing."""
         return await self.run(imports.read_blobs(hashes))

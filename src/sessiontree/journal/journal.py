@@ -26,6 +26,8 @@ __all__ = ["FindingVerbs", "Journal", "LeafVerbs"]
 
 
 class FindingVerbs(Verbs):
+    """The verbs that find entries and threads, and export them."""
+
     def search(
         self,
         text: str,
@@ -35,20 +37,20 @@ class FindingVerbs(Verbs):
         cursor: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+        """Search entries by words, "phrases", prefix*, -excluded words, and filters such as role:user or after:7d.
 
         Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
-        was committed before it began; ``progress`` hears how far the index has caught up.
+        was committed before it began; ``progress(done, total)`` is called while the index catches up.
         """
         operation = reads.search(self.runtime, text, order=order, limit=limit, cursor=cursor, progress=progress)
         return self.run(operation)
 
     def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
-        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        """Return the ids of threads that begin or end with ``part``; only ``part`` itself if it is an id."""
         return self.run(reads.thread_ids(part, limit))
 
     def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
-        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        """Return the ids of entries that the thread sees and that begin or end with ``part``."""
         return self.run(reads.entry_ids(thread_id, part, limit))
 
     def export(
@@ -59,15 +61,17 @@ class FindingVerbs(Verbs):
         scope: Scope | None = None,
         progress: Progress | None = None,
     ) -> str:
-        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+        """Return a thread as text: its path as ``markdown``, or ``json`` or ``jsonl`` for ``import_sessions``.
 
-        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``progress`` hears
-        how many entries were written, and how many there are.
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        ``progress(done, total)`` is called with numbers of entries.
         """
         return self.run(reads.export(thread_id, format, scope, progress))
 
 
 class LeafVerbs(Verbs):
+    """The verbs that move the leaf of a thread."""
+
     def move_leaf(
         self,
         thread_id: str,
@@ -77,7 +81,7 @@ class LeafVerbs(Verbs):
         lease: Lease | None = None,
         at_ns: int | None = None,
     ) -> Thread:
-        """Go on from any entry that the thread can see; ``None`` is before the first one."""
+        """Move the leaf to any entry that the thread sees, or with ``None`` before the first one."""
         return self.run(
             leaf.move_leaf(self.runtime, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
         )
@@ -90,9 +94,9 @@ class LeafVerbs(Verbs):
         files: str | os.PathLike[str] | None = None,
         conflicts: Conflicts = "stop",
     ) -> Thread:
-        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
+        """Move the leaf back to an entry. No entry is deleted, and ``undo`` moves forward again.
 
-        With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
+        With ``files``, that folder is restored to the checkpoint of the entry too: both happen, or neither.
         """
         if files is None:
             return self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
@@ -103,7 +107,7 @@ class LeafVerbs(Verbs):
         )
 
     def reset(self, thread_id: str) -> Thread:
-        """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
+        """Start again with an empty path. No entry is deleted, and ``undo`` brings the path back."""
         return self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
 
     @overload
@@ -129,7 +133,7 @@ class LeafVerbs(Verbs):
         return self._take_back(thread_id, "redo", conflicts, dry_run=dry_run)
 
     def reflog(self, thread_id: str) -> list[Move]:
-        """Every leaf move, oldest first."""
+        """Return every move of the leaf, oldest first."""
         return self.run(leaf.reflog(thread_id))
 
     def _take_back(

@@ -25,6 +25,8 @@ __all__ = ["AsyncFindingVerbs", "AsyncJournal", "AsyncLeafVerbs"]
 
 
 class AsyncFindingVerbs(AsyncVerbs):
+    """The verbs that find entries and threads, and export them."""
+
     async def search(
         self,
         text: str,
@@ -34,20 +36,20 @@ class AsyncFindingVerbs(AsyncVerbs):
         cursor: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """Entries by what they say: words, "phrases", prefix*, -without, and filters such as role:user or after:7d.
+        """Search entries by words, "phrases", prefix*, -excluded words, and filters such as role:user or after:7d.
 
         Filters are role, tool, model, file, label, thread, branch, before and after. A search sees everything that
-        was committed before it began; ``progress`` hears how far the index has caught up.
+        was committed before it began; ``progress(done, total)`` is called while the index catches up.
         """
         operation = reads.search(self.runtime, text, order=order, limit=limit, cursor=cursor, progress=progress)
         return await self.run(operation)
 
     async def thread_ids(self, part: str, *, limit: int = 20) -> list[str]:
-        """Ids of threads that begin or end with ``part``; only ``part`` itself where it is an id."""
+        """Return the ids of threads that begin or end with ``part``; only ``part`` itself if it is an id."""
         return await self.run(reads.thread_ids(part, limit))
 
     async def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
-        """Ids of entries that the thread sees and that begin or end with ``part``."""
+        """Return the ids of entries that the thread sees and that begin or end with ``part``."""
         return await self.run(reads.entry_ids(thread_id, part, limit))
 
     async def export(
@@ -58,15 +60,17 @@ class AsyncFindingVerbs(AsyncVerbs):
         scope: Scope | None = None,
         progress: Progress | None = None,
     ) -> str:
-        """A thread as text: ``markdown`` of its path, or ``json`` or ``jsonl`` that ``import_sessions`` reads back.
+        """Return a thread as text: its path as ``markdown``, or ``json`` or ``jsonl`` for ``import_sessions``.
 
-        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``progress`` hears
-        how many entries were written, and how many there are.
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        ``progress(done, total)`` is called with numbers of entries.
         """
         return await self.run(reads.export(thread_id, format, scope, progress))
 
 
 class AsyncLeafVerbs(AsyncVerbs):
+    """The verbs that move the leaf of a thread."""
+
     async def move_leaf(
         self,
         thread_id: str,
@@ -76,7 +80,7 @@ class AsyncLeafVerbs(AsyncVerbs):
         lease: Lease | None = None,
         at_ns: int | None = None,
     ) -> Thread:
-        """Go on from any entry that the thread can see; ``None`` is before the first one."""
+        """Move the leaf to any entry that the thread sees, or with ``None`` before the first one."""
         return await self.run(
             leaf.move_leaf(self.runtime, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
         )
@@ -89,9 +93,9 @@ class AsyncLeafVerbs(AsyncVerbs):
         files: str | os.PathLike[str] | None = None,
         conflicts: Conflicts = "stop",
     ) -> Thread:
-        """Go back to an entry, which becomes the leaf. Nothing is deleted; ``undo`` comes back.
+        """Move the leaf back to an entry. No entry is deleted, and ``undo`` moves forward again.
 
-        With ``files`` that folder goes back to the entry's checkpoint too: both move, or neither does.
+        With ``files``, that folder is restored to the checkpoint of the entry too: both happen, or neither.
         """
         if files is None:
             return await self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
@@ -102,7 +106,7 @@ class AsyncLeafVerbs(AsyncVerbs):
         )
 
     async def reset(self, thread_id: str) -> Thread:
-        """Start over with an empty path. Nothing is deleted; ``undo`` comes back."""
+        """Start again with an empty path. No entry is deleted, and ``undo`` brings the path back."""
         return await self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
 
     @overload
@@ -132,7 +136,7 @@ class AsyncLeafVerbs(AsyncVerbs):
         return await self._take_back(thread_id, "redo", conflicts, dry_run=dry_run)
 
     async def reflog(self, thread_id: str) -> list[Move]:
-        """Every leaf move, oldest first."""
+        """Return every move of the leaf, oldest first."""
         return await self.run(leaf.reflog(thread_id))
 
     async def _take_back(

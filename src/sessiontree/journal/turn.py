@@ -133,26 +133,28 @@ class Turn:
 
 
 class TurnVerbs(Verbs):
+    """The verbs about turns and their leases."""
+
     def acquire_lease(
         self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
-        """The right to run a turn; ActiveTurnError while somebody else's has not expired."""
+        """Acquire the lease to run a turn. Raises ActiveTurnError while another one has not expired."""
         return self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
 
     def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
-        """Keep a lease alive; FencedError if somebody took over."""
+        """Extend a lease. Raises FencedError if another worker has taken over."""
         return self.run(turns.renew_lease(self.runtime, lease, ttl_seconds))
 
     def release_lease(self, lease: Lease) -> None:
-        """Give a lease back; one that is not in force any more is left alone."""
+        """Release a lease; one that is not in force any more is ignored."""
         return self.run(turns.release_lease(lease))
 
     def active_lease(self, thread_id: str) -> Lease | None:
-        """The lease in force, if it has not expired."""
+        """Return the lease in force, or ``None``."""
         return self.run(turns.active_lease(self.runtime, thread_id))
 
     def clear_expired_lease(self, thread_id: str) -> Lease | None:
-        """Take an expired lease away and return it."""
+        """Remove an expired lease and return it; ``None`` if there is none."""
         return self.run(turns.clear_expired_lease(self.runtime, thread_id))
 
     def turn(
@@ -164,23 +166,20 @@ class TurnVerbs(Verbs):
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
         files: str | os.PathLike[str] | None = None,
     ) -> Turn:
-        """Run a turn: ``with journal.turn(id) as turn: turn.append(...)`` keeps the lease and writes the markers.
+        """Return a turn to run: ``with journal.turn(thread_id) as turn: turn.append(...)``.
 
-        With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
+        Entering acquires the lease and appends a marker; leaving appends another one and releases the lease. With
+        ``files``, a checkpoint of that folder is taken when the turn begins and when it ends.
         """
-        return Turn(
-            self,
-            thread_id,
-            owner=owner,
-            turn_id=turn_id,
-            ttl_seconds=ttl_seconds,
-            files=files,
-        )
+        return Turn(self, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
 
     def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
-        """After a crash: turns that never ended become interrupted, and the thread can go on."""
+        """Mark turns that a crash left open as interrupted, so that the thread can go on.
+
+        Raises ActiveTurnError while the lease of another owner has not expired.
+        """
         return self.run(turns.resume(self.runtime, thread_id, owner))
 
     def retry(self, thread_id: str) -> Thread:
-        """Move the leaf to where the failed turn can start again."""
+        """Move the leaf back to where the failed turn can start again. Raises NothingToRetryError if none failed."""
         return self.run(leaf.retry(self.runtime, thread_id))

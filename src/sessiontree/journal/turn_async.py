@@ -156,26 +156,28 @@ class AsyncTurn:
 
 
 class AsyncTurnVerbs(AsyncVerbs):
+    """The verbs about turns and their leases."""
+
     async def acquire_lease(
         self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
-        """The right to run a turn; ActiveTurnError while somebody else's has not expired."""
+        """Acquire the lease to run a turn. Raises ActiveTurnError while another one has not expired."""
         return await self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
 
     async def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
-        """Keep a lease alive; FencedError if somebody took over."""
+        """Extend a lease. Raises FencedError if another worker has taken over."""
         return await self.run(turns.renew_lease(self.runtime, lease, ttl_seconds))
 
     async def release_lease(self, lease: Lease) -> None:
-        """Give a lease back; one that is not in force any more is left alone."""
+        """Release a lease; one that is not in force any more is ignored."""
         return await self.run(turns.release_lease(lease))
 
     async def active_lease(self, thread_id: str) -> Lease | None:
-        """The lease in force, if it has not expired."""
+        """Return the lease in force, or ``None``."""
         return await self.run(turns.active_lease(self.runtime, thread_id))
 
     async def clear_expired_lease(self, thread_id: str) -> Lease | None:
-        """Take an expired lease away and return it."""
+        """Remove an expired lease and return it; ``None`` if there is none."""
         return await self.run(turns.clear_expired_lease(self.runtime, thread_id))
 
     def turn(
@@ -187,23 +189,20 @@ class AsyncTurnVerbs(AsyncVerbs):
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
         files: str | os.PathLike[str] | None = None,
     ) -> AsyncTurn:
-        """Run a turn: ``async with journal.turn(id) as turn: await turn.append(...)`` keeps the lease and writes the markers.
+        """Return a turn to run: ``async with journal.turn(thread_id) as turn: await turn.append(...)``.
 
-        With ``files`` a checkpoint of that folder is taken when the turn begins and when it ends.
+        Entering acquires the lease and appends a marker; leaving appends another one and releases the lease. With
+        ``files``, a checkpoint of that folder is taken when the turn begins and when it ends.
         """
-        return AsyncTurn(
-            self,
-            thread_id,
-            owner=owner,
-            turn_id=turn_id,
-            ttl_seconds=ttl_seconds,
-            files=files,
-        )
+        return AsyncTurn(self, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
 
     async def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
-        """After a crash: turns that never ended become interrupted, and the thread can go on."""
+        """Mark turns that a crash left open as interrupted, so that the thread can go on.
+
+        Raises ActiveTurnError while the lease of another owner has not expired.
+        """
         return await self.run(turns.resume(self.runtime, thread_id, owner))
 
     async def retry(self, thread_id: str) -> Thread:
-        """Move the leaf to where the failed turn can start again."""
+        """Move the leaf back to where the failed turn can start again. Raises NothingToRetryError if none failed."""
         return await self.run(leaf.retry(self.runtime, thread_id))

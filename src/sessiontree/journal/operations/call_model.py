@@ -1,4 +1,4 @@
-"""The verb that gives a conversation to a model: compacted first if it is too full, and once more if the model says so."""
+"""``call_model``: call a model with the context, compacted first if needed, and once more after an overflow."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 
 
-class _Seen(Record, frozen=True, kw_only=True):
-    """What a model gets, and the compaction that it starts from."""
+class _Prepared(Record, frozen=True, kw_only=True):
+    """The context for a model, and the id of the compaction that it starts with."""
 
     context: Context
     boundary: str | None
@@ -36,18 +36,18 @@ def call_model(
     sources: Runtime,
     thread_id: str,
     model: Callable[[Context], Any],
-    how: CompactionOptions,
+    options: CompactionOptions,
     is_overflow: Callable[[BaseException], bool] = is_context_overflow,
 ) -> Operation[Any]:
-    """Give the context to a model: compacted first if it is too full, and once more if the model says so."""
-    seen = yield from _prepared(sources, thread_id, how)
+    """Call a model with the context: compacted first if it is too full, and once more after an overflow."""
+    prepared = yield from _prepare(sources, thread_id, options)
     try:
-        return (yield Call(function=model, arguments=(seen.context,)))
+        return (yield Call(function=model, arguments=(prepared.context,)))
     except Exception as error:
         if not is_overflow(error):
             raise
-        yield from _shrink(sources, thread_id, seen, how, error)
-    shorter = yield from _look(thread_id, how.count)
+        yield from _shrink(sources, thread_id, prepared, options, error)
+    shorter = yield from _read_context(thread_id, options.count)
     try:
         return (yield Call(function=model, arguments=(shorter.context,)))
     except Exception as error:
@@ -56,46 +56,48 @@ def call_model(
         raise
 
 
-def _because(how: CompactionOptions, trigger: Trigger, reason: Reason) -> CompactionOptions:
-    return replace(how, trigger=trigger, reason=reason)
+def _with_reason(options: CompactionOptions, trigger: Trigger, reason: Reason) -> CompactionOptions:
+    return replace(options, trigger=trigger, reason=reason)
 
 
-def _prepared(sources: Runtime, thread_id: str, how: CompactionOptions) -> Operation[_Seen]:
-    """The context, compacted if it is too full. A summariser that fails is no reason not to ask a model that fits."""
+def _prepare(sources: Runtime, thread_id: str, options: CompactionOptions) -> Operation[_Prepared]:
+    """Return the context, compacted if it is too full. If that fails, a context that still fits is used as it is."""
     try:
-        yield from compact_if_needed(sources, thread_id, _because(how, "pre_request", "threshold"))
+        yield from compact_if_needed(sources, thread_id, _with_reason(options, "pre_request", "threshold"))
     except SummaryError:
-        seen = yield from _look(thread_id, how.count)
-        if seen.context.tokens >= how.policy.window_tokens:
+        prepared = yield from _read_context(thread_id, options.count)
+        if prepared.context.tokens >= options.policy.window_tokens:
             raise
-        return seen
-    return (yield from _look(thread_id, how.count))
+        return prepared
+    return (yield from _read_context(thread_id, options.count))
 
 
-def _look(thread_id: str, count: TokenCounter) -> Operation[_Seen]:
+def _read_context(thread_id: str, count: TokenCounter) -> Operation[_Prepared]:
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     boundary = window_of(path).boundary
-    return _Seen(context=build_context(path, count=count), boundary=boundary.id if boundary else None)
+    return _Prepared(context=build_context(path, count=count), boundary=boundary.id if boundary else None)
 
 
-def _shrink(sources: Runtime, thread_id: str, seen: _Seen, how: CompactionOptions, error: Exception) -> Operation[None]:
-    """The model counts otherwise than we do: half of what we took for fitting is the aim now.
+def _shrink(
+    sources: Runtime, thread_id: str, prepared: _Prepared, options: CompactionOptions, error: Exception
+) -> Operation[None]:
+    """Compact to half of the estimate, because the model counts more tokens than we do.
 
-    What somebody else compacted meanwhile, or is compacting at this moment, is taken instead of a compaction of ours.
+    If another process has compacted the thread in the meantime, or is doing so, its compaction is used instead.
     """
-    estimate = sum(segment.token_estimate for segment in seen.context.segments)
-    aim = min(how.policy.target, estimate // 2)
-    smaller = replace(_because(how, "context_overflow", "provider_overflow"), target_tokens=aim)
-    yield from _await_others(sources, thread_id, how.wait_seconds)
-    if (yield from _look(thread_id, how.count)).boundary != seen.boundary:
+    estimate = sum(segment.token_estimate for segment in prepared.context.segments)
+    target = min(options.policy.target, estimate // 2)
+    smaller = replace(_with_reason(options, "context_overflow", "provider_overflow"), target_tokens=target)
+    yield from _wait_for_others(sources, thread_id, options.wait_seconds)
+    if (yield from _read_context(thread_id, options.count)).boundary != prepared.boundary:
         return
     result = yield from compact(sources, thread_id, smaller)
     if not result.is_installed:
         raise ContextOverflowError(thread_id) from error
 
 
-def _await_others(sources: Runtime, thread_id: str, wait_seconds: float) -> Operation[None]:
-    """Until nobody compacts the thread; who takes longer than that is CompactionClaimedError."""
+def _wait_for_others(sources: Runtime, thread_id: str, wait_seconds: float) -> Operation[None]:
+    """Wait until no process compacts the thread. Raises CompactionClaimedError after ``wait_seconds``."""
     pause, waited = _FIRST_PAUSE_SECONDS, 0.0
     while True:
         thread: Thread = yield ReadThread(thread_id=thread_id)

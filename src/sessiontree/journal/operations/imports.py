@@ -15,16 +15,19 @@ __all__ = ["import_history", "import_thread", "missing_blobs", "put_blobs", "rea
 
 
 def import_thread(thread: Thread, base: str | None) -> Operation[Thread]:
+    """Create a thread as it is in another store."""
     imported: Thread = yield ImportThread(thread=checked_thread(thread), base=base)
     return imported
 
 
 def import_history(thread_id: str, steps: Iterable[PositionedDraft | Move]) -> Operation[Thread]:
+    """Add entries and leaf moves of another store to a thread."""
     imported: Thread = yield ImportHistory(thread_id=thread_id, steps=tuple(steps))
     return imported
 
 
 def put_blobs(blobs: Iterable[Blob]) -> Operation[int]:
+    """Store the blobs that are missing, and return how many those were."""
     given = {blob.hash: blob for blob in blobs}
     missing = sorted((yield from missing_blobs(given)))
     if missing:
@@ -41,11 +44,13 @@ def _check_contents(blobs: Iterable[Blob]) -> None:
 
 
 def missing_blobs(hashes: Iterable[str]) -> Operation[frozenset[str]]:
+    """Return those of the hashes for which the store has no blob."""
     asked = tuple(hashes)
     missing: frozenset[str] = (yield FindMissingBlobs(hashes=asked)) if asked else frozenset()
     return missing
 
 
 def read_blobs(hashes: Iterable[str]) -> Operation[list[Blob]]:
+    """Return the blobs with these hashes."""
     found: list[Blob] = yield ReadBlobs(hashes=tuple(hashes))
     return found

@@ -1,9 +1,4 @@
-"""Verbs that only look: the context, statistics, the check.
-
-Verbs that give a thread away: export, the stream of its events, and cleaning up what is old.
-
-Finding: ids by a part of them, and entries by what they say.
-"""
+"""Verbs that read: context, search, ids by a part of them, statistics, check, export, events; and deletion by age."""
 
 from __future__ import annotations
 
@@ -39,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ExportFormat",
+    "all_threads",
     "check",
     "context",
     "delete_older_than",
@@ -52,16 +48,19 @@ __all__ = [
 
 
 def context(thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter) -> Operation[Context]:
+    """Build what the model sees."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
     return build_context(path, purpose=purpose, count=count)
 
 
 def stats() -> Operation[StoreStats]:
+    """Return how much is in the store."""
     found: StoreStats = yield ReadStats()
     return found
 
 
 def check(progress: Progress | None) -> Operation[list[Finding]]:
+    """Return everything in the store that breaks an invariant."""
     found: list[Finding] = yield Inspect(progress=progress)
     return found
 
@@ -77,16 +76,17 @@ def export(
     scope: Scope | None,
     progress: Progress | None = None,
 ) -> Operation[str]:
+    """Return a thread as text."""
     thread: Thread = yield ReadThread(thread_id=thread_id)
     if format == "markdown":
         if scope not in (None, "path"):
-            raise InvalidInputError("Markdown shows one path; use json or jsonl for a whole thread or tree")
+            raise InvalidInputError("Markdown can only show one path; use json or jsonl for a whole thread or tree")
         from sessiontree.context.markdown import markdown  # noqa: PLC0415  most programs never export
 
         path: list[Entry] = yield ReadPath(thread_id=thread_id)
         return markdown(thread, path, progress)
     if format not in ("json", "jsonl"):
-        raise InvalidInputError(f"there is no export {format!r}; use markdown, json or jsonl")
+        raise InvalidInputError(f"unknown export format {format!r}; use markdown, json or jsonl")
     return (yield from _native(thread, format, scope or "thread", progress))
 
 
@@ -108,8 +108,8 @@ def _native(thread: Thread, format: ExportFormat, scope: Scope, progress: Progre
 
 
 def _family(thread: Thread) -> Operation[list[Thread]]:
-    """All threads of a tree, a fork after its source."""
-    waiting = yield from _all_threads(ThreadQuery(tree=thread.tree, is_archived=None, order="created", limit=_PAGE))
+    """Return all threads of a tree, each fork after its source."""
+    waiting = yield from all_threads(ThreadQuery(tree=thread.tree, is_archived=None, order="created", limit=_PAGE))
     ordered: dict[str, Thread] = {}
     while waiting:
         names = {one.id for one in waiting}
@@ -119,7 +119,8 @@ def _family(thread: Thread) -> Operation[list[Thread]]:
     return list(ordered.values())
 
 
-def _all_threads(query: ThreadQuery) -> Operation[list[Thread]]:
+def all_threads(query: ThreadQuery) -> Operation[list[Thread]]:
+    """Return the threads of all pages of a query."""
     found: list[Thread] = []
     while True:
         page: Page = yield ListThreads(query=query)
@@ -130,6 +131,7 @@ def _all_threads(query: ThreadQuery) -> Operation[list[Thread]]:
 
 
 def events(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
+    """Return the events of a thread, at most ``limit``."""
     found: list[Entry] = []
     while True:
         page: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_PAGE)
@@ -142,8 +144,9 @@ def events(thread_id: str, after: str | None, limit: int | None) -> Operation[li
 
 
 def delete_older_than(updated_before_ns: int, is_archived: bool | None, *, is_dry_run: bool) -> Operation[list[Thread]]:
+    """Delete the threads that were last changed before a time, and return them."""
     query = ThreadQuery(updated_before_ns=updated_before_ns, is_archived=is_archived, limit=_PAGE)
-    old = yield from _all_threads(query)
+    old = yield from all_threads(query)
     if is_dry_run:
         return old
     gone: list[Thread] = []
@@ -157,11 +160,13 @@ def delete_older_than(updated_before_ns: int, is_archived: bool | None, *, is_dr
 
 
 def thread_ids(part: str, limit: int) -> Operation[list[str]]:
+    """Return the ids of threads that begin or end with ``part``."""
     found: list[str] = yield FindThreads(part=part, limit=_positive(limit))
     return found
 
 
 def entry_ids(thread_id: str, part: str, limit: int) -> Operation[list[str]]:
+    """Return the ids of entries that begin or end with ``part``."""
     found: list[str] = yield FindEntries(thread_id=thread_id, part=part, limit=_positive(limit))
     return found
 
@@ -175,6 +180,7 @@ def search(
     cursor: str | None,
     progress: Progress | None,
 ) -> Operation[SearchPage]:
+    """Parse a query and return the entries that it finds."""
     from sessiontree.search.query import parse_query  # noqa: PLC0415  its patterns are slow to build
 
     query = parse_query(text, now=moment(sources.clock()).astimezone())
@@ -192,7 +198,7 @@ def _whole_ids(parts: tuple[str, ...]) -> Operation[tuple[str, ...]]:
         if not found:
             raise ThreadNotFoundError(part)
         if len(found) > 1:
-            raise InvalidInputError(f"{part!r} is the start or end of more than one thread id; give more of it")
+            raise InvalidInputError(f"{part!r} is the start or end of more than one thread id; write more of the id")
         whole += found
     return tuple(whole)
 

@@ -1,7 +1,4 @@
-"""Verbs about threads.
-
-The verb that gives a thread a title of its own accord.
-"""
+"""Verbs about threads: create, read, change, delete, list, fork, give a title."""
 
 from __future__ import annotations
 
@@ -48,6 +45,7 @@ def create_thread(
     updated_ns: int | None = None,
     contents: Iterable[Content] = (),
 ) -> Operation[Thread]:
+    """Create a thread, and its first entries in the same commit."""
     new = _new_thread(sources, thread_id, created_ns, fields)
     thread: Thread = yield CreateThread(
         thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
@@ -57,6 +55,7 @@ def create_thread(
 
 
 def thread(thread_id: str) -> Operation[Thread]:
+    """Return a thread."""
     found: Thread = yield ReadThread(thread_id=thread_id)
     return found
 
@@ -64,6 +63,7 @@ def thread(thread_id: str) -> Operation[Thread]:
 def update_thread(
     sources: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
 ) -> Operation[Thread]:
+    """Change the metadata of a thread."""
     blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
     changed: Thread = yield UpdateThread(
         thread_id=thread_id,
@@ -76,11 +76,13 @@ def update_thread(
 
 
 def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
+    """Delete a thread."""
     report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version)
     return report
 
 
 def list_threads(query: ThreadQuery | None, filters: ThreadFilters) -> Operation[Page]:
+    """Return one page of threads."""
     page: Page = yield ListThreads(query=_with_filters(query or ThreadQuery(), filters))
     return page
 
@@ -95,6 +97,7 @@ def fork(
     created_ns: int | None,
     fields: ThreadFields,
 ) -> Operation[Thread]:
+    """Create a thread that shares the beginning of another one."""
     if at is not None and before is not None:
         raise InvalidInputError("fork takes at= or before=, not both")
     forked: Thread = yield Fork(
@@ -108,7 +111,7 @@ def fork(
 
 
 def checked_thread(thread: Thread) -> Thread:
-    """A thread that brings its id and times along, from another program or another store, checked."""
+    """Check a thread of another program or another store, which has its id and times already."""
     checked_id(thread.id, "thread id")
     return _with_fields(thread, cast("ThreadFields", {name: getattr(thread, name) for name in _FIELDS}))
 
@@ -120,10 +123,10 @@ def _new_thread(sources: Runtime, thread_id: str | None, created_ns: int | None,
 
 
 def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
-    """The thread with its metadata checked: what cannot be stored is refused here."""
+    """Return the thread with these fields. Raises InvalidInputError for what cannot be stored."""
     unknown = set(fields) - _FIELDS
     if unknown:
-        raise InvalidInputError(f"a thread has no field {sorted(unknown)}; it has {sorted(_FIELDS)}")
+        raise InvalidInputError(f"unknown thread fields {sorted(unknown)}; a thread has {sorted(_FIELDS)}")
     values = {name: _checked_field(name, value) for name, value in fields.items()}
     stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
     check_finite(to_builtins(values))
@@ -132,17 +135,17 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
 
 
 def _checked_field(name: str, value: Any) -> Any:
-    """Types first: JSON would turn some values into others, such as bytes into text, and leave UNSET out."""
+    # Before the conversion to JSON, which would turn bytes into text and leave UNSET out.
     if name == "tags" and isinstance(value, Iterable) and not isinstance(value, str):
         value = tuple(value)
     kind = _field_types()[name]
-    if not isinstance(value, kind) or not all(isinstance(word, str) for word in _words_of(value)):
-        words = " of words" if kind is tuple else ""
-        raise InvalidInputError(f"{name} of a thread cannot be {value!r}; it is a {kind.__name__}{words}")
+    if not isinstance(value, kind) or not all(isinstance(item, str) for item in _items_of(value)):
+        items = " of str" if kind is tuple else ""
+        raise InvalidInputError(f"the {name} of a thread must be a {kind.__name__}{items}, not {value!r}")
     return value
 
 
-def _words_of(value: Any) -> tuple[Any, ...]:
+def _items_of(value: Any) -> tuple[Any, ...]:
     match value:
         case SessionKey():
             return astuple(value)
@@ -161,7 +164,7 @@ def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
     unknown = set(filters) - set(ThreadQuery.__struct_fields__)
     if unknown:
         raise InvalidInputError(
-            f"threads cannot be listed by {sorted(unknown)}; {sorted(ThreadQuery.__struct_fields__)} can"
+            f"unknown filters {sorted(unknown)}; threads can be listed by {sorted(ThreadQuery.__struct_fields__)}"
         )
     asked = _as_stored(replace(query, **filters), "the query", ThreadQuery)
     _check_numbers(asked)
@@ -176,7 +179,7 @@ def _check_numbers(record: Thread | ThreadQuery) -> None:
 
 
 def _as_stored(record: T, what: str, kind: type[T]) -> T:
-    """The record as a reader will see it."""
+    """Return the record as a reader will see it."""
     try:
         return json_decoder(kind).decode(encode_record(record, what))
     except ValidationError as error:
@@ -184,9 +187,9 @@ def _as_stored(record: T, what: str, kind: type[T]) -> T:
 
 
 def suggest_title(sources: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
-    """A title for a thread that has none; one that somebody gave meanwhile stays.
+    """Give a thread that has no title one; a title that was set in the meantime is kept.
 
-    A titler that fails is written down as such, and the user's own words serve as the title.
+    If the titler fails, the failure is recorded and the first words of the user become the title.
     """
     thread: Thread = yield ReadThread(thread_id=thread_id)
     if thread.title:
@@ -213,10 +216,10 @@ def _titled(text: str, titler: Titler | None, limit: int) -> Operation[ThreadFie
     try:
         answer = yield Call(function=titler, arguments=(text,))
         title = title_from(answer if isinstance(answer, str) else "", limit)
-    except Exception as error:  # noqa: BLE001  whatever a caller's function raises is written down
+    except Exception as error:  # noqa: BLE001  whatever a caller's function raises is recorded
         return _failed(fallback, f"{type(error).__name__}: {error}")
     if not title:
-        return _failed(fallback, "the titler gave no text")
+        return _failed(fallback, "the titler returned no text")
     return ThreadFields(title=title, title_status="ready", title_source="provider", title_error="")
 
 

@@ -42,7 +42,7 @@ __all__ = [
 
 
 def open_turns(path: Iterable[Entry], entries: Iterable[Entry]) -> list[str]:
-    """Ids of turns that started on the path and ended nowhere, oldest first.
+    """Return the ids of turns that started on the path and have not ended, oldest first.
 
     ``entries`` are all that the thread sees: a turn that was retried has its end on another branch.
     """
@@ -64,7 +64,7 @@ _LONGEST_SECONDS = 1_000_000_000
 
 
 class Resumption(Record, frozen=True, kw_only=True):
-    """The thread, ready to go on, and the turns that a crash had left open."""
+    """A thread that can go on, and the turns that a crash had left open."""
 
     thread: Thread
     interrupted: tuple[str, ...] = ()
@@ -73,6 +73,7 @@ class Resumption(Record, frozen=True, kw_only=True):
 def acquire_lease(
     sources: Runtime, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
+    """Acquire the lease to run a turn."""
     now = sources.clock()
     command = AcquireLease(
         thread_id=thread_id,
@@ -86,20 +87,21 @@ def acquire_lease(
     except (Exception, GeneratorExit):
         raise
     except BaseException:
-        yield from _give_back(command)
+        yield from _release_interrupted(command)
         raise
     return lease
 
 
-def _give_back(command: AcquireLease) -> Operation[None]:
-    """A caller that was interrupted may get its lease all the same, behind its back. Asked for again, it is the same."""
-    with suppress(SessionTreeError):  # the interruption is what the caller must hear of, and a lease expires
+def _release_interrupted(command: AcquireLease) -> Operation[None]:
+    """Release the lease that an interrupted call may have acquired. The same command returns the same lease again."""
+    with suppress(SessionTreeError):  # the interruption is what the caller must see, and a lease expires
         lease: Lease = yield command
         if lease.created_ns == command.now_ns:
             yield from release_lease(lease)
 
 
 def renew_lease(sources: Runtime, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
+    """Extend a lease."""
     checked_lease(lease)
     expires = sources.clock() + _nanoseconds(ttl_seconds)
     renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
@@ -107,16 +109,19 @@ def renew_lease(sources: Runtime, lease: Lease, ttl_seconds: float) -> Operation
 
 
 def release_lease(lease: Lease) -> Operation[None]:
+    """Release a lease."""
     checked_lease(lease)
     yield ReleaseLease(thread_id=lease.thread_id, token=lease.token)
 
 
 def active_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+    """Return the lease in force, or ``None``."""
     lease: Lease | None = yield ReadLease(thread_id=thread_id)
     return None if lease is None or lease.is_expired(sources.clock()) else lease
 
 
 def clear_expired_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+    """Remove an expired lease and return it."""
     cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=sources.clock())
     return cleared
 
@@ -124,6 +129,7 @@ def clear_expired_lease(sources: Runtime, thread_id: str) -> Operation[Lease | N
 def begin_turn(
     sources: Runtime, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
+    """Acquire a lease and append the marker of a turn that starts."""
     lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
     try:
         yield from mark_turn(sources, lease, "started")
@@ -136,18 +142,20 @@ def begin_turn(
 
 
 def mark_turn(sources: Runtime, lease: Lease, status: TurnStatus, reason: str = "") -> Operation[Entry]:
+    """Append a marker to a turn."""
     stored = yield from append_many(sources, lease.thread_id, [TurnMarker(status=status, reason=reason)], lease=lease)
     return stored[0]
 
 
 def end_turn(sources: Runtime, lease: Lease, marker: TurnMarker, error: str = "") -> Operation[None]:
+    """Append the marker of a turn that ends, after its error if it has one, and release the lease."""
     contents: list[Payload] = [RunFailure(error=error)] if error else []
     yield from append_many(sources, lease.thread_id, [*contents, marker], lease=lease)
     yield from release_lease(lease)
 
 
 def resume(sources: Runtime, thread_id: str, owner: str | None) -> Operation[Resumption]:
-    """Close what a crash left open. A worker that comes back under a name that it gave need not wait for its lease."""
+    """Mark turns that a crash left open as interrupted. A worker that has the owner's name may take over its lease."""
     held: Lease | None = yield ReadLease(thread_id=thread_id)
     if held is not None and held.owner == owner:
         yield from release_lease(held)
@@ -165,14 +173,14 @@ def resume(sources: Runtime, thread_id: str, owner: str | None) -> Operation[Res
 
 
 def ending_for(error: BaseException) -> tuple[TurnMarker, str]:
-    """How a turn ends that an exception left: a fault is a failure, an interruption can be taken up again."""
+    """Return the marker and the text of a turn that ends by an exception: failed, or aborted by an interruption."""
     text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     status: TurnStatus = "failed" if isinstance(error, Exception) else "aborted"
     return TurnMarker(status=status, reason=type(error).__name__, is_recoverable=status == "aborted"), text
 
 
 def this_process() -> str:
-    """A name for the owner that nobody gave."""
+    """Return the default name of an owner: host and process id."""
     return f"{os.uname().nodename}:{os.getpid()}"
 
 
