@@ -15,7 +15,7 @@ from msgspec.structs import replace
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets, shortened
 from golden_words import go_segment
-from sessiontree.context import Projected, build_context, extract_checkpoint_summary, project, segments_of
+from sessiontree.context import Projected, build_context, extract_summary, project, segments_of
 from sessiontree.model import Compaction, Custom, Entry
 from sessiontree.model.tokens import estimate_text
 from sessiontree.transfer.formats import _go, import_sessions
@@ -201,7 +201,7 @@ def test_golden_checkpoints_give_their_summary_back_and_counts_are_the_originals
             for checkpoint in row["checkpoint_summary"] or []:
                 message = view[checkpoint["message_index"]].message
                 assert message.kind == "compaction_summary"
-                assert shortened(extract_checkpoint_summary(message.text)) == checkpoint["extracted_summary"]
+                assert shortened(extract_summary(message.text)) == checkpoint["extracted_summary"]
 
 
 @pytest.mark.replays("floret", "expected/list_all.json", "expected/list_active_ids.json")

@@ -12,7 +12,7 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
-from sessiontree.context.dialects.openai_chat import chat_of
+from sessiontree.context.dialects.stored_chat import chat_of
 from sessiontree.sessions.checkpointed import CheckpointedSessions
 from sessiontree.transfer.formats import export_sessions, import_sessions
 

@@ -12,7 +12,7 @@ import pytest
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
 from sessiontree.context import window_of
-from sessiontree.context.dialects.openai_chat import chat_of
+from sessiontree.context.dialects.stored_chat import chat_of
 from sessiontree.model import Compaction, SystemMessage
 from sessiontree.sessions.keys import format_key, parse_key
 from sessiontree.transfer.formats import ImportReport, _go, import_sessions

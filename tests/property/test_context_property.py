@@ -8,7 +8,7 @@ from hypothesis import given
 from property.strategies import trees
 from property.validators import check
 from property_settings import examples
-from sessiontree.context import CHECKPOINT_KIND, Context, build_context, pair
+from sessiontree.context import SUMMARY_KIND, Context, build_context, pair
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Compaction, Entry, Message, ToolCallMessage, ToolResultMessage, UserMessage
 
@@ -89,7 +89,7 @@ def keeps_prefix(before: Context, added: Entry) -> bool:
     but a checkpoint was there, whose words change with the first message after it."""
     if isinstance(added.payload, Compaction):
         return False
-    if [message.kind for message in before.messages] == [CHECKPOINT_KIND]:
+    if [message.kind for message in before.messages] == [SUMMARY_KIND]:
         return False
     has_open_call = any(not segment.entry_id for segment in before.segments)
     is_tool_traffic = isinstance(added.payload, ToolCallMessage | ToolResultMessage | UserMessage)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from sessiontree.context import (
-    CHECKPOINT_KIND,
     CONTROL_KIND,
     MISSING_RESULT_KIND,
+    SUMMARY_KIND,
     build_context,
-    extract_checkpoint_summary,
+    extract_summary,
     project,
 )
 from sessiontree.model import (
@@ -102,8 +102,8 @@ def test_a_branch_summary_is_something_the_assistant_says() -> None:
 def test_a_compaction_puts_a_checkpoint_before_what_it_kept() -> None:
     context = build_context(path(user("a"), user("b"), user("c"), compacted(first_kept_entry_id="e2"), user("d")))
     checkpoint, *rest = context.messages
-    assert (checkpoint.role, checkpoint.kind) == ("user", CHECKPOINT_KIND)
-    assert extract_checkpoint_summary(checkpoint.text) == "so far"
+    assert (checkpoint.role, checkpoint.kind) == ("user", SUMMARY_KIND)
+    assert extract_summary(checkpoint.text) == "so far"
     assert [message.text for message in rest] == ["c", "d"]
 
 
@@ -134,7 +134,7 @@ def test_a_kept_tool_result_brings_its_call_along() -> None:
 def test_only_the_last_compaction_counts() -> None:
     first = compacted("one", first_kept_entry_id="e0")
     second = Compaction(id="k2", summary="two", first_kept_entry_id="e2")
-    assert [extract_checkpoint_summary(text) for text in texts(user("a"), first, user("b"), second)] == ["two", "b"]
+    assert [extract_summary(text) for text in texts(user("a"), first, user("b"), second)] == ["two", "b"]
 
 
 def test_a_compaction_without_a_summary_drops_the_head() -> None:
@@ -155,13 +155,13 @@ def test_reverting_brings_the_compaction_before_back() -> None:
     first = compacted("one", first_kept_entry_id="e1")
     second = Compaction(id="k2", summary="two", first_kept_entry_id="e2")
     found = texts(user("a"), first, second, Compaction(id="k3", reverts="k2"), user("b"))
-    assert [extract_checkpoint_summary(text) for text in found] == ["one", "b"]
+    assert [extract_summary(text) for text in found] == ["one", "b"]
 
 
 def test_a_revert_can_be_reverted() -> None:
     said = [user("a"), compacted("one", first_kept_entry_id="e1"), Compaction(id="k2", reverts="k1")]
     found = texts(*said, Compaction(id="k3", reverts="k2"))
-    assert [extract_checkpoint_summary(text) for text in found] == ["one"]
+    assert [extract_summary(text) for text in found] == ["one"]
 
 
 def test_a_control_signal_is_a_sentence() -> None:

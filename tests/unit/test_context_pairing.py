@@ -48,7 +48,7 @@ def test_results_of_a_batch_come_in_the_order_of_the_calls() -> None:
 def test_a_call_without_a_result_gets_an_error_that_says_so() -> None:
     (_, made_up) = pair([asks("a")])
     (result,) = made_up.message.tool_results
-    assert made_up.is_made_up
+    assert made_up.is_synthetic
     assert made_up.source == 0
     assert (result.call_id, result.name, result.is_error) == ("a", "read", True)
     assert result.parts == (TextPart(text=MISSING_RESULT),)

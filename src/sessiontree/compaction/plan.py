@@ -28,7 +28,7 @@ from collections.abc import Sequence
 from sessiontree.compaction.files import TouchedFiles, files_in
 from sessiontree.compaction.policy import CompactionPolicy
 from sessiontree.compaction.prompts import render_message
-from sessiontree.context import build_context, checkpoint_text, project, window_of
+from sessiontree.context import build_context, project, summary_text, window_of
 from sessiontree.model import Compaction, ContextUsage, Entry, Message, TextPart, UserMessage
 from sessiontree.model._base import Record
 from sessiontree.model.tokens import MESSAGE_OVERHEAD, TokenCounter, estimate_message, estimate_text
@@ -357,7 +357,7 @@ def _turn_start(items: Sequence[CutItem], at: int) -> int:
 
 
 def _expected(items: Sequence[CutItem], at: int, users: dict[str, str], sizes: Sizes) -> int:
-    frame = checkpoint_text("", list(users.items()), has_tail=at < len(items))
+    frame = summary_text("", list(users.items()), has_tail=at < len(items))
     kept = sum(item.tokens for item in items[at:])
     return MESSAGE_OVERHEAD + sizes.count(frame) + sizes.policy.summary_room + kept
 

@@ -12,21 +12,21 @@ from sessiontree.context.build import build_context, segments_of
 from sessiontree.context.control import CONTROL_KIND
 from sessiontree.context.pairing import MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
 from sessiontree.context.projection import (
-    CHECKPOINT_KIND,
+    SUMMARY_KIND,
     SUMMARY_SCHEMA,
     Window,
-    checkpoint_text,
-    extract_checkpoint_summary,
+    extract_summary,
     project,
+    summary_text,
     window_of,
 )
 from sessiontree.context.records import Context, Projected, Purpose, Segment
 
 __all__ = [
-    "CHECKPOINT_KIND",
     "CONTROL_KIND",
     "MISSING_RESULT",
     "MISSING_RESULT_KIND",
+    "SUMMARY_KIND",
     "SUMMARY_SCHEMA",
     "Context",
     "PairedMessage",
@@ -35,10 +35,10 @@ __all__ = [
     "Segment",
     "Window",
     "build_context",
-    "checkpoint_text",
-    "extract_checkpoint_summary",
+    "extract_summary",
     "pair",
     "project",
     "segments_of",
+    "summary_text",
     "window_of",
 ]

@@ -1,4 +1,4 @@
-"""The context of a path: its messages with tool pairs repaired, where each one comes from, and what it costs."""
+"""Build the context of a path: paired messages, the entry each one comes from, and token counts."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ _PREVIEW_BYTES = 240
 def build_context(
     path: Sequence[Entry], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
 ) -> Context:
-    """What the model sees at the end of a path.
+    """Return what the model sees at the end of a path.
 
     >>> from sessiontree.model.builders import assistant, user
-    >>> said = [user("hello"), assistant("hi")]
-    >>> path = [Entry(id=str(n), thread_id="t", parent=None, created_ns=0, payload=p) for n, p in enumerate(said)]
+    >>> payloads = [user("hello"), assistant("hi")]
+    >>> path = [Entry(id=str(n), thread_id="t", parent=None, created_ns=0, payload=p) for n, p in enumerate(payloads)]
     >>> [message.text for message in build_context(path).messages]
     ['hello', 'hi']
     """
     window = window_of(path)
     view = answer_signals(project_window(window))
-    placed = pair([item.message for item in view], call_keys(_said(window.head)))
-    segments = _placed_segments(placed, view, purpose, count)
+    paired = pair([item.message for item in view], call_keys(_assistant_messages(window.head)))
+    segments = _paired_segments(paired, view, purpose, count)
     provider, model = _model(path)
     return Context(
         system=_system(path),
-        messages=tuple(item.message for item in placed),
+        messages=tuple(item.message for item in paired),
         segments=segments,
-        tokens=_tokens(path, segments, [view[item.source].entry for item in placed]),
+        tokens=_tokens(path, segments, [view[item.source].entry for item in paired]),
         provider=provider,
         model=model,
         active_tools=_active_tools(path),
@@ -61,18 +61,18 @@ def build_context(
 def segments_of(
     view: Sequence[Projected], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
 ) -> tuple[Segment, ...]:
-    """One segment for each message of a projection."""
+    """Return one segment for each message of a projection."""
     return tuple(_segment(item, index, purpose, count) for index, item in enumerate(view))
 
 
-def _placed_segments(
-    placed: Sequence[PairedMessage], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
+def _paired_segments(
+    paired: Sequence[PairedMessage], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
 ) -> tuple[Segment, ...]:
     return tuple(
-        _made_up_segment(item.message, view[item.source].entry, index, count)
-        if item.is_made_up
+        _synthetic_segment(item.message, view[item.source].entry, index, count)
+        if item.is_synthetic
         else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, count)
-        for index, item in enumerate(placed)
+        for index, item in enumerate(paired)
     )
 
 
@@ -95,15 +95,15 @@ def _segment(item: Projected, index: int, purpose: Purpose, count: TokenCounter)
         compaction_generation=compaction.generation,
         compaction_window_id=compaction.window_id,
         artifact_refs=_artifacts(message) if is_ui else (),
-        ui_preview=_preview(_shown(message)) if is_ui else "",
+        ui_preview=_preview(_visible_text(message)) if is_ui else "",
     )
 
 
-def _made_up_segment(message: Message, asked: Entry, index: int, count: TokenCounter) -> Segment:
+def _synthetic_segment(message: Message, call_entry: Entry, index: int, count: TokenCounter) -> Segment:
     call_id, tool_name = _tool(message)
     return Segment(
         entry_id="",
-        parent_entry_id=asked.id,
+        parent_entry_id=call_entry.id,
         entry_type="tool_result",
         message_index=index,
         role=message.role,
@@ -115,7 +115,7 @@ def _made_up_segment(message: Message, asked: Entry, index: int, count: TokenCou
 
 
 def _tool(message: Message) -> tuple[str, str]:
-    """Id and name of the first call of a message, or else of its first result."""
+    """Return the id and name of the first call of a message, or else of its first result."""
     found = "", ""
     for part in message.parts:
         match part:
@@ -131,12 +131,12 @@ def _artifacts(message: Message) -> tuple[ArtifactRef, ...]:
     return tuple(view.full_output for view in views if view and view.full_output)
 
 
-def _shown(message: Message) -> str:
+def _visible_text(message: Message) -> str:
     return message.text + "".join(joined_text(result.parts) for result in message.tool_results)
 
 
 def _preview(text: str) -> str:
-    """The first 240 bytes; each byte of a character that is cut there becomes a U+FFFD of its own."""
+    """Return the first 240 bytes; each byte of a character that is cut in two becomes U+FFFD."""
     body = text.encode()
     if len(body) <= _PREVIEW_BYTES:
         return text
@@ -146,7 +146,7 @@ def _preview(text: str) -> str:
 
 
 def _tokens(path: Sequence[Entry], segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
-    """The last usage that a provider reported plus the estimate of what came later; without one, all estimates."""
+    """Return the last usage that a provider reported plus estimates of what followed, or only estimates without one."""
     anchor, usage = _last_usage(path)
     if usage is None:
         return sum(segment.token_estimate for segment in segments)
@@ -171,7 +171,7 @@ def _last_usage(path: Sequence[Entry]) -> tuple[int, Usage | None]:
     return -1, None
 
 
-def _said(entries: Iterable[Entry]) -> list[Message]:
+def _assistant_messages(entries: Iterable[Entry]) -> list[Message]:
     return [e.payload.message for e in entries if isinstance(e.payload, AssistantMessage | ToolCallMessage)]
 
 

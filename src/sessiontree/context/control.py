@@ -1,7 +1,6 @@
-"""Control signals: two tools that talk to the host and not to a program.
+"""Control signals: calls of ``ask_user`` and ``task_complete``, which address the host and not a tool.
 
-A call of ``ask_user`` or ``task_complete`` ends a turn and never gets a tool result, so a provider would reject it.
-The model sees a sentence in its place:
+They end a turn and never get a tool result, so a provider would reject them. The model sees a sentence instead:
 
 >>> signal_text(ToolCallPart(id="c1", name="ask_user", arguments='{"question": "Which file?"}'))
 'Agent requested user input: Which file?'
@@ -34,30 +33,30 @@ _LISTS = {_ASK: ("required_from_user", "evidence_refs"), _DONE: ("remaining_risk
 
 
 def signal_text(call: ToolCallPart) -> str | None:
-    """The sentence that stands for a control signal; ``None`` for any other call."""
+    """Return the sentence that replaces a control signal; ``None`` for any other call."""
     if call.name not in _PREFIXES:
         return None
-    return _PREFIXES[call.name] + (_said(call.name, call.arguments) or call.arguments)
+    return _PREFIXES[call.name] + (_content(call.name, call.arguments) or call.arguments)
 
 
 def replace_signals(message: Message) -> Message:
-    """The message with its control signals turned into text.
+    """Return the message with its control signals replaced by text.
 
-    A message of nothing but signals becomes that text alone; beside real calls each signal is replaced in its place.
+    A message that has only signals becomes that text; beside other calls each signal is replaced where it stands.
     """
     texts = [signal_text(call) for call in message.tool_calls]
     if not any(text is not None for text in texts):
         return message
     if all(text is not None for text in texts):
-        said = "\n".join(text or "" for text in texts)
-        return Message(role="assistant", kind=CONTROL_KIND, parts=(TextPart(text=said),))
-    return msgspec.structs.replace(message, parts=tuple(map(_spoken, message.parts)))
+        joined = "\n".join(text or "" for text in texts)
+        return Message(role="assistant", kind=CONTROL_KIND, parts=(TextPart(text=joined),))
+    return msgspec.structs.replace(message, parts=tuple(map(_replaced_part, message.parts)))
 
 
 def answer_signals(view: Sequence[Projected]) -> list[Projected]:
-    """The view where a tool result that answers a control signal is what it means: the user's words, or nothing.
+    """Return the view with results of control signals as user messages, or without them if they say nothing.
 
-    Its call is not in the view, so as a tool result it would be an orphan and the user's answer would be lost.
+    The call is not in the view, so the result would be dropped as an orphan and the user's answer lost.
     """
     signals: dict[CallKey, str] = {}
     answered: list[Projected] = []
@@ -68,7 +67,7 @@ def answer_signals(view: Sequence[Projected]) -> list[Projected]:
 
 
 def _note_signals(entry: Entry, signals: dict[CallKey, str]) -> None:
-    """Remember the signals that wait for an answer; another call under the same id takes their place."""
+    """Record the signals without a result; another call with the same id replaces them."""
     if not isinstance(entry.payload, ToolCallMessage):
         return
     for call in entry.payload.message.tool_calls:
@@ -82,21 +81,20 @@ def _answered(item: Projected, signals: Mapping[CallKey, str]) -> list[Projected
     if not results:
         return [item]
     rest = tuple(part for part in item.message.parts if part not in results)
-    words = "".join(joined_text(result.parts) for result in results if signals[result_key(result)] == _ASK)
-    said = Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text=words),))
+    answer = "".join(joined_text(result.parts) for result in results if signals[result_key(result)] == _ASK)
     messages = [msgspec.structs.replace(item.message, parts=rest)] if rest else []
-    if words.strip(BLANKS):
-        messages.append(said)
+    if answer.strip(BLANKS):
+        messages.append(Message(role="user", kind=CONTROL_KIND, parts=(TextPart(text=answer),)))
     return [Projected(entry=item.entry, message=message) for message in messages]
 
 
-def _spoken(part: Part) -> Part:
+def _replaced_part(part: Part) -> Part:
     text = signal_text(part) if isinstance(part, ToolCallPart) else None
     return part if text is None else TextPart(text=text)
 
 
-def _said(name: str, arguments: str) -> str:
-    """The question or the outcome, blanks taken off; empty when the arguments do not fit the tool's schema."""
+def _content(name: str, arguments: str) -> str:
+    """Return the stripped question or outcome; empty if the arguments do not fit the tool's schema."""
     fields = _object(arguments)
     if fields is None or not _fits(name, fields):
         return ""
@@ -108,7 +106,7 @@ def _said(name: str, arguments: str) -> str:
 
 
 def _object(arguments: str) -> Mapping[str, Any] | None:
-    import json  # noqa: PLC0415  slow to import, and most programs never come here
+    import json  # noqa: PLC0415  slow to import, and rarely needed
 
     try:
         value = json.loads(arguments)

@@ -1,4 +1,4 @@
-"""A conversation as Markdown: what was said, every tool call and every result; images are left out.
+"""A conversation as Markdown: messages, tool calls and results; images are left out.
 
 >>> from sessiontree.model.builders import user
 >>> thread = Thread(id="t1", tree="t1", created_ns=0, updated_ns=0, title="Demo")
@@ -20,8 +20,6 @@ hello
 ---
 <BLANKLINE>
 <BLANKLINE>
-
-A thread as text: Markdown to read, JSON and JSONL to keep or to bring into another journal. Pure functions.
 """
 
 from __future__ import annotations
@@ -31,23 +29,22 @@ from collections.abc import Iterator, Sequence
 from sessiontree.context import window_of
 from sessiontree.model import Compaction, Entry, Message, Part, TextPart, Thread, ToolCallPart, ToolResultPart
 from sessiontree.model._base import Progress, convert, counted
-from sessiontree.model.codec import TreeFile, native_json, native_jsonl
 
-__all__ = ["TreeFile", "history", "markdown", "native_json", "native_jsonl"]
+__all__ = ["history", "markdown"]
 
 
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
 def markdown(thread: Thread, path: Sequence[Entry], progress: Progress | None = None) -> str:
-    """The conversation of a path: what the last compaction left of it, and what came after."""
+    """Return a path as Markdown, from its last compaction on."""
     messages = history(path)
     blocks = (block for message in counted(messages, progress) for block in _message(message))
     return "".join([*_head(thread, len(messages)), *blocks])
 
 
 def history(path: Sequence[Entry]) -> list[Message]:
-    """The messages of a path after its last compaction, with the summary in front; system messages are kept."""
+    """Return the summary of the last compaction and the messages after it, system messages included."""
     window = window_of(path)
     boundary = window.boundary.payload if window.boundary else None
     head = _summary(boundary) if isinstance(boundary, Compaction) else []
@@ -55,7 +52,7 @@ def history(path: Sequence[Entry]) -> list[Message]:
 
 
 def _summary(compaction: Compaction) -> list[Message]:
-    """What stands in the place of the compacted part: the messages that an importer kept, or the summary."""
+    """Return what replaces the compacted part: the messages that an importer kept, or the summary."""
     if "head" in compaction.origin:
         return [convert(message, Message) for message in compaction.origin["head"]]
     return [Message(role="system", parts=(TextPart(text=compaction.summary),))] if compaction.summary else []
@@ -71,7 +68,7 @@ def _head(thread: Thread, count: int) -> Iterator[str]:
 
 
 def _time(thread: Thread, name: str, time_ns: int) -> str:
-    """In the zone in which the origin wrote it, if it did."""
+    """Return a time as text, in the time zone of the file it was imported from if that is known."""
     written = thread.origin.get("times", {}).get(name)
     if written and written["ns"] == time_ns:
         return str(written["text"])

@@ -1,17 +1,17 @@
-"""Tool pairing: every call is answered once, directly after its batch, and every result answers a call.
+"""Tool pairing: every call has exactly one result, directly after its batch, and every result has a call.
 
-Providers reject a conversation where this does not hold, so the view is repaired; the log stays as it is.
+Providers reject conversations where this does not hold, so the view is repaired; the journal is not changed.
 
-- A batch is a run of consecutive assistant messages with calls. Its results follow it in the order of the calls,
+- A batch is a sequence of consecutive assistant messages with calls. Its results follow it in the order of the calls,
   before any other message.
-- A result answers the nearest preceding call with its id that is still open; without an id it goes by the name.
-- The first result of a call counts, later ones are left out: so what was sent once never changes.
-- A result that comes before its call is moved behind it.
-- A result without a call is left out. A call without a result gets an error result that says so.
+- A result belongs to the nearest preceding open call with its id, or with its name if it has no id.
+- The first result of a call is used and later ones are dropped, so that a request that was sent stays a prefix.
+- A result that precedes its call is moved behind it.
+- A result without a call is dropped. A call without a result gets an error result that says so.
 
 >>> from sessiontree.model.builders import assistant, call, user
->>> asked = assistant(calls=[call("c1", "read")]).message
->>> [item.message.role for item in pair([asked, user("are you there?").message])]
+>>> calling = assistant(calls=[call("c1", "read")]).message
+>>> [item.message.role for item in pair([calling, user("are you there?").message])]
 ['assistant', 'tool', 'user']
 """
 
@@ -42,7 +42,7 @@ MISSING_RESULT_KIND = "missing_result"
 
 
 class CallKey(NamedTuple):
-    """What a result and its call have in common: the id, or the name where a provider gives no ids."""
+    """What a result and its call have in common: the id, or the name if the provider gives no ids."""
 
     id: str
     name: str
@@ -51,54 +51,55 @@ class CallKey(NamedTuple):
 class PairedMessage(Record, frozen=True, kw_only=True):
     """A message of the paired view; ``source`` is the index of the message that it comes from.
 
-    An answer that was made up has the source of its call.
+    A synthetic result, for a call without one, has the source of its call.
     """
 
     message: Message
     source: int
-    is_made_up: bool = False
+    is_synthetic: bool = False
 
 
 def pair(messages: Sequence[Message], earlier_calls: Iterable[CallKey] = ()) -> list[PairedMessage]:
-    """The same conversation with calls and results paired.
+    """Return the messages with calls and results paired.
 
-    ``earlier_calls`` are calls before the first message: a result of one of them is an orphan here, whatever id a
-    later call has.
+    ``earlier_calls`` were made before the first message: a result of one of them is dropped, even if a later call has
+    the same id.
     """
     pairing = _Pairing(earlier_calls)
     for source, message in enumerate(messages):
         pairing.read(source, message)
-    return pairing.placed()
+    return pairing.paired()
 
 
 def call_keys(messages: Iterable[Message]) -> set[CallKey]:
+    """Return the keys of all calls in the messages."""
     return {call_key(call) for message in messages for call in message.tool_calls}
 
 
 class _Slot:
-    """The place where the answer to a call belongs."""
+    """The position of the result of a call."""
 
     def __init__(self, call: ToolCallPart, source: int) -> None:
         self.call = call
         self.source = source
-        self.answer: PairedMessage | None = None
+        self.result: PairedMessage | None = None
 
-    def placed(self) -> PairedMessage:
-        return self.answer or PairedMessage(message=_missing(self.call), source=self.source, is_made_up=True)
+    def paired(self) -> PairedMessage:
+        return self.result or PairedMessage(message=_missing(self.call), source=self.source, is_synthetic=True)
 
 
 class _Batch:
-    """Consecutive messages with calls, and where their answers belong."""
+    """Consecutive messages with calls, and the slots of their results."""
 
     def __init__(self) -> None:
         self.messages: list[PairedMessage] = []
         self.slots: list[_Slot] = []
 
-    def is_answered(self) -> bool:
-        return all(slot.answer for slot in self.slots)
+    def is_complete(self) -> bool:
+        return all(slot.result for slot in self.slots)
 
-    def placed(self) -> list[PairedMessage]:
-        return [*self.messages, *(slot.placed() for slot in self.slots)]
+    def paired(self) -> list[PairedMessage]:
+        return [*self.messages, *(slot.paired() for slot in self.slots)]
 
 
 class _Pairing:
@@ -115,27 +116,27 @@ class _Pairing:
             self._add_plain(message, source)
             return
         for result in message.tool_results:
-            self._answer(result, _result_message(message, result), source)
-        said = _without_results(message)
-        if said is None:
+            self._add_result(result, _result_message(message, result), source)
+        rest = _without_results(message)
+        if rest is None:
             self._batch = None
-        elif said.tool_calls:
-            self._call(said, source)
+        elif rest.tool_calls:
+            self._add_calls(rest, source)
         else:
-            self._add_plain(said, source)
+            self._add_plain(rest, source)
 
-    def placed(self) -> list[PairedMessage]:
-        groups = (item.placed() if isinstance(item, _Batch) else [item] for item in self._view)
+    def paired(self) -> list[PairedMessage]:
+        groups = (item.paired() if isinstance(item, _Batch) else [item] for item in self._view)
         return [item for group in groups for item in group]
 
     def _add_plain(self, message: Message, source: int) -> None:
         self._batch = None
         self._view.append(PairedMessage(message=message, source=source))
 
-    def _call(self, message: Message, source: int) -> None:
+    def _add_calls(self, message: Message, source: int) -> None:
         batch = self._batch
-        # A batch whose answers are all there has been sent already: what follows must not change it.
-        if batch is None or batch.is_answered():
+        # A complete batch may have been sent already, so later calls must not change it.
+        if batch is None or batch.is_complete():
             batch = self._batch = self._latest = _Batch()
             self._view.append(batch)
         batch.messages.append(PairedMessage(message=message, source=source))
@@ -144,34 +145,36 @@ class _Pairing:
 
     def _open_slot(self, batch: _Batch, slot: _Slot) -> None:
         key = call_key(slot.call)
-        slot.answer = self._early.pop(key, None)
+        slot.result = self._early.pop(key, None)
         same = [other for other in batch.slots if call_key(other.call) == key]
         self._slots[key] = [*same, slot]
         self._seen.add(key)
         batch.slots.append(slot)
 
-    def _answer(self, result: ToolResultPart, message: Message, source: int) -> None:
+    def _add_result(self, result: ToolResultPart, message: Message, source: int) -> None:
         key = result_key(result)
-        placed = PairedMessage(message=message, source=source)
-        slot = self._open_call(key)
+        paired = PairedMessage(message=message, source=source)
+        slot = self._waiting_slot(key)
         if slot:
-            slot.answer = placed
+            slot.result = paired
         elif key.id and key not in self._seen:
-            self._early.setdefault(key, placed)
+            self._early.setdefault(key, paired)
 
-    def _open_call(self, key: CallKey) -> _Slot | None:
+    def _waiting_slot(self, key: CallKey) -> _Slot | None:
         candidates = self._slots.get(key, [])
         if not candidates and not key.id and self._latest:
-            # Some providers give a call an id and take its result without one.
+            # Some providers give a call an id and accept its result without one.
             candidates = [slot for slot in self._latest.slots if slot.call.name == key.name]
-        return next((slot for slot in candidates if not slot.answer), None)
+        return next((slot for slot in candidates if not slot.result), None)
 
 
 def call_key(call: ToolCallPart) -> CallKey:
+    """Return the key of a call."""
     return CallKey(call.id, "" if call.id else call.name)
 
 
 def result_key(result: ToolResultPart) -> CallKey:
+    """Return the key of the call that a result belongs to."""
     return CallKey(result.call_id, "" if result.call_id else result.name)
 
 
@@ -186,7 +189,7 @@ def _is_about_tools(message: Message) -> bool:
 
 
 def _without_results(message: Message) -> Message | None:
-    """What is left of a message when its results are taken out; calls belong to assistants only."""
+    """Return a message without its results, and without calls if it is not the assistant's; None if nothing is left."""
     if message.role == "tool":
         return None
     strays = (ToolResultPart,) if message.role == "assistant" else (ToolResultPart, ToolCallPart)

@@ -1,14 +1,13 @@
-"""From a path to messages, one entry a message, exactly as it happened: tool pairs are not repaired here.
+"""From a path to the messages that are visible: everything, or what the last compaction left.
 
-The checkpoint message: what a compaction puts in the place of the head of a conversation.
+Each entry becomes at most one message; tool calls and results are not paired here. A compaction becomes the summary
+message, which replaces the head of the conversation:
 
->>> text = checkpoint_text("We agreed on SQLite.", kept_users=[], has_tail=False)
->>> extract_checkpoint_summary(text)
+>>> text = summary_text("We agreed on SQLite.", kept_users=[], has_tail=False)
+>>> extract_summary(text)
 'We agreed on SQLite.'
->>> extract_checkpoint_summary("any other text")
+>>> extract_summary("any other text")
 'any other text'
-
-Which part of a path the model sees: everything, or what the last compaction left.
 """
 
 from __future__ import annotations
@@ -32,18 +31,20 @@ from sessiontree.model._base import Record
 from sessiontree.model.tokens import BLANKS
 
 __all__ = [
-    "CHECKPOINT_KIND",
+    "SUMMARY_KIND",
     "SUMMARY_SCHEMA",
     "Window",
-    "checkpoint_text",
-    "extract_checkpoint_summary",
+    "extract_summary",
     "project",
     "project_window",
+    "summary_text",
     "window_of",
 ]
 
 
-CHECKPOINT_KIND = "compaction_summary"
+SUMMARY_KIND = "compaction_summary"
+"""The kind of the summary message."""
+
 SUMMARY_SCHEMA = "floret.compaction.summary.v1"
 
 _WITH_TAIL = (
@@ -68,8 +69,8 @@ _CLOSE = "</compaction_summary>"
 _ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
 
 
-def checkpoint_text(summary: str, kept_users: Sequence[tuple[str, str]], has_tail: bool) -> str:
-    """The text of a checkpoint; ``kept_users`` are pairs of entry id and what the user wrote."""
+def summary_text(summary: str, kept_users: Sequence[tuple[str, str]], has_tail: bool) -> str:
+    """Return the text of the summary message; ``kept_users`` are pairs of entry id and quoted user message."""
     blocks = [_WITH_TAIL if has_tail else _WITHOUT_TAIL]
     if kept_users:
         blocks.append(_KEPT_USERS.format(_listed(kept_users)))
@@ -77,8 +78,8 @@ def checkpoint_text(summary: str, kept_users: Sequence[tuple[str, str]], has_tai
     return "\n\n".join(blocks)
 
 
-def extract_checkpoint_summary(text: str) -> str:
-    """The summary inside a checkpoint; any other text comes back unchanged."""
+def extract_summary(text: str) -> str:
+    """Return the summary inside a summary message; any other text is returned unchanged."""
     if not text.startswith((_WITH_TAIL, _WITHOUT_TAIL)):
         return text
     start = text.find(_OPEN)
@@ -90,14 +91,17 @@ def extract_checkpoint_summary(text: str) -> str:
 
 def _listed(kept_users: Sequence[tuple[str, str]]) -> str:
     items = [{"entry_id": entry_id, "content": content} for entry_id, content in kept_users]
-    # Markup characters are escaped so that a user's text cannot close the block that it is quoted in.
-    import json  # noqa: PLC0415  slow to import, and most programs never come here
+    # Markup characters are escaped, so that a user's text cannot close the block that it is quoted in.
+    import json  # noqa: PLC0415  slow to import, and rarely needed
 
     return json.dumps(items, ensure_ascii=False, indent=2).translate(_ESCAPES)
 
 
 class Window(Record, frozen=True, kw_only=True):
-    """A path cut in three; without a compaction everything is in ``after``."""
+    """A path split at a compaction: the summarised head, the kept tail, the compaction itself, and what follows.
+
+    Without a compaction everything is in ``after``.
+    """
 
     head: tuple[Entry, ...] = ()
     tail: tuple[Entry, ...] = ()
@@ -106,7 +110,7 @@ class Window(Record, frozen=True, kw_only=True):
 
 
 def window_of(path: Sequence[Entry]) -> Window:
-    """Cut a path at the last compaction that counts."""
+    """Split a path at the compaction in force: the last one that is not reverted."""
     at = _last_boundary(path)
     if at is None:
         return Window(after=tuple(path))
@@ -142,7 +146,7 @@ def _first_kept(path: Sequence[Entry], at: int) -> int:
 
 
 def _nearest_turn_start(path: Sequence[Entry], at: int) -> int:
-    """The last message before the compaction; from a tool result back to what asked for it."""
+    """Return the index of the last message before the compaction, or of the call if that is a tool result."""
     index = at - 1
     while index >= 0 and not _is_message(path[index]):
         index -= 1
@@ -156,7 +160,7 @@ def _is_message(entry: Entry) -> bool:
 
 
 def project(path: Sequence[Entry]) -> list[Projected]:
-    """The messages of a path: the checkpoint of the last compaction, what it kept, and what came after.
+    """Return the visible messages of a path: the summary message, what the compaction kept, and what followed.
 
     >>> from sessiontree.model.builders import user
     >>> entry = Entry(id="e1", thread_id="t", parent=None, created_ns=0, payload=user("hello"))
@@ -167,8 +171,9 @@ def project(path: Sequence[Entry]) -> list[Projected]:
 
 
 def project_window(window: Window) -> list[Projected]:
+    """Return the visible messages of a window."""
     tail = [*_messages(window.tail), *_messages(window.after)]
-    return [*_checkpoint(window, bool(tail)), *tail]
+    return [*_summary_message(window, bool(tail)), *tail]
 
 
 def _messages(entries: Sequence[Entry]) -> list[Projected]:
@@ -188,12 +193,12 @@ def _message(entry: Entry) -> Message | None:
             return None
 
 
-def _checkpoint(window: Window, has_tail: bool) -> list[Projected]:
+def _summary_message(window: Window, has_tail: bool) -> list[Projected]:
     entry = window.boundary
     if entry is None or not isinstance(entry.payload, Compaction) or not entry.payload.summary:
         return []
-    text = checkpoint_text(entry.payload.summary, _kept_users(window, entry.payload), has_tail)
-    message = Message(role="user", kind=CHECKPOINT_KIND, parts=(TextPart(text=text),))
+    text = summary_text(entry.payload.summary, _kept_users(window, entry.payload), has_tail)
+    message = Message(role="user", kind=SUMMARY_KIND, parts=(TextPart(text=text),))
     return [Projected(entry=entry, message=message)]
 
 

@@ -1,4 +1,4 @@
-"""What a context is made of."""
+"""The records of a context."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ __all__ = ["Context", "Projected", "Purpose", "Segment", "joined_text"]
 
 
 Purpose = Literal["provider_request", "compaction", "test_ui"]
+"""What a context is built for; ``test_ui`` adds previews and artifacts to its segments."""
 
 
 class Projected(Record, frozen=True, kw_only=True):
-    """A message of the view and the entry that it comes from."""
+    """A visible message and the entry that it comes from."""
 
     entry: Entry
     message: Message
 
 
 class Segment(Record, frozen=True, kw_only=True):
-    """Where one message of a context comes from and what it costs.
+    """The origin and the token estimate of one message of a context.
 
-    ``entry_id`` is empty for a message that no entry holds: the answer made up for a call without a result.
-    ``artifact_refs`` and ``ui_preview`` are filled for the purpose ``test_ui`` only.
+    ``entry_id`` is empty for a synthetic result: that of a call without one. ``artifact_refs`` and ``ui_preview`` are
+    set for the purpose ``test_ui`` only.
     """
 
     entry_id: str
@@ -45,7 +46,7 @@ class Segment(Record, frozen=True, kw_only=True):
 
 
 class Context(Record, frozen=True, kw_only=True):
-    """What the model sees. ``segments`` has one item for each message."""
+    """What the model sees: system prompt, messages, token count, model and tools. Each message has a segment."""
 
     system: str = ""
     messages: tuple[Message, ...] = ()
@@ -57,4 +58,5 @@ class Context(Record, frozen=True, kw_only=True):
 
 
 def joined_text(parts: Iterable[Part]) -> str:
+    """Return the text parts as one string."""
     return "".join(part.text for part in parts if isinstance(part, TextPart))

@@ -19,7 +19,7 @@ from msgspec import json
 
 from sessiontree.compaction.plan import CutItem, cut_points
 from sessiontree.context import window_of
-from sessiontree.context.dialects.openai_chat import chat_of
+from sessiontree.context.dialects.stored_chat import chat_of
 from sessiontree.model import Compaction, Custom, Entry, Move, Thread
 from sessiontree.model._base import Record
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sessiontree.context.dialects.openai_chat import payload_of_chat
+from sessiontree.context.dialects.stored_chat import payload_of_chat
 from sessiontree.errors import (
     EntryNotFoundError,
     NoCheckpointError,

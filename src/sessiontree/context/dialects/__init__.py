@@ -1,4 +1,4 @@
-"""Dialects: a context as the request of a provider, and a provider's messages as ours.
+"""Dialects: a context as a provider's request, and a provider's requests and responses as messages.
 
 >>> from sessiontree.context import Context
 >>> from sessiontree.model.builders import user

@@ -1,11 +1,8 @@
-"""What the dialects share: fields that only one provider knows, arguments, names, ids, images as data URLs.
+"""What the dialects share: the Dialect record, unknown fields, contents, tool arguments, names and call ids.
 
-A part that came as a block of a dialect keeps the fields we have no word for in ``extra[dialect]``; so other dialects
-never see them, and the block can be written again as it was.
-
-What a dialect can do.
-
-A model's answer as the payload of an entry.
+A part that was read from a block of a dialect keeps the fields that the model has no name for in ``extra[dialect]``.
+Other dialects never see them, and the block can be written again unchanged. A key that starts with ``$`` is a note of
+the dialect to itself and is not written.
 """
 
 from __future__ import annotations
@@ -29,26 +26,29 @@ __all__ = [
     "CONTINUE",
     "OPENING",
     "Answer",
-    "Asked",
     "CallIds",
     "Dialect",
+    "OpenCall",
     "Wire",
     "answer_of",
     "arguments_of",
+    "block_extra",
     "content_of",
     "conversation",
     "data_url",
-    "has_form",
     "is_blank",
-    "kept",
+    "is_blank_item",
+    "leftover",
     "media_note",
+    "media_source",
     "merged",
     "object_of",
-    "own",
+    "own_fields",
     "same_role_runs",
     "source_of",
     "text_block",
     "tool_name",
+    "was_block",
     "without",
 ]
 
@@ -56,37 +56,65 @@ __all__ = [
 Wire = dict[str, Any]
 
 OPENING = "(The conversation starts here.)"
-"""Stands for the user where a provider wants the user to speak first."""
+"""The text of the user message that is inserted where a provider requires one at the start."""
 
 CONTINUE = "(Continue.)"
-"""Stands for the user where a provider wants the user to speak last."""
+"""The text of the user message that is appended where a provider requires one at the end."""
 
 _RAW = "_raw"
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
 
-def kept(dialect: str, rest: Wire) -> Wire:
-    """The ``extra`` of something that came in a dialect, with the fields that are left over."""
-    return {dialect: rest}
+Answer = AssistantMessage | ToolCallMessage
 
 
-def own(extra: Wire, dialect: str) -> Wire:
-    """The left-over fields of a dialect, ready to be written again."""
+class Dialect(Record, frozen=True, kw_only=True):
+    """A provider's format of a conversation, in both directions.
+
+    ``to_request`` returns the fields of a request that hold the conversation; ``from_request`` returns the system
+    prompt and the messages of a request; ``from_response`` reads the model's answer.
+    """
+
+    name: str
+    to_request: Callable[[Context], Wire]
+    from_request: Callable[[Wire], tuple[str, list[Message]]]
+    from_response: Callable[[Wire], Answer]
+
+
+def answer_of(*, message: Message, provider: str, model: str, stop_reason: str, usage: Usage | None) -> Answer:
+    """Return the payload of a model's answer, whose type follows from its tool calls."""
+    kind = ToolCallMessage if message.tool_calls else AssistantMessage
+    return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage)
+
+
+def block_extra(dialect: str, fields: Wire) -> Wire:
+    """Return the ``extra`` of a part that was read from a block, with the fields that are left over, if any."""
+    return {dialect: fields}
+
+
+def leftover(dialect: str, fields: Wire) -> Wire:
+    """Return the ``extra`` for fields that are left over; empty if there are none."""
+    return {dialect: fields} if fields else {}
+
+
+def own_fields(extra: Wire, dialect: str) -> Wire:
+    """Return the leftover fields of a dialect, to be written again."""
     return {key: value for key, value in extra.get(dialect, {}).items() if not key.startswith("$")}
 
 
 def without(wire: Wire, *keys: str) -> Wire:
+    """Return a copy without some keys."""
     return {key: value for key, value in wire.items() if key not in keys}
 
 
-def has_form(extra: Wire, dialect: str) -> bool:
-    """True when the part came as a block of this dialect, so that it must be written as one."""
+def was_block(extra: Wire, dialect: str) -> bool:
+    """Return whether a part was read from a block of this dialect, so that it has to be written as one."""
     return dialect in extra
 
 
 def conversation(context: Context) -> list[Message]:
-    """The messages of a context with tool pairs in order and each parallel batch in one message."""
+    """Return the messages of a context, with tool calls and results paired and parallel calls in one message."""
     messages: list[Message] = []
     for item in pair(context.messages):
         message = item.message
@@ -98,16 +126,18 @@ def conversation(context: Context) -> list[Message]:
 
 
 def merged(first: Message, second: Message) -> Message:
+    """Return two messages as one."""
     extra = {**first.extra, **second.extra}
     return msgspec.structs.replace(first, parts=first.parts + second.parts, extra=extra)
 
 
 def is_blank(text: str) -> bool:
+    """Return whether a text is empty or white space."""
     return not text.strip()
 
 
 def object_of(arguments: str) -> Wire:
-    """The arguments of a call as an object; anything else is wrapped, so that no dialect loses what the model said.
+    """Return the arguments of a call as an object; text that is not a JSON object is wrapped, so nothing is lost.
 
     >>> object_of('{"path": "a"}'), object_of("not json"), object_of("")
     ({'path': 'a'}, {'_raw': 'not json'}, {})
@@ -119,7 +149,7 @@ def object_of(arguments: str) -> Wire:
 
 
 def arguments_of(value: Wire) -> str:
-    """The reverse of ``object_of``.
+    """Return the arguments of a call from an object: the reverse of ``object_of``.
 
     >>> arguments_of({"path": "a"}), arguments_of({"_raw": "not json"})
     ('{"path":"a"}', 'not json')
@@ -131,7 +161,7 @@ def arguments_of(value: Wire) -> str:
 
 
 def _parsed(text: str) -> Any:
-    """The JSON value of a text, or None when it is none that can be sent."""
+    """Return the JSON value of a text; None if it is not JSON or cannot be sent."""
     try:
         value = json.loads(text, parse_constant=_refuse)
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -145,7 +175,7 @@ def _refuse(constant: str) -> None:
 
 
 def tool_name(name: str, allowed: str = "a-zA-Z0-9_-") -> str:
-    """A name that every provider takes: odd characters become underscores.
+    """Return a tool name that every provider accepts: other characters become underscores.
 
     >>> tool_name("fs.read file"), tool_name("")
     ('fs_read_file', '_')
@@ -154,11 +184,12 @@ def tool_name(name: str, allowed: str = "a-zA-Z0-9_-") -> str:
 
 
 def data_url(mime: str, data: str) -> str:
+    """Return base64 data as a data URL."""
     return f"data:{mime};base64,{data}"
 
 
 def source_of(url: str) -> Wire:
-    """The fields of an image or file part for a URL: data URLs are taken apart.
+    """Return the fields of an image or file part for a URL; a data URL is split into type and data.
 
     >>> source_of("data:image/png;base64,AAAA")
     {'mime': 'image/png', 'data': 'AAAA'}
@@ -167,14 +198,19 @@ def source_of(url: str) -> Wire:
     return {"mime": match[1], "data": match[2]} if match else {"url": url}
 
 
+def media_source(part: ImagePart | FilePart) -> Wire:
+    """Return the source of an image or file: ``mime`` and ``data``, or ``url``."""
+    return source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+
+
 def content_of(items: Iterable[str | Wire]) -> str | list[Wire]:
-    """Content as a provider takes it: a lone text that did not come as a block is a plain string.
+    """Return the content of a message: a single text that was not read from a block stays a plain string.
 
     >>> content_of(["hello"]), content_of(["a", {"type": "text", "text": "b"}]), content_of([" "])
     ('hello', [{'type': 'text', 'text': 'a'}, {'type': 'text', 'text': 'b'}], '')
     """
     written = [item for item in items if item not in ("", {"type": "text", "text": ""})]
-    if all(_is_blank_item(item) for item in written):
+    if all(is_blank_item(item) for item in written):
         return ""
     match written:
         case [str(text)]:
@@ -184,39 +220,41 @@ def content_of(items: Iterable[str | Wire]) -> str | list[Wire]:
 
 
 def text_block(text: str) -> Wire:
+    """Return a text block."""
     return {"type": "text", "text": text}
 
 
-def _is_blank_item(item: str | Wire) -> bool:
+def is_blank_item(item: str | Wire) -> bool:
+    """Return whether an item of a content is a blank text or a blank text block."""
     if isinstance(item, str):
         return is_blank(item)
     return item.get("type") == "text" and is_blank(item["text"])
 
 
 def media_note(part: ImagePart | FilePart) -> str:
-    """What a model reads in the place of an image or file that the dialect cannot carry there."""
+    """Return the text that replaces an image or file where the dialect does not allow one."""
     kind = "image" if isinstance(part, ImagePart) else "file"
     label = part.artifact.label or part.artifact.sha256 if part.artifact else ""
     words = [kind, getattr(part, "name", ""), label, part.mime, part.url]
     return f"[{' '.join(word for word in words if word)}]"
 
 
-class Asked(NamedTuple):
-    """A call that was written and waits for its result."""
+class OpenCall(NamedTuple):
+    """A call that was written and whose result comes later."""
 
     id: str
     call: ToolCallPart
 
 
 class CallIds:
-    """The ids of calls in one request: allowed characters only, not too long, and each one once.
+    """The call ids of one request: unique, of allowed characters and limited length.
 
-    Results follow their batch in the order of the calls, so the next result always answers the first open call.
+    Results follow their batch in the order of the calls, so the next result always belongs to the first open call.
 
     >>> ids = CallIds(limit=64)
-    >>> ids.ask(ToolCallPart(id="call_1", name="read")), ids.ask(ToolCallPart(id="a b", name="write"))
+    >>> ids.add(ToolCallPart(id="call_1", name="read")), ids.add(ToolCallPart(id="a b", name="write"))
     ('call_1', 'x1_YSBi')
-    >>> ids.answer().id, ids.answer().call.name
+    >>> ids.pop().id, ids.pop().call.name
     ('call_1', 'write')
     """
 
@@ -224,19 +262,19 @@ class CallIds:
         self._limit = limit
         self._may_repeat = may_repeat
         self._used: set[str] = set()
-        self._open: deque[Asked] = deque()
+        self._open: deque[OpenCall] = deque()
 
-    def ask(self, call: ToolCallPart) -> str:
-        """The id to write for a call."""
+    def add(self, call: ToolCallPart) -> str:
+        """Return the id to write for a call, which is open until its result comes."""
         if self._may_repeat and not self._open:
             self._used.clear()
         wire_id = next(name for name in self._candidates(call.id) if name not in self._used)
         self._used.add(wire_id)
-        self._open.append(Asked(wire_id, call))
+        self._open.append(OpenCall(wire_id, call))
         return wire_id
 
-    def answer(self) -> Asked:
-        """The call that the next result answers."""
+    def pop(self) -> OpenCall:
+        """Remove and return the first open call, to which the next result belongs."""
         return self._open.popleft()
 
     def _candidates(self, raw: str) -> Iterator[str]:
@@ -249,33 +287,11 @@ class CallIds:
 
 
 def same_role_runs(messages: Sequence[Wire], field: str, roles: frozenset[str]) -> list[Wire]:
-    """Neighbours of the same role as one, their blocks one after the other."""
-    merged: list[Wire] = []
+    """Return the messages with neighbours of the same role merged; ``field`` holds their blocks."""
+    runs: list[Wire] = []
     for message in messages:
-        if merged and merged[-1]["role"] == message["role"] and message["role"] in roles:
-            merged[-1] = {**merged[-1], **message, field: [*merged[-1][field], *message[field]]}
+        if runs and runs[-1]["role"] == message["role"] and message["role"] in roles:
+            runs[-1] = {**runs[-1], **message, field: [*runs[-1][field], *message[field]]}
         else:
-            merged.append(message)
-    return merged
-
-
-Answer = AssistantMessage | ToolCallMessage
-
-
-class Dialect(Record, frozen=True, kw_only=True):
-    """A provider's way to write a conversation down, in both directions.
-
-    ``to_request`` gives the fields of a request that carry the conversation; ``from_request`` takes them apart into the
-    system text and the messages; ``from_response`` reads the model's answer.
-    """
-
-    name: str
-    to_request: Callable[[Context], Wire]
-    from_request: Callable[[Wire], tuple[str, list[Message]]]
-    from_response: Callable[[Wire], Answer]
-
-
-def answer_of(*, message: Message, provider: str, model: str, stop_reason: str, usage: Usage | None) -> Answer:
-    """The payload for an answer: with calls it is a request for tools."""
-    kind = ToolCallMessage if message.tool_calls else AssistantMessage
-    return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage)
+            runs.append(message)
+    return runs

@@ -20,18 +20,20 @@ from sessiontree.context.dialects._shared import (
     Wire,
     answer_of,
     arguments_of,
+    block_extra,
     content_of,
     conversation,
-    has_form,
     is_blank,
-    kept,
+    is_blank_item,
+    leftover,
     media_note,
+    media_source,
     object_of,
-    own,
+    own_fields,
     same_role_runs,
-    source_of,
     text_block,
     tool_name,
+    was_block,
     without,
 )
 from sessiontree.model import (
@@ -57,10 +59,11 @@ _ID_LIMIT = 64
 _ROLES = frozenset({"user", "assistant"})
 _THOUGHTS = ("thinking", "redacted_thinking")
 _IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+_DOCUMENT_TYPES = frozenset({"application/pdf"})
 
 
 def to_request(context: Context) -> Wire:
-    """``system`` and ``messages``: the user first and last, roles in turn, no empty block."""
+    """Return ``system`` and ``messages``: the user first and last, alternating roles, no empty block."""
     ids = CallIds(_ID_LIMIT)
     said = [_wire_message(message, ids) for message in conversation(context)]
     messages = _in_turn([message for message in said if message["content"]])
@@ -73,7 +76,7 @@ def to_request(context: Context) -> Wire:
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:
-    """The system text and the messages of a request."""
+    """Return the system prompt and the messages of a request."""
     system = body.get("system") or ""
     if not isinstance(system, str):
         system = "\n\n".join(block["text"] for block in system if block.get("type") == "text")
@@ -81,7 +84,7 @@ def from_request(body: Wire) -> tuple[str, list[Message]]:
 
 
 def from_response(body: Wire) -> Answer:
-    """A message that the model wrote."""
+    """Return the message of a response."""
     return answer_of(
         message=Message(role="assistant", parts=tuple(_read_content(body.get("content")))),
         provider=NAME,
@@ -95,7 +98,7 @@ DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, f
 
 
 def _in_turn(messages: Sequence[Wire]) -> list[Wire]:
-    """Neighbours of one role as one message. A thought must lead to something: one at the end is left out."""
+    """Merge neighbours of one role, and drop reasoning at the end of a message, which the provider would reject."""
     merged = same_role_runs(messages, "content", _ROLES)
     led = [{**message, "content": _without_last_thoughts(message["content"])} for message in merged]
     return same_role_runs([message for message in led if message["content"]], "content", _ROLES)
@@ -115,12 +118,8 @@ def _kind(item: str | Wire) -> str:
 def _wire_message(message: Message, ids: CallIds) -> Wire:
     role = "assistant" if message.role == "assistant" else "user"
     items = [item for part in message.parts for item in _items(part, role, ids)]
-    content = [item for item in items if not _is_empty(item)]
-    return {"role": role, "content": content, **own(message.extra, NAME)}
-
-
-def _is_empty(item: str | Wire) -> bool:
-    return is_blank(item) if isinstance(item, str) else item.get("type") == "text" and is_blank(item["text"])
+    content = [item for item in items if not is_blank_item(item)]
+    return {"role": role, "content": content, **own_fields(message.extra, NAME)}
 
 
 def _items(part: Part, role: str, ids: CallIds) -> Iterable[str | Wire]:
@@ -138,15 +137,15 @@ def _items(part: Part, role: str, ids: CallIds) -> Iterable[str | Wire]:
 
 
 def _blocks(part: Part) -> list[str | Wire]:
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [{**text_block(text), **rest} if has_form(part.extra, NAME) else text]
+            return [{**text_block(text), **rest} if was_block(part.extra, NAME) else text]
         case ImagePart():
-            source = _image_source(part)
+            source = _source(part, _IMAGE_TYPES)
             return [{"type": "image", "source": source, **rest} if source else media_note(part)]
         case FilePart():
-            source = _document_source(part)
+            source = _source(part, _DOCUMENT_TYPES)
             title = {"title": part.name} if part.name else {}
             return [{"type": "document", "source": source, **title, **rest} if source else media_note(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
@@ -155,18 +154,9 @@ def _blocks(part: Part) -> list[str | Wire]:
             return []
 
 
-def _image_source(part: ImagePart) -> Wire | None:
-    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
-    if source.get("data") and source["mime"] in _IMAGE_TYPES:
-        return {"type": "base64", "media_type": source["mime"], "data": source["data"]}
-    if part.url.startswith(("http://", "https://")):
-        return {"type": "url", "url": part.url}
-    return None
-
-
-def _document_source(part: FilePart) -> Wire | None:
-    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
-    if source.get("data") and source["mime"] == "application/pdf":
+def _source(part: ImagePart | FilePart, types: frozenset[str]) -> Wire | None:
+    source = media_source(part)
+    if source.get("data") and source["mime"] in types:
         return {"type": "base64", "media_type": source["mime"], "data": source["data"]}
     if part.url.startswith(("http://", "https://")):
         return {"type": "url", "url": part.url}
@@ -176,7 +166,7 @@ def _document_source(part: FilePart) -> Wire | None:
 def _thought(part: ReasoningPart) -> list[str | Wire]:
     if part.provider != NAME:
         return []
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     if part.encrypted:
         return [{"type": "redacted_thinking", "data": part.encrypted, **rest}]
     if part.signature:
@@ -186,24 +176,24 @@ def _thought(part: ReasoningPart) -> list[str | Wire]:
 
 def _tool_use(call: ToolCallPart, ids: CallIds) -> Wire:
     body = {"name": tool_name(call.name), "input": object_of(call.arguments)}
-    return {"type": "tool_use", "id": ids.ask(call), **body, **own(call.extra, NAME)}
+    return {"type": "tool_use", "id": ids.add(call), **body, **own_fields(call.extra, NAME)}
 
 
 def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
-    items = [item for part in result.parts for item in _blocks(part) if not _is_empty(item)]
+    items = [item for part in result.parts for item in _blocks(part) if not is_blank_item(item)]
     content = content_of(items) or ("The tool failed." if result.is_error else "")
-    wire: Wire = {"type": "tool_result", "tool_use_id": ids.answer().id}
+    wire: Wire = {"type": "tool_result", "tool_use_id": ids.pop().id}
     if content:
         wire["content"] = content
     if result.is_error:
         wire["is_error"] = True
-    return {**wire, **own(result.extra, NAME)}
+    return {**wire, **own_fields(result.extra, NAME)}
 
 
 def _messages(wire: Wire) -> list[Message]:
-    """One message; a user's message with tool results is the results and then the rest."""
+    """Return one message; a user message with tool results becomes two, the results first."""
     rest = without(wire, "role", "content")
-    extra = kept(NAME, rest) if rest else {}
+    extra = leftover(NAME, rest)
     parts = _read_content(wire.get("content"))
     if wire["role"] == "assistant":
         return [Message(role="assistant", parts=tuple(parts), extra=extra)]
@@ -224,15 +214,15 @@ def _read_block(block: Wire) -> Part:
     rest = without(block, "type")
     match block:
         case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": dict(value)}:
-            extra = _left(rest, "id", "name", "input")
+            extra = leftover(NAME, without(rest, "id", "name", "input"))
             return ToolCallPart(id=call_id, name=name, arguments=arguments_of(value), extra=extra)
         case {"type": "tool_result", "tool_use_id": str(call_id)}:
             return _read_result(call_id, rest)
         case {"type": "thinking", "thinking": str(text), "signature": str(signature)} if signature:
-            extra = _left(rest, "thinking", "signature")
+            extra = leftover(NAME, without(rest, "thinking", "signature"))
             return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
         case {"type": "redacted_thinking", "data": str(data)} if data:
-            return ReasoningPart(provider=NAME, encrypted=data, extra=_left(rest, "data"))
+            return ReasoningPart(provider=NAME, encrypted=data, extra=leftover(NAME, without(rest, "data")))
         case _:
             return _read_content_block(block, rest)
 
@@ -247,16 +237,18 @@ def _read_content_block(block: Wire, rest: Wire) -> ResultContent:
 def _known_block(block: Wire, rest: Wire) -> ResultContent | None:
     match block:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text=text, extra=kept(NAME, without(rest, "text")))
+            return TextPart(text=text, extra=block_extra(NAME, without(rest, "text")))
         case {"type": "image", "source": {"type": "base64", "media_type": str(mime), "data": str(data)}}:
-            return ImagePart(mime=mime, data=data, extra=_left(rest, "source"))
+            return ImagePart(mime=mime, data=data, extra=leftover(NAME, without(rest, "source")))
         case {"type": "image", "source": {"type": "url", "url": str(url)}}:
-            return ImagePart(url=url, extra=_left(rest, "source"))
+            return ImagePart(url=url, extra=leftover(NAME, without(rest, "source")))
         case {"type": "document", "source": {"type": "base64", "media_type": str(mime), "data": str(data)}}:
             name = rest.get("title") or ""
-            return FilePart(mime=mime, data=data, name=name, extra=_left(rest, "source", "title"))
+            return FilePart(mime=mime, data=data, name=name, extra=leftover(NAME, without(rest, "source", "title")))
         case {"type": "document", "source": {"type": "url", "url": str(url)}}:
-            return FilePart(url=url, name=rest.get("title") or "", extra=_left(rest, "source", "title"))
+            return FilePart(
+                url=url, name=rest.get("title") or "", extra=leftover(NAME, without(rest, "source", "title"))
+            )
         case _:
             return None
 
@@ -273,13 +265,9 @@ def _read_result(call_id: str, rest: Wire) -> ToolResultPart:
         known.append("content")
     if rest.get("is_error") is True:
         known.append("is_error")
-    return ToolResultPart(call_id=call_id, parts=parts, is_error=bool(rest.get("is_error")), extra=_left(rest, *known))
-
-
-def _left(rest: Wire, *known: str) -> Wire:
-    """``extra`` for the fields that are not known; nothing when none is left."""
-    left = without(rest, *known)
-    return kept(NAME, left) if left else {}
+    return ToolResultPart(
+        call_id=call_id, parts=parts, is_error=bool(rest.get("is_error")), extra=leftover(NAME, without(rest, *known))
+    )
 
 
 def _usage(wire: Wire | None) -> Usage | None:

@@ -1,4 +1,4 @@
-"""Gemini ``generateContent``, in the words of its REST API.
+"""Gemini ``generateContent``, with the field names of its REST API.
 
 >>> from sessiontree.model.builders import user
 >>> to_request(Context(messages=(user("hello").message,)))
@@ -23,15 +23,16 @@ from sessiontree.context.dialects._shared import (
     Wire,
     answer_of,
     arguments_of,
+    block_extra,
     conversation,
     is_blank,
-    kept,
+    leftover,
     media_note,
+    media_source,
     merged,
     object_of,
-    own,
+    own_fields,
     same_role_runs,
-    source_of,
     tool_name,
     without,
 )
@@ -76,7 +77,7 @@ _CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
 
 
 def to_request(context: Context) -> Wire:
-    """``system_instruction`` and ``contents``: the user first and last, answers to a batch of calls in one content."""
+    """Return ``system_instruction`` and ``contents``: the user first and last, the results of a batch in one content."""
     ids = CallIds(_ID_LIMIT)
     said = [_content(message, ids) for message in _with_joined_results(conversation(context))]
     contents = same_role_runs([content for content in said if content["parts"]], "parts", frozenset({"model"}))
@@ -89,7 +90,7 @@ def to_request(context: Context) -> Wire:
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:
-    """The system text and the messages of a request."""
+    """Return the system prompt and the messages of a request."""
     system = body.get("system_instruction") or body.get("systemInstruction") or ""
     if isinstance(system, dict):
         system = "\n\n".join(part["text"] for part in system.get("parts", ()) if part.get("text"))
@@ -97,7 +98,7 @@ def from_request(body: Wire) -> tuple[str, list[Message]]:
 
 
 def from_response(body: Wire) -> Answer:
-    """The first candidate."""
+    """Return the first candidate of a response."""
     candidate = body["candidates"][0]
     content = candidate.get("content") or {}
     parts = tuple(_read_part(part) for part in content.get("parts") or ())
@@ -126,22 +127,22 @@ def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
 def _content(message: Message, ids: CallIds) -> Wire:
     role = "model" if message.role == "assistant" else "user"
     parts = [wire for part in message.parts for wire in _wire_parts(part, ids)]
-    return {"role": role, "parts": parts, **own(message.extra, NAME)}
+    return {"role": role, "parts": parts, **own_fields(message.extra, NAME)}
 
 
 def _wire_parts(part: Part, ids: CallIds) -> Iterable[Wire]:
     match part:
         case ToolCallPart():
-            ids.ask(part)
+            ids.add(part)
             return [_cased(_function_call(part), part)]
         case ToolResultPart():
-            return [_cased(_function_response(part, tool_name(ids.answer().call.name, _NAME_CHARACTERS)), part)]
+            return [_cased(_function_response(part, tool_name(ids.pop().call.name, _NAME_CHARACTERS)), part)]
         case _:
             return [_cased(wire, part) for wire in _plain_parts(part)]
 
 
 def _plain_parts(part: Part) -> list[Wire]:
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
             return [] if is_blank(text) and not rest else [{"text": text, **rest}]
@@ -158,7 +159,7 @@ def _plain_parts(part: Part) -> list[Wire]:
 
 
 def _media(part: ImagePart | FilePart) -> Wire | None:
-    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+    source = media_source(part)
     if source.get("data") and source["mime"]:
         return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
     if part.url.startswith(("http://", "https://", "gs://")):
@@ -168,7 +169,7 @@ def _media(part: ImagePart | FilePart) -> Wire | None:
 
 
 def _function_call(call: ToolCallPart) -> Wire:
-    rest = own(call.extra, NAME)
+    rest = own_fields(call.extra, NAME)
     identity = {"id": call.id} if call.id else {}
     args = {} if is_blank(call.arguments) else {"args": object_of(call.arguments)}
     name = tool_name(call.name, _NAME_CHARACTERS)
@@ -176,7 +177,7 @@ def _function_call(call: ToolCallPart) -> Wire:
 
 
 def _function_response(result: ToolResultPart, name: str) -> Wire:
-    rest = own(result.extra, NAME)
+    rest = own_fields(result.extra, NAME)
     identity = {"id": result.call_id} if result.call_id else {}
     media = [wire for part in result.parts if NAME in part.extra for wire in _plain_parts(part)]
     parts = {"parts": media} if media else {}
@@ -185,15 +186,15 @@ def _function_response(result: ToolResultPart, name: str) -> Wire:
 
 
 def _response(result: ToolResultPart) -> Wire:
-    """The object that the tool gave, as long as it still says what the parts say."""
-    text = "".join(_told(part) for part in result.parts if NAME not in part.extra)
+    """Return the object that the tool returned if it still agrees with the parts, else their text."""
+    text = "".join(_result_text(part) for part in result.parts if NAME not in part.extra)
     given = result.extra.get(NAME, {}).get("$response")
     if isinstance(given, dict) and _response_text(given) == text:
         return given
     return {"error" if result.is_error else "output": text}
 
 
-def _told(part: ResultContent) -> str:
+def _result_text(part: ResultContent) -> str:
     match part:
         case TextPart(text=text):
             return text
@@ -212,14 +213,14 @@ def _response_text(response: Wire) -> str:
 
 
 def _messages(content: Wire) -> list[Message]:
-    """One message; a content with function responses is the results and then the rest."""
+    """Return one message; a content with function responses becomes two, the results first."""
     rest = without(content, "role", "parts")
     parts = [_read_part(part) for part in content.get("parts") or ()]
     if content.get("role") == "model":
-        return [Message(role="assistant", parts=tuple(parts), extra=kept(NAME, rest) if rest else {})]
+        return [Message(role="assistant", parts=tuple(parts), extra=leftover(NAME, rest))]
     if content.get("role") != "user":
         rest["role"] = content.get("role")
-    extra = kept(NAME, rest) if rest else {}
+    extra = leftover(NAME, rest)
     results = tuple(part for part in parts if isinstance(part, ToolResultPart))
     others = tuple(part for part in parts if not isinstance(part, ToolResultPart))
     read = [Message(role="tool", parts=results, extra=extra)] if results else []
@@ -230,7 +231,7 @@ def _read_part(wire: Wire) -> Part:
     is_snake = any(key in _CAMEL for key in wire)
     part = _known_part(_renamed(wire, _CAMEL))
     if part is not None and is_snake:
-        part = msgspec.structs.replace(part, extra=kept(NAME, {**part.extra.get(NAME, {}), "$snake": True}))
+        part = msgspec.structs.replace(part, extra=block_extra(NAME, {**part.extra.get(NAME, {}), "$snake": True}))
     if isinstance(part, ToolCallPart | ToolResultPart):
         return part
     if part is not None and [_cased(written, part) for written in _plain_parts(part)] == [wire]:
@@ -246,15 +247,15 @@ def _known_part(wire: Wire) -> Part | None:
             return _read_response(name, wire["functionResponse"], without(wire, "functionResponse"))
         case {"text": str(text), "thought": True}:
             signature = wire.get("thoughtSignature", "")
-            extra = _left(without(wire, "text", "thought", "thoughtSignature"))
+            extra = leftover(NAME, without(wire, "text", "thought", "thoughtSignature"))
             return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
         case {"text": str(text)}:
-            return TextPart(text=text, extra=_left(without(wire, "text")))
+            return TextPart(text=text, extra=leftover(NAME, without(wire, "text")))
         case {"inlineData": {"mimeType": str(mime), "data": str(data)}}:
-            return _media_kind(mime)(mime=mime, data=data, extra=_left(without(wire, "inlineData")))
+            return _media_kind(mime)(mime=mime, data=data, extra=leftover(NAME, without(wire, "inlineData")))
         case {"fileData": {"fileUri": str(url)}}:
             mime = wire["fileData"].get("mimeType", "")
-            return _media_kind(mime)(mime=mime, url=url, extra=_left(without(wire, "fileData")))
+            return _media_kind(mime)(mime=mime, url=url, extra=leftover(NAME, without(wire, "fileData")))
         case _:
             return None
 
@@ -270,7 +271,7 @@ def _read_call(name: str, call: Wire, rest: Wire) -> ToolCallPart:
         id=call.get("id") or "",
         name=name,
         arguments=arguments_of(args) if isinstance(args, dict) else "",
-        extra=_left({**rest, "functionCall": more} if more else rest),
+        extra=leftover(NAME, {**rest, "functionCall": more} if more else rest),
     )
 
 
@@ -283,21 +284,17 @@ def _read_response(name: str, answer: Wire, rest: Wire) -> ToolResultPart:
         name=name,
         parts=(TextPart(text=_response_text(response)), *media),
         is_error="error" in response,
-        extra=kept(NAME, {**rest, "$response": response, **({"functionResponse": more} if more else {})}),
+        extra=block_extra(NAME, {**rest, "$response": response, **({"functionResponse": more} if more else {})}),
     )
 
 
 def _read_media(wire: Wire) -> ResultContent:
-    """Media of a function response; the dialect's name in ``extra`` says that it was a part of its own."""
+    """Return a media part of a function response; the dialect's name in ``extra`` marks that it was a separate part."""
     match _known_part(wire):
         case ImagePart() | FilePart() as part if _plain_parts(part) == [wire]:
-            return msgspec.structs.replace(part, extra=kept(NAME, part.extra.get(NAME, {})))
+            return msgspec.structs.replace(part, extra=block_extra(NAME, part.extra.get(NAME, {})))
         case _:
-            return OpaquePart(provider=NAME, block=wire, extra=kept(NAME, {}))
-
-
-def _left(rest: Wire) -> Wire:
-    return kept(NAME, rest) if rest else {}
+            return OpaquePart(provider=NAME, block=wire, extra=block_extra(NAME, {}))
 
 
 def _cased(wire: Wire, part: Part) -> Wire:

@@ -1,18 +1,14 @@
-"""OpenAI Chat Completions, and the many servers that speak it.
+"""OpenAI Chat Completions, which many other servers accept too.
 
 >>> from sessiontree.model.builders import user
 >>> to_request(Context(system="Be brief.", messages=(user("hello").message,)))
 {'messages': [{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'hello'}]}
-
-Messages in the shape of chat completions, as several programs keep them: a role, content, calls, a call id.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, cast
-
-from msgspec.structs import replace
+from typing import Any
 
 from sessiontree.context import Context
 from sessiontree.context.dialects._shared import (
@@ -22,27 +18,26 @@ from sessiontree.context.dialects._shared import (
     Dialect,
     Wire,
     answer_of,
+    block_extra,
     content_of,
     conversation,
     data_url,
-    has_form,
     is_blank,
-    kept,
+    leftover,
     media_note,
-    own,
+    own_fields,
     source_of,
     text_block,
     tool_name,
+    was_block,
     without,
 )
 from sessiontree.model import (
-    Custom,
     FilePart,
     ImagePart,
     Message,
     OpaquePart,
     Part,
-    Payload,
     ReasoningPart,
     Role,
     TextPart,
@@ -50,9 +45,8 @@ from sessiontree.model import (
     ToolResultPart,
     Usage,
 )
-from sessiontree.model.builders import payload_of as payload_for
 
-__all__ = ["DIALECT", "FOREIGN", "chat_of", "from_request", "from_response", "payload_of_chat", "to_request"]
+__all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 
 
 NAME = "openai-chat"
@@ -61,7 +55,7 @@ _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "u
 
 
 def to_request(context: Context) -> Wire:
-    """``messages`` with the system prompt in front."""
+    """Return ``messages``, the system prompt first."""
     ids = CallIds(_ID_LIMIT, may_repeat=True)
     head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
     said = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
@@ -69,7 +63,7 @@ def to_request(context: Context) -> Wire:
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:
-    """The system text and the messages of a request.
+    """Return the system prompt and the messages of a request.
 
     >>> from_request({"messages": [{"role": "system", "content": "Be brief."}]})
     ('Be brief.', [])
@@ -82,7 +76,7 @@ def from_request(body: Wire) -> tuple[str, list[Message]]:
 
 
 def from_response(body: Wire) -> Answer:
-    """The first choice of a completion."""
+    """Return the first choice of a completion."""
     choice = body["choices"][0]
     return answer_of(
         message=_message(choice["message"]),
@@ -97,7 +91,7 @@ DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, f
 
 
 def _wire_messages(message: Message, ids: CallIds) -> Iterable[Wire]:
-    rest = own(message.extra, NAME)
+    rest = own_fields(message.extra, NAME)
     match message.role:
         case "tool":
             return [_tool_message(result, ids, rest) for result in message.tool_results]
@@ -132,7 +126,7 @@ def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[W
 
 
 def _or_none(content: Any, message: Message) -> Any:
-    """No content is null; an empty text that came as such stays one."""
+    """Missing content is null; an empty text stays an empty text."""
     if content:
         return content
     return "" if any(isinstance(part, TextPart) for part in message.parts) else None
@@ -143,10 +137,10 @@ def _named(message: Message) -> Wire:
 
 
 def _input_blocks(part: Part) -> list[str | Wire]:
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [{**text_block(text), **rest} if has_form(part.extra, NAME) else text]
+            return [{**text_block(text), **rest} if was_block(part.extra, NAME) else text]
         case ImagePart(url=url, data=data, mime=mime) if url or data:
             image = {"url": url or data_url(mime, data), **rest.pop("image_url", {})}
             return [{"type": "image_url", "image_url": image, **rest}]
@@ -162,25 +156,25 @@ def _input_blocks(part: Part) -> list[str | Wire]:
 
 
 def _output_blocks(part: Part) -> list[str | Wire]:
-    """Only texts and refusals may stand in an answer."""
+    """Only texts and refusals are allowed in an answer."""
     if isinstance(part, ImagePart | FilePart):
         return [media_note(part)]
     return _input_blocks(part)
 
 
 def _wire_call(call: ToolCallPart, ids: CallIds) -> Wire:
-    rest = own(call.extra, NAME)
+    rest = own_fields(call.extra, NAME)
     name = tool_name(call.name)
     if call.extra.get(NAME, {}).get("$custom"):
         custom = {"name": name, "input": call.arguments, **rest.pop("custom", {})}
-        return {"id": ids.ask(call), "type": "custom", "custom": custom, **rest}
+        return {"id": ids.add(call), "type": "custom", "custom": custom, **rest}
     function = {"name": name, "arguments": call.arguments, **rest.pop("function", {})}
-    return {"id": ids.ask(call), "type": "function", "function": function, **rest}
+    return {"id": ids.add(call), "type": "function", "function": function, **rest}
 
 
 def _tool_message(result: ToolResultPart, ids: CallIds, rest: Wire) -> Wire:
     blocks = [block for part in result.parts for block in _output_blocks(part)]
-    return {"role": "tool", "tool_call_id": ids.answer().id, "content": content_of(blocks), **rest}
+    return {"role": "tool", "tool_call_id": ids.pop().id, "content": content_of(blocks), **rest}
 
 
 def _message(wire: Wire) -> Message:
@@ -189,7 +183,7 @@ def _message(wire: Wire) -> Message:
         return _read_result(wire)
     if role not in _ROLES:
         whole = OpaquePart(provider=NAME, block=wire)
-        return Message(role="user", parts=(whole,), extra=kept(NAME, {"$whole": True}))
+        return Message(role="user", parts=(whole,), extra=block_extra(NAME, {"$whole": True}))
     rest = without(wire, "role", "content", "name")
     if role == "developer":
         rest["role"] = role
@@ -198,7 +192,7 @@ def _message(wire: Wire) -> Message:
         parts = [*_read_thoughts(rest), *parts, *_read_calls(rest)]
         if "content" not in wire:
             rest["$omit"] = ["content"]
-    extra = kept(NAME, rest) if rest else {}
+    extra = leftover(NAME, rest)
     return Message(role=_ROLES[role], parts=tuple(parts), name=wire.get("name", ""), extra=extra)
 
 
@@ -226,14 +220,14 @@ def _read_call(wire: Wire) -> ToolCallPart:
         rest[word] = body
     if is_custom:
         rest["$custom"] = True
-    return ToolCallPart(id=wire.get("id") or "", name=name, arguments=arguments, extra=kept(NAME, rest) if rest else {})
+    return ToolCallPart(id=wire.get("id") or "", name=name, arguments=arguments, extra=leftover(NAME, rest))
 
 
 def _read_result(wire: Wire) -> Message:
     rest = without(wire, "role", "content", "tool_call_id")
     parts = tuple(part for part in _read_content(wire.get("content")) if not isinstance(part, ToolCallPart))
     result = ToolResultPart(call_id=wire["tool_call_id"], parts=parts)  # type: ignore[arg-type]
-    return Message(role="tool", parts=(result,), extra=kept(NAME, rest) if rest else {})
+    return Message(role="tool", parts=(result,), extra=leftover(NAME, rest))
 
 
 def _read_content(content: Any) -> list[Part]:
@@ -254,14 +248,14 @@ def _known_block(block: Wire) -> Part | None:
     rest = without(block, "type", "text", "image_url", "file")
     match block:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text=text, extra=kept(NAME, rest))
+            return TextPart(text=text, extra=block_extra(NAME, rest))
         case {"type": "image_url", "image_url": {"url": str(url), **more}}:
             extra = {**rest, "image_url": more} if more else rest
-            return ImagePart(**source_of(url), extra=kept(NAME, extra))
+            return ImagePart(**source_of(url), extra=block_extra(NAME, extra))
         case {"type": "file", "file": {"file_data": str(url), **more}}:
             name = str(more.pop("filename", ""))
             extra = {**rest, "file": more} if more else rest
-            return FilePart(**source_of(url), name=name, extra=kept(NAME, extra))
+            return FilePart(**source_of(url), name=name, extra=block_extra(NAME, extra))
         case _:
             return None
 
@@ -279,132 +273,3 @@ def _usage(wire: Wire | None) -> Usage | None:
         reasoning_tokens=completion.get("reasoning_tokens") or 0,
         total_tokens=wire.get("total_tokens") or 0,
     )
-
-
-FOREIGN = "message"
-"""Name of a custom entry for a message that is none of ours."""
-
-_PROVIDER = "openai-chat"
-_CHAT_ROLES = frozenset({"user", "assistant", "tool", "system"})
-_KNOWN = frozenset({"role", "content", "tool_calls", "tool_call_id", "name", "reasoning"})
-
-
-def payload_of_chat(wire: dict[str, Any]) -> Payload:
-    """Our payload; where ``chat_of`` would not give the same back, the message is kept whole beside it."""
-    payload = _payload(wire)
-    if chat_of(payload) != wire:
-        return replace(payload, origin={"message": wire})
-    return payload
-
-
-def _payload(wire: dict[str, Any]) -> Payload:
-    role: Any = wire.get("role")
-    if not (isinstance(role, str) and role in _CHAT_ROLES):
-        return Custom(name=FOREIGN, data=wire)
-    extra = {name: value for name, value in wire.items() if name not in _KNOWN}
-    name = wire.get("name")
-    return payload_for(
-        Message(
-            role=cast(Role, role), parts=tuple(_parts(wire)), name=name if isinstance(name, str) else "", extra=extra
-        )
-    )
-
-
-def _parts(wire: dict[str, Any]) -> list[Part]:
-    content = _content(wire.get("content"))
-    call_id = wire.get("tool_call_id")
-    if wire["role"] == "tool":
-        parts: Any = tuple(content)
-        return [ToolResultPart(call_id=call_id if isinstance(call_id, str) else "", parts=parts)]
-    reasoning = wire.get("reasoning")
-    thought: list[Part] = [ReasoningPart(text=reasoning)] if isinstance(reasoning, str) else []
-    calls = wire.get("tool_calls")
-    asked = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return [*thought, *content, *map(_call, asked)]
-
-
-def _content(content: Any) -> list[Part]:
-    match content:
-        case str():
-            return [TextPart(text=content)]
-        case list():
-            return [_block(block) for block in content]
-        case _:
-            return []
-
-
-def _block(block: Any) -> Part:
-    match block:
-        case {"type": "text", "text": str(text), **rest} if not rest:
-            return TextPart(text=text, extra={"block": True})
-        case {"type": "image_url", "image_url": {"url": str(url), **detail}, **rest} if not rest and not detail:
-            return ImagePart(url=url)
-        case _:
-            return OpaquePart(provider=_PROVIDER, block=block)
-
-
-def _call(call: dict[str, Any]) -> ToolCallPart:
-    match call:
-        case {"id": str(call_id), "function": {"name": str(name), "arguments": str(arguments)}}:
-            return ToolCallPart(id=call_id, name=name, arguments=arguments)
-        case {"id": str(call_id), "name": str(name), "arguments": str(arguments)}:
-            return ToolCallPart(id=call_id, name=name, arguments=arguments, extra={"flat": True})
-        case _:
-            return ToolCallPart(id=str(call.get("id", "")), name=str(call.get("name", "")), arguments="")
-
-
-def chat_of(payload: Payload) -> dict[str, Any] | None:
-    """The message of an entry; ``None`` for an entry that has none."""
-    origin = getattr(payload, "origin", {})
-    if isinstance(origin.get("message"), dict):
-        return dict(origin["message"])
-    if isinstance(payload, Custom) and payload.name == FOREIGN and isinstance(payload.data, dict):
-        return payload.data
-    message: Message | None = getattr(payload, "message", None)
-    return None if message is None else _chat(message)
-
-
-def _chat(message: Message) -> dict[str, Any]:
-    wire: dict[str, Any] = {"role": message.role, **message.extra}
-    if message.name:
-        wire["name"] = message.name
-    content: list[Any] = []
-    calls: list[Any] = []
-    for part in message.parts:
-        match part:
-            case ToolResultPart():
-                wire["tool_call_id"] = part.call_id
-                content += [_wire_block(inner) for inner in part.parts]
-            case ToolCallPart():
-                calls.append(_chat_call(part))
-            case ReasoningPart(text=text):
-                wire["reasoning"] = wire.get("reasoning", "") + text
-            case _:
-                content.append(_wire_block(part))
-    wire["content"] = _joined(content)
-    return wire | ({"tool_calls": calls} if calls else {})
-
-
-def _joined(content: list[Any]) -> Any:
-    if all(isinstance(block, str) for block in content):
-        return "".join(content) if content else None
-    return [{"type": "text", "text": block} if isinstance(block, str) else block for block in content]
-
-
-def _wire_block(part: Part) -> Any:
-    match part:
-        case TextPart(text=text):
-            return {"type": "text", "text": text} if part.extra.get("block") else text
-        case ImagePart():
-            url = f"data:{part.mime};base64,{part.data}" if part.data else part.url
-            return {"type": "image_url", "image_url": {"url": url}}
-        case OpaquePart(block=block):
-            return block
-        case _:
-            return ""
-
-
-def _chat_call(part: ToolCallPart) -> dict[str, Any]:
-    if part.extra.get("flat"):
-        return {"id": part.id, "name": part.name, "arguments": part.arguments}
-    return {"id": part.id, "type": "function", "function": {"name": part.name, "arguments": part.arguments}}

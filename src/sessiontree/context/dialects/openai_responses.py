@@ -18,15 +18,16 @@ from sessiontree.context.dialects._shared import (
     Dialect,
     Wire,
     answer_of,
+    block_extra,
     conversation,
     data_url,
-    has_form,
     is_blank,
-    kept,
+    leftover,
     media_note,
-    own,
+    own_fields,
     source_of,
     tool_name,
+    was_block,
     without,
 )
 from sessiontree.model import (
@@ -55,7 +56,7 @@ _USER_ITEMS = ("item_reference", "mcp_approval_response", "compaction_trigger", 
 
 
 def to_request(context: Context) -> Wire:
-    """``instructions`` and ``input``."""
+    """Return ``instructions`` and ``input``."""
     ids = CallIds(_ID_LIMIT)
     items = [item for message in conversation(context) for item in _items(message, ids)]
     said = _without_loose_thoughts(items) or [{"role": "user", "content": OPENING}]
@@ -64,7 +65,7 @@ def to_request(context: Context) -> Wire:
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:
-    """The instructions and the messages of a request; neighbouring items of the model are one message.
+    """Return the instructions and the messages of a request; neighbouring items of the model are one message.
 
     >>> from_request({"input": "hello"})[1][0].text
     'hello'
@@ -75,7 +76,7 @@ def from_request(body: Wire) -> tuple[str, list[Message]]:
 
 
 def from_response(body: Wire) -> Answer:
-    """All output items as one message."""
+    """Return all output items as one message."""
     incomplete = body.get("incomplete_details") or {}
     return answer_of(
         message=Message(role="assistant", parts=tuple(part for item in body["output"] for part in _output(item))),
@@ -90,7 +91,7 @@ DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, f
 
 
 def _without_loose_thoughts(items: list[Wire]) -> list[Wire]:
-    """Reasoning must be followed by what it led to: without that the provider rejects it."""
+    """Drop reasoning that is not followed by an output item, which the provider would reject."""
     kept_items: list[Wire] = []
     for item in reversed(items):
         if item.get("type") == "reasoning" and not (kept_items and _is_output(kept_items[-1])):
@@ -119,7 +120,7 @@ def _input_items(message: Message) -> Iterable[Wire]:
     if message.extra.get(NAME, {}).get("$whole"):
         return [part.block for part in message.parts if isinstance(part, OpaquePart)]
     content = _content([item for part in message.parts for item in _input_blocks(part)])
-    return [{"role": message.role, "content": content, **own(message.extra, NAME)}] if content else []
+    return [{"role": message.role, "content": content, **own_fields(message.extra, NAME)}] if content else []
 
 
 def _content(items: list[str | Wire]) -> str | list[Wire]:
@@ -134,12 +135,12 @@ def _content(items: list[str | Wire]) -> str | list[Wire]:
 
 
 def _input_blocks(part: Part) -> list[str | Wire]:
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [{"type": "input_text", "text": text, **rest} if has_form(part.extra, NAME) else text]
+            return [{"type": "input_text", "text": text, **rest} if was_block(part.extra, NAME) else text]
         case ImagePart(url=url, data=data, mime=mime) if url or data:
-            detail = {} if has_form(part.extra, NAME) else {"detail": "auto"}
+            detail = {} if was_block(part.extra, NAME) else {"detail": "auto"}
             return [{"type": "input_image", "image_url": url or data_url(mime, data), **detail, **rest}]
         case FilePart(url=url, data=data, mime=mime, name=name) if url or data:
             source = {"file_url": url} if url else {"file_data": data_url(mime, data)}
@@ -156,7 +157,7 @@ def _output_items(part: Part, ids: CallIds) -> list[Wire]:
     match part:
         case ToolCallPart():
             return [_call_item(part, ids)]
-        case TextPart(text=text) if has_form(part.extra, NAME):
+        case TextPart(text=text) if was_block(part.extra, NAME):
             return _output_message(text, part.extra[NAME])
         case TextPart(text=text):
             return [] if is_blank(text) else [{"role": "assistant", "content": text}]
@@ -171,7 +172,7 @@ def _output_items(part: Part, ids: CallIds) -> list[Wire]:
 
 
 def _output_message(text: str, extra: Wire) -> list[Wire]:
-    """A message of the model around one text; ``$joins`` says that the item before it holds more of the message."""
+    """Return the output item of one text; ``$joins`` marks a text that belongs to the item before it."""
     block = {"type": "output_text", "text": text, **extra.get("$block", {})}
     message = {"$joins": True} if extra.get("$joins") else {}
     return [{"type": "message", "role": "assistant", "content": [block], **extra.get("$item", {}), **message}]
@@ -190,7 +191,7 @@ def _joined(items: list[Wire]) -> list[Wire]:
 
 
 def _reasoning_item(part: ReasoningPart) -> Wire:
-    rest = own(part.extra, NAME)
+    rest = own_fields(part.extra, NAME)
     summary = rest.pop("summary", None)
     if summary is None:
         summary = [{"type": "summary_text", "text": part.text}] if part.text else []
@@ -201,7 +202,7 @@ def _reasoning_item(part: ReasoningPart) -> Wire:
 def _call_item(call: ToolCallPart, ids: CallIds) -> Wire:
     kind = _call_type(call)
     body = {"name": tool_name(call.name), _CALLS[kind]: call.arguments}
-    return {"type": kind, "call_id": ids.ask(call), **body, **own(call.extra, NAME)}
+    return {"type": kind, "call_id": ids.add(call), **body, **own_fields(call.extra, NAME)}
 
 
 def _call_type(call: ToolCallPart) -> str:
@@ -209,13 +210,13 @@ def _call_type(call: ToolCallPart) -> str:
 
 
 def _result_item(result: ToolResultPart, ids: CallIds) -> Wire:
-    asked = ids.answer()
+    asked = ids.pop()
     output = _content([item for part in result.parts for item in _input_blocks(part)])
     return {
         "type": f"{_call_type(asked.call)}_output",
         "call_id": asked.id,
         "output": output,
-        **own(result.extra, NAME),
+        **own_fields(result.extra, NAME),
     }
 
 
@@ -237,19 +238,21 @@ def _input(item: Wire) -> Message:
     match item:
         case {"role": "user" | "system" | "developer" as speaker, "content": content}:
             role: Role = "user" if speaker == "user" else "system"
-            extra = _left(without(item, "content") if speaker == "developer" else without(item, "content", "role"))
+            extra = leftover(
+                NAME, without(item, "content") if speaker == "developer" else without(item, "content", "role")
+            )
             return Message(role=role, parts=_read_content(content), extra=extra)
         case {"type": kind, "call_id": str(call_id), "output": output} if kind in _RESULTS:
-            extra = _left(without(item, "type", "call_id", "output"))
+            extra = leftover(NAME, without(item, "type", "call_id", "output"))
             result = ToolResultPart(call_id=call_id, parts=_read_content(output), extra=extra)
             return Message(role="tool", parts=(result,))
         case _:
             whole = OpaquePart(provider=NAME, block=item)
-            return Message(role="user", parts=(whole,), extra=kept(NAME, {"$whole": True}))
+            return Message(role="user", parts=(whole,), extra=block_extra(NAME, {"$whole": True}))
 
 
 def _output(item: Wire) -> list[Part]:
-    """The parts of one item of the model."""
+    """Return the parts of one output item."""
     match item:
         case {"role": "assistant", "content": str(text)} if item.keys() == {"role", "content"}:
             return [TextPart(text=text)]
@@ -267,11 +270,7 @@ def _output(item: Wire) -> list[Part]:
 def _read_reasoning(item_id: str, summary: list[Wire], rest: Wire) -> ReasoningPart:
     text = "\n\n".join(block.get("text", "") for block in summary)
     encrypted = rest.pop("encrypted_content") if rest.get("encrypted_content") else ""
-    return ReasoningPart(provider=NAME, id=item_id, text=text, encrypted=encrypted, extra=kept(NAME, rest))
-
-
-def _left(rest: Wire) -> Wire:
-    return kept(NAME, rest) if rest else {}
+    return ReasoningPart(provider=NAME, id=item_id, text=text, encrypted=encrypted, extra=block_extra(NAME, rest))
 
 
 def _is_output_text(block: Any) -> bool:
@@ -281,7 +280,7 @@ def _is_output_text(block: Any) -> bool:
 def _output_text(block: Wire, item: Wire, is_first: bool) -> TextPart:
     rest = without(block, "type", "text")
     place: Wire = {"$item": item} if is_first else {"$joins": True}
-    return TextPart(text=block["text"], extra=kept(NAME, {**place, "$block": rest}))
+    return TextPart(text=block["text"], extra=block_extra(NAME, {**place, "$block": rest}))
 
 
 def _read_call(kind: str, call_id: str, name: str, rest: Wire) -> ToolCallPart:
@@ -289,7 +288,7 @@ def _read_call(kind: str, call_id: str, name: str, rest: Wire) -> ToolCallPart:
     if kind == "custom_tool_call":
         left["$custom"] = True
     arguments = rest.get(_CALLS[kind]) or ""
-    return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=_left(left))
+    return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=leftover(NAME, left))
 
 
 def _read_content(content: Any) -> tuple[ResultContent, ...]:
@@ -306,13 +305,13 @@ def _read_block(block: Wire) -> ResultContent:
 def _known_block(block: Wire) -> ResultContent | None:
     match block:
         case {"type": "input_text", "text": str(text), **rest}:
-            return TextPart(text=text, extra=kept(NAME, rest))
+            return TextPart(text=text, extra=block_extra(NAME, rest))
         case {"type": "input_image", "image_url": str(url), **rest}:
-            return ImagePart(**source_of(url), extra=kept(NAME, rest))
+            return ImagePart(**source_of(url), extra=block_extra(NAME, rest))
         case {"type": "input_file", "file_url": str(url), **rest}:
-            return FilePart(url=url, name=rest.pop("filename", ""), extra=kept(NAME, rest))
+            return FilePart(url=url, name=rest.pop("filename", ""), extra=block_extra(NAME, rest))
         case {"type": "input_file", "file_data": str(url), **rest}:
-            return FilePart(**source_of(url), name=rest.pop("filename", ""), extra=kept(NAME, rest))
+            return FilePart(**source_of(url), name=rest.pop("filename", ""), extra=block_extra(NAME, rest))
         case _:
             return None
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import field
 
-from sessiontree.context.dialects.openai_chat import chat_of, payload_of_chat
+from sessiontree.context.dialects.stored_chat import chat_of, payload_of_chat
 from sessiontree.journal import Journal
 from sessiontree.model import (
     Blob,

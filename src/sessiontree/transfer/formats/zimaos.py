@@ -21,7 +21,7 @@ from urllib.parse import quote
 import msgspec
 
 from sessiontree.context import window_of
-from sessiontree.context.dialects.openai_chat import FOREIGN, chat_of, payload_of_chat
+from sessiontree.context.dialects.stored_chat import FOREIGN, chat_of, payload_of_chat
 from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Custom, Entry, Payload, SessionKey, SystemMessage, Thread, ThreadFields
 from sessiontree.model.builders import system
