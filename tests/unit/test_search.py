@@ -371,7 +371,7 @@ def test_a_search_of_very_many_words_is_refused_and_one_word_said_often_is_one(j
 )
 def test_a_cursor_that_nobody_gave_is_refused(journal, cursor):
     say(journal, "hello")
-    with pytest.raises(st.InvalidInputError, match="no cursor"):
+    with pytest.raises(st.InvalidInputError, match="invalid cursor"):
         journal.search("hello", cursor=cursor.encode().hex())
 
 

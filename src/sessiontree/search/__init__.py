@@ -1,6 +1,6 @@
-"""Search, the pure half: what a query means, what of an entry can be found, how hits are ranked and shown.
+"""Search: the query language, what can be found of an entry, ranking and snippets, and the full-text index.
 
-Every store answers with this meaning; how it finds the entries is its own business.
+Every store returns the same hits for a query; how it finds them is up to the store.
 """
 
 from sessiontree.search.query import Hit, SearchOrder, SearchPage, SearchQuery, Snippet, Term

@@ -1,8 +1,7 @@
-"""The index: catches up with its store, forgets what was deleted, and finds.
+"""A full-text index in a file beside a store.
 
-From matches to a page of hits.
-
-A full-text index beside a store: disposable, in a file of its own, brought up to date when somebody searches.
+The index is disposable: a search brings it up to date first, and a damaged index is deleted and built again from the
+store.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _ERASE_PAUSE_SECONDS = 0.02
 
 
 class StoredEntry(NamedTuple):
-    """An entry as the store has it. ``number`` grows with every commit to its source and is never used again."""
+    """An entry as it is stored. ``number`` grows with every commit to its source and is never reused."""
 
     number: int
     tree: int
@@ -51,7 +50,7 @@ class StoredEntry(NamedTuple):
 
 
 class SourceState(Record, frozen=True, kw_only=True):
-    """One file of a store. ``version`` differs after anything was added, ``identity`` after anything was deleted."""
+    """One file of a store. ``version`` changes when entries are added, ``identity`` when entries are deleted."""
 
     name: str
     identity: str
@@ -60,16 +59,27 @@ class SourceState(Record, frozen=True, kw_only=True):
 
 
 class Source(Protocol):
-    """What the index asks of its store."""
+    """What the index reads from its store."""
 
-    def sources(self) -> Sequence[SourceState]: ...
-    def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]: ...
-    def items(self, name: str, numbers: Sequence[int]) -> Sequence[StoredEntry]: ...
-    def numbers(self, name: str) -> Iterable[int]: ...
+    def sources(self) -> Sequence[SourceState]:
+        """Return the state of every source."""
+        ...
+
+    def items_after(self, name: str, number: int, limit: int) -> Sequence[StoredEntry]:
+        """Return the next entries of a source after a number."""
+        ...
+
+    def items(self, name: str, numbers: Sequence[int]) -> Sequence[StoredEntry]:
+        """Return the entries of a source with these numbers, as far as they exist."""
+        ...
+
+    def numbers(self, name: str) -> Iterable[int]:
+        """Return the numbers of all entries of a source."""
+        ...
 
 
 class SearchIndex:
-    """One file, used by any number of processes; whoever searches first does the work that is due."""
+    """An index file that any number of processes use; each search brings it up to date."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -78,24 +88,25 @@ class SearchIndex:
 
     @property
     def exists(self) -> bool:
+        """Whether there is an index yet."""
         return self._connection is not None or self._path.exists()
 
-    def healing(self, work: Callable[[], T]) -> T:
-        """Run a whole search or delete; a broken index is thrown away and made anew, once. The store is never touched."""
+    def with_rebuild(self, work: Callable[[], T]) -> T:
+        """Run a whole search or delete; if the index is damaged, delete it and run the work once more."""
         with self._lock:
             try:
                 return work()
             except _BrokenIndexError:
-                self._throw_away()
+                self._delete_files()
             try:
                 return work()
             except _BrokenIndexError as error:
-                problem = f"an index cannot be made of what the store holds: {error}"
+                problem = f"the search index cannot be built from the store: {error}"
                 raise DamagedDataError(str(self._path), 0, problem) from error
 
     def catch_up(self, source: Source, progress: Progress | None = None) -> None:
-        """Everything that is in the store now can be found afterwards."""
-        with self._lock, _blaming_the_index():
+        """Index everything that is in the store now."""
+        with self._lock, _detecting_damage():
             self._catch_up(source, progress)
 
     def find(
@@ -108,18 +119,19 @@ class SearchIndex:
         upto: int | None,
         most: int,
     ) -> list[Match]:
-        """Matches in the wanted order; ``best`` ranks the newest few thousand of them."""
-        with self._lock, _blaming_the_index(), self._reading(source) as connection:
+        """Return matches in the given order; ``best`` ranks the newest few thousand of them."""
+        with self._lock, _detecting_damage(), self._reading(source) as connection:
             return _fts_query.find(connection, query, scopes, order=order, upto=upto, most=most)
 
     def newest(self) -> int:
-        with _blaming_the_index():
+        """Return the number of the last row."""
+        with _detecting_damage():
             return int(self._run("SELECT coalesce(max(seq), 0) FROM doc").fetchone()[0])
 
     def labelled(self, names: Iterable[str]) -> list[tuple[str, int, str]]:
-        """Source, tree and entry id of what carries one of the labels; the newest word about an entry counts."""
+        """Return source, tree and id of the entries with one of the labels; the newest label of an entry is in force."""
         wanted = set(names)
-        with _blaming_the_index():
+        with _detecting_damage():
             rows = self._run(
                 "SELECT s.name, l.tree, l.target, l.name, max(l.number) FROM label l JOIN source s ON s.key = l.source"
                 " GROUP BY l.source, l.tree, l.target"
@@ -127,18 +139,19 @@ class SearchIndex:
         return [(source, tree, target) for source, tree, target, name, _ in rows if name in wanted]
 
     def forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None = None) -> None:
-        """Take deleted entries out, bytes and all; ``identity`` is what the source was called before and after."""
+        """Erase deleted entries from the file; ``identity`` is that of the source before and after the delete."""
         if not self.exists:
             return
-        self.healing(lambda: self._forget(name, numbers, identity))
-        self.healing(self._erase)
+        self.with_rebuild(lambda: self._forget(name, numbers, identity))
+        self.with_rebuild(self._erase)
 
     def rebuild(self) -> None:
-        """Throw the index away; the next search makes it anew."""
+        """Delete the index; the next search builds it again."""
         with self._lock:
-            self._throw_away()
+            self._delete_files()
 
     def close(self) -> None:
+        """Close the file; the next use opens it again."""
         with self._lock:
             if self._connection is not None:
                 self._connection.close()
@@ -150,14 +163,16 @@ class SearchIndex:
         for name in known.keys() - {state.name for state in states}:
             self._reconcile(source, SourceState(name=name, identity="", version="", last_number=0))
         changed = [state for state in states if known.get(state.name, ("", ""))[:2] != (state.identity, state.version)]
-        meter = _Meter(progress, sum(state.last_number - known.get(state.name, ("", "", 0))[2] for state in changed))
+        counter = _ProgressCounter(
+            progress, sum(state.last_number - known.get(state.name, ("", "", 0))[2] for state in changed)
+        )
         for state in changed:
             if state.name not in known:
                 self._add(state)
             elif known[state.name][0] != state.identity:
                 self._reconcile(source, state)
             self._start_over_if_replaced(source, state.name)
-            while self._pull(source, state, meter):
+            while self._pull(source, state, counter):
                 pass
         self._refill(source)
 
@@ -168,18 +183,20 @@ class SearchIndex:
         )
 
     def _start_over_if_replaced(self, source: Source, name: str) -> None:
-        """Where a backup or another file was put in the store's place, the last entry that was indexed is not in it."""
+        """Drop what was indexed if the last indexed entry is not in the store: the file was replaced, e.g. by a backup."""
         with self._writing() as run:
             row = run("SELECT key, number, anchor_ns FROM source WHERE name = ?", (name,)).fetchone()
             if row is None or row[1] == 0:
                 return
             key, number, anchor_ns = row
             if [item.created_ns for item in source.items(name, [number])] != [anchor_ns]:
-                self._drop(key, sorted(self._held(key)))
+                self._drop(key, sorted(self._indexed(key)))
 
-    def _pull(self, source: Source, state: SourceState, meter: _Meter) -> bool:
-        """Index one batch; whether there may be more. The store is read with the index locked, so that a delete
-        which comes meanwhile finds in the index whatever was read here."""
+    def _pull(self, source: Source, state: SourceState, counter: _ProgressCounter) -> bool:
+        """Index one batch and return whether there may be more.
+
+        The store is read while the index is locked, so that a concurrent delete finds in the index what was read here.
+        """
         with self._writing() as run:
             row = run("SELECT key, number FROM source WHERE name = ?", (state.name,)).fetchone()
             if row is None:
@@ -192,7 +209,7 @@ class SearchIndex:
             last = items[-1].number if items else number
             if items:
                 run("UPDATE source SET number = ?, anchor_ns = ? WHERE key = ?", (last, items[-1].created_ns, key))
-        meter.add(last - number)
+        counter.add(last - number)
         return not is_done
 
     def _put(self, source: int, items: Sequence[StoredEntry]) -> None:
@@ -225,7 +242,7 @@ class SearchIndex:
         self._open().executemany(f"INSERT INTO {table} (rowid, body, whole) VALUES (?, ?, ?)", rows)
 
     def _refill(self, source: Source) -> None:
-        """Shards that a delete emptied get back the words of the entries that stayed."""
+        """Fill the shards that a delete dropped with the words of the remaining entries."""
         for (shard,) in self._run("SELECT shard FROM stale").fetchall():
             with self._writing() as run:
                 if run("DELETE FROM stale WHERE shard = ?", (shard,)).rowcount == 0:
@@ -235,7 +252,7 @@ class SearchIndex:
                     " WHERE d.seq >= ? AND d.seq < ? ORDER BY s.name",
                     (shard * _fts_query.SHARD, (shard + 1) * _fts_query.SHARD),
                 ).fetchall()
-                # Entries that came after the delete are in the table already.
+                # Entries that were added after the delete are in the table already.
                 run(f"DROP TABLE IF EXISTS {_fts_query.table_of(shard)}")
                 self._fill(shard, [*self._words_again(source, rows)])
 
@@ -250,13 +267,13 @@ class SearchIndex:
                     yield seqs[item.number], *index_words(content.text)
 
     def _reconcile(self, source: Source, state: SourceState) -> None:
-        """A delete happened that nobody told the index of: compare, and forget what is gone."""
+        """Compare with the store and drop what is gone, after a delete that the index was not told of."""
         with self._writing() as run:
             row = run("SELECT key FROM source WHERE name = ?", (state.name,)).fetchone()
             if row is None:
                 return
             live = set(source.numbers(state.name)) if state.identity else set()
-            self._drop(row[0], sorted(self._held(row[0]) - live))
+            self._drop(row[0], sorted(self._indexed(row[0]) - live))
             if state.identity:
                 run("UPDATE source SET identity = ? WHERE key = ?", (state.identity, row[0]))
             else:
@@ -264,7 +281,7 @@ class SearchIndex:
         self._erase()
 
     def _forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None) -> None:
-        with _blaming_the_index(), self._writing() as run:
+        with _detecting_damage(), self._writing() as run:
             row = run("SELECT key FROM source WHERE name = ?", (name,)).fetchone()
             if row is None:
                 return
@@ -273,7 +290,7 @@ class SearchIndex:
                 before, after = identity
                 run("UPDATE source SET identity = ? WHERE key = ? AND identity = ?", (after, row[0], before))
 
-    def _held(self, source: int) -> set[int]:
+    def _indexed(self, source: int) -> set[int]:
         rows = self._run(
             "SELECT number FROM doc WHERE source = ?1 UNION SELECT number FROM label WHERE source = ?1", (source,)
         )
@@ -294,7 +311,7 @@ class SearchIndex:
         self._step_back(source)
 
     def _step_back(self, source: int) -> None:
-        """The last entry that was indexed may be gone; the newest one that is held takes its place."""
+        """Make the newest remaining entry the last indexed one."""
         self._run(
             "UPDATE source SET (number, anchor_ns) ="
             " (SELECT coalesce(max(number), 0), coalesce(created_ns, 0) FROM doc WHERE source = ?1) WHERE key = ?1",
@@ -302,17 +319,17 @@ class SearchIndex:
         )
 
     def _erase(self) -> None:
-        """Dropped pages are zeroed; emptying the log takes away the older copies of them."""
+        """Empty the write-ahead log, which has older copies of dropped pages; the pages themselves are zeroed already."""
         for _ in range(_ERASE_ATTEMPTS):
-            with _blaming_the_index():
-                is_held = self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not is_held:
+            with _detecting_damage():
+                is_busy = self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            if not is_busy:
                 return
             time.sleep(_ERASE_PAUSE_SECONDS)
 
     @contextmanager
     def _reading(self, source: Source) -> Iterator[sqlite3.Connection]:
-        """One moment of the index in which no shard is empty: another process may delete between two statements."""
+        """A read transaction in which every shard is filled: another process may delete between two statements."""
         connection = self._open()
         while True:
             connection.execute("BEGIN")
@@ -343,10 +360,9 @@ class SearchIndex:
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
             self._connection = _fts_query.open_index(self._path)
-            _fts_query.prepare(self._connection)
         return self._connection
 
-    def _throw_away(self) -> None:
+    def _delete_files(self) -> None:
         self.close()
         for suffix in ("", "-wal", "-shm"):
             with contextlib.suppress(FileNotFoundError):
@@ -354,7 +370,7 @@ class SearchIndex:
 
 
 def _payload_of(item: StoredEntry) -> Payload:
-    """What cannot be read cannot be found, but it must not hide the others."""
+    """Return the payload of an entry; a damaged one cannot be found, but does not stop the search."""
     try:
         return decode_payload(item.body)
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
@@ -362,11 +378,11 @@ def _payload_of(item: StoredEntry) -> Payload:
 
 
 class _BrokenIndexError(Exception):
-    """The file of the index is to blame; no error of SQLite's, so that nobody takes it for one of the store's."""
+    """The index file is damaged. Not one of SQLite's errors, so that it is not taken for an error of the store."""
 
 
 @contextmanager
-def _blaming_the_index() -> Iterator[None]:
+def _detecting_damage() -> Iterator[None]:
     try:
         yield
     except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -376,13 +392,13 @@ def _blaming_the_index() -> Iterator[None]:
 
 
 def _is_broken(error: sqlite3.DatabaseError | UnicodeDecodeError) -> bool:
-    """Whether the file itself is to blame, and not a full disk or a lock."""
+    """Return whether the file itself is damaged; a full disk or a lock is not damage."""
     if isinstance(error, sqlite3.OperationalError):
         return any(words in str(error) for words in ("no such ", "Could not decode", "fts5"))
     return True
 
 
-class _Meter:
+class _ProgressCounter:
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
         self._total = total
@@ -395,7 +411,7 @@ class _Meter:
 
 
 Shown = tuple[str, str, Entry]
-"""A thread that shows an entry, its title, and the entry."""
+"""The id and title of a thread in which an entry is visible, and the entry."""
 
 
 def page_of_hits(
@@ -409,6 +425,7 @@ def page_of_hits(
     cursor: str | None,
     fetch: Callable[[Match], Shown | None],
 ) -> SearchPage:
+    """Search the index and return a page of hits; ``fetch`` reads the entry of a match, None if it is gone."""
     start = cursor_of(cursor) or Cursor(index.newest(), 0)
     found = index.find(source, query, scopes, order=order, upto=start.upto, most=start.offset + limit + 1)
     chosen = found[start.offset : start.offset + limit]
@@ -419,7 +436,7 @@ def page_of_hits(
 
 
 def _hit(query: SearchQuery, match: Match, shown: Shown | None) -> Hit | None:
-    """None if the entry was deleted between the two looks."""
+    """Return the hit of a match; None if the entry was deleted in the meantime."""
     if shown is None:
         return None
     thread_id, title, entry = shown

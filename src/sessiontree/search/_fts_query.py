@@ -1,9 +1,8 @@
-"""Queries as SQL: one question to each shard, newest first, until there is enough.
+"""The tables of the full-text index, and queries as SQL.
 
-The file of the index: a row for each entry that can be found, and its words in shards.
-
-The words of ``SHARD`` consecutive rows are one FTS5 table. To take words away for good, FTS5 has to write a table
-anew; so a delete drops the shards it touches, and the next search fills them again from the store.
+Every entry that can be found has a row in ``doc``; the words of ``SHARD`` consecutive rows are one FTS5 table. FTS5
+cannot remove words without rewriting a table, so a delete drops the shards it affects, and the next search fills them
+again from the store. A query reads one shard after the other, newest first, until it has enough matches.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ import msgspec
 from sessiontree.model._base import Record
 from sessiontree.search.query import SearchOrder, SearchQuery, Term
 
-__all__ = ["RANKED", "SHARD", "Match", "Scope", "find", "open_index", "prepare", "shard_of", "table_of"]
+__all__ = ["RANKED", "SHARD", "Match", "Scope", "create_shard", "find", "open_index", "shard_of", "table_of"]
 
 
 SHARD = 1 << 14
-_VERSION = 2
+_VERSION = 3
 _BUSY_SECONDS = 60.0
 
-# A source was indexed up to the entry ``number``, which was made at ``anchor_ns``.
+# A source is indexed up to the entry ``number``, which was created at ``anchor_ns``.
 _TABLES = """
 CREATE TABLE source (
     key INTEGER PRIMARY KEY,
@@ -64,15 +63,20 @@ CREATE TABLE stale (shard INTEGER PRIMARY KEY)
 
 
 def shard_of(seq: int) -> int:
+    """Return the shard of a row."""
     return seq // SHARD
 
 
 def table_of(shard: int) -> str:
+    """Return the name of a shard's table."""
     return f"words_{shard}"
 
 
 def open_index(path: Path) -> sqlite3.Connection:
-    """The file, made anew when it is of another version. Where it cannot be written the index lives in memory."""
+    """Open the index file, or an index in memory if the file cannot be written.
+
+    Raises sqlite3.DatabaseError for a file of another version, which the caller replaces.
+    """
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         database: str | Path = path
@@ -82,14 +86,15 @@ def open_index(path: Path) -> sqlite3.Connection:
         database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=1024
     )
     try:
-        _prepare(connection)
+        connection.create_function("any_glob", 2, _any_glob, deterministic=True)
+        _set_up(connection)
     except BaseException:
         connection.close()
         raise
     return connection
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _set_up(connection: sqlite3.Connection) -> None:
     for setting in ("journal_mode = WAL", "synchronous = NORMAL", "secure_delete = 1", "cache_size = -65536"):
         connection.execute(f"PRAGMA {setting}").fetchone()
     if connection.execute("PRAGMA user_version").fetchone()[0] == _VERSION:
@@ -98,7 +103,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in (0, _VERSION):
         connection.execute("ROLLBACK")
-        raise sqlite3.DatabaseError(f"the index is of version {version}")
+        raise sqlite3.DatabaseError(f"the index has version {version}, not {_VERSION}")
     if version == 0:
         for statement in _TABLES.split(";"):
             connection.execute(statement)
@@ -107,7 +112,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def create_shard(connection: sqlite3.Connection, shard: int) -> None:
-    """Words come as tokens between blanks, so the plainest tokenizer is the right one; the text is not kept."""
+    """Create the table of a shard. Its input is tokens already, so FTS5 only splits at spaces; the text is not kept."""
     table = table_of(shard)
     connection.execute(
         f"CREATE VIRTUAL TABLE IF NOT EXISTS {table} USING fts5(body, whole, content='', tokenize='ascii')"
@@ -115,7 +120,7 @@ def create_shard(connection: sqlite3.Connection, shard: int) -> None:
 
 
 def shards_in(connection: sqlite3.Connection) -> list[int]:
-    """Shards that can be asked, newest first."""
+    """Return the shards that can be searched, newest first."""
     last = connection.execute("SELECT max(seq) FROM doc").fetchone()[0]
     if last is None:
         return []
@@ -124,10 +129,12 @@ def shards_in(connection: sqlite3.Connection) -> list[int]:
 
 
 RANKED = 2_000
-"""How many matches are ranked, the newest ones: ranking half a million would take seconds and help nobody."""
+"""How many matches are ranked, newest first: ranking half a million would take seconds."""
 
 
 class Match(NamedTuple):
+    """A row that matches, and the entry it stands for: its source and number there."""
+
     seq: int
     score: float
     source: str
@@ -135,15 +142,11 @@ class Match(NamedTuple):
 
 
 class Scope(Record, frozen=True, kw_only=True):
-    """A part of a source: what was appended through ``owner``, and the entries of these numbers."""
+    """A part of a source: the entries that were appended to ``owner``, and those with these numbers."""
 
     source: str
     owner: int | None = None
     numbers: tuple[int, ...] = ()
-
-
-def prepare(connection: sqlite3.Connection) -> None:
-    connection.create_function("any_glob", 2, _any_glob, deterministic=True)
 
 
 def find(
@@ -155,6 +158,7 @@ def find(
     upto: int | None,
     most: int,
 ) -> list[Match]:
+    """Return at most ``most`` matches in the given order; each item of ``scopes`` is a list of alternatives."""
     limit = most if order == "newest" else max(RANKED, most)
     rows: list[tuple[int, float]] = []
     for shard in shards_in(connection):
@@ -163,7 +167,7 @@ def find(
         if len(rows) >= limit:
             break
     if order == "best":
-        # The rows come newest first and sorting is stable, so equals stay that way.
+        # The rows are newest first and sorting is stable, so rows with equal scores stay newest first.
         rows.sort(key=itemgetter(1))
     return [*_located(connection, rows[:most])]
 
@@ -194,7 +198,7 @@ def _statement(
 
 
 def match_text(query: SearchQuery) -> str:
-    """The words of a query in the language of FTS5.
+    """Return the words of a query in the syntax of FTS5.
 
     >>> from datetime import UTC, datetime
     >>> from sessiontree.search.query import parse_query

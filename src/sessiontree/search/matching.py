@@ -1,7 +1,4 @@
-"""Whether an entry is found, and how well: the plain reading of a query, without an index.
-
-What of an entry can be found: its text, and the facts that filters ask for.
-"""
+"""What can be found of an entry, and matching and ranking without an index."""
 
 from __future__ import annotations
 
@@ -9,8 +6,6 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
-
-import msgspec
 
 from sessiontree.model import (
     BranchSummary,
@@ -30,17 +25,15 @@ from sessiontree.model import (
 )
 from sessiontree.model._base import Record
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage
+from sessiontree.model.tool_arguments import decode_arguments, paths_in
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.words import compounds_of, tokens_of
 
 __all__ = ["Document", "Searchable", "document_of", "ranked", "satisfies", "searchable"]
 
 
-_PATH_KEYS = frozenset({"path", "file", "file_path", "filepath", "filename", "notebook_path", "paths", "files"})
-
-
 class Searchable(Record, frozen=True, kw_only=True):
-    """``tools``, ``model`` and ``files`` are case-folded, one line for each value."""
+    """The text of an entry and what filters compare. ``tools``, ``model`` and ``files`` are case-folded, one a line."""
 
     text: str
     role: str = ""
@@ -50,7 +43,7 @@ class Searchable(Record, frozen=True, kw_only=True):
 
 
 def searchable(payload: Payload) -> Searchable | None:
-    """None for entries without words: turn markers, usage, events and whatever a newer version wrote."""
+    """Return what can be found of a payload; None if it has no text, as turn markers, usage, events and unknown types."""
     match payload:
         case Custom(name=name, message=None, data=data):
             return Searchable(text="\n".join([name, *_strings(data)]))
@@ -78,10 +71,10 @@ def _of_message(message: Message, model: str) -> Searchable:
             case TextPart(text=text) | ReasoningPart(text=text):
                 texts.append(text)
             case ToolCallPart(name=name, arguments=arguments):
-                values = _decoded(arguments)
+                values = decode_arguments(arguments)
                 tools.append(name)
                 texts += [name, *(_strings(values) if values is not None else [arguments])]
-                files += _paths(values)
+                files += paths_in(values)
             case ToolResultPart(name=name, parts=parts):
                 tools.append(name)
                 texts += [inner.text for inner in parts if isinstance(inner, TextPart)]
@@ -98,15 +91,8 @@ def _of_message(message: Message, model: str) -> Searchable:
     )
 
 
-def _decoded(arguments: str) -> Any:
-    try:
-        return msgspec.json.decode(arguments)
-    except (msgspec.DecodeError, RecursionError, UnicodeError):
-        return None
-
-
 def _strings(value: Any, key: str = "") -> Iterator[str]:
-    """Every name and every text inside a JSON value, in order."""
+    """Yield every key, text and number inside a JSON value, in order."""
     match value:
         case str():
             yield value
@@ -123,14 +109,6 @@ def _strings(value: Any, key: str = "") -> Iterator[str]:
             yield str(value)
 
 
-def _paths(value: Any) -> Iterator[str]:
-    if not isinstance(value, dict):
-        return
-    for name, item in value.items():
-        if name in _PATH_KEYS:
-            yield from (text for text in (item if isinstance(item, list) else [item]) if isinstance(text, str))
-
-
 def _lines(values: Iterable[str]) -> str:
     return "\n".join(dict.fromkeys(value.casefold() for value in values if value))
 
@@ -142,13 +120,14 @@ _RARE = 1e-6
 
 
 class Document(Record, frozen=True, kw_only=True):
-    """A text as its tokens: those in order, and identifiers written as one word."""
+    """A text as tokens in order, and its identifiers written as one word."""
 
     tokens: tuple[str, ...]
     compounds: tuple[str, ...]
 
 
 def document_of(content: Searchable) -> Document:
+    """Return the tokens of a text."""
     return Document(
         tokens=tuple(tokens_of(content.text)),
         compounds=tuple(compounds_of(content.text).split()),
@@ -156,7 +135,7 @@ def document_of(content: Searchable) -> Document:
 
 
 def satisfies(content: Searchable, created_ns: int, query: SearchQuery) -> bool:
-    """Whether the filters hold that an entry can answer by itself."""
+    """Return whether an entry passes the filters that concern the entry alone."""
     return (
         (not query.roles or content.role in query.roles)
         and (not query.tools or _any_matches(content.tools, query.tools))
@@ -168,7 +147,7 @@ def satisfies(content: Searchable, created_ns: int, query: SearchQuery) -> bool:
 
 
 def ranked(documents: Sequence[Document], query: SearchQuery) -> list[tuple[int, float]]:
-    """Numbers and scores of the documents in which every term is found and no excluded one, in the given order."""
+    """Return the indexes and scores of the documents with every term and no excluded one, in the given order."""
     found: list[tuple[int, list[int]]] = []
     for number, document in enumerate(documents):
         counts = [_count(term, document) for term in query.wanted]

@@ -1,14 +1,10 @@
-"""A query, taken apart.
-
-The query language: words, "phrases", prefix*, -without, and filters.
+"""The query language (words, "phrases", prefix*, -without, and filters), and pages of hits.
 
 >>> query = parse_query('disk "out of space" role:tool retr*', now=datetime(2026, 1, 31, tzinfo=UTC))
 >>> [term.alternatives for term in query.terms]
 [(('disk',),), (('out', 'of', 'space'),), (('retr',),)]
 >>> query.roles
 ('tool',)
-
-What a search gives back.
 """
 
 from __future__ import annotations
@@ -43,7 +39,7 @@ __all__ = [
 
 
 class Term(Record, frozen=True, kw_only=True):
-    """Found where one of the alternatives stands as a phrase; with ``is_prefix`` its last token may go on."""
+    """Matches where one of the alternatives occurs as a phrase; with ``is_prefix`` the last token may be longer."""
 
     alternatives: tuple[tuple[str, ...], ...]
     is_prefix: bool = False
@@ -51,9 +47,9 @@ class Term(Record, frozen=True, kw_only=True):
 
 
 class SearchQuery(Record, frozen=True, kw_only=True):
-    """All terms must be found and every filter must hold; several values of one filter are alternatives.
+    """All terms and all filters must match; several values of one filter are alternatives.
 
-    ``threads`` is every branch that a thread sees, ``branches`` the active path of a thread alone.
+    ``threads`` searches all branches of a thread, ``branches`` only its active path.
     """
 
     terms: tuple[Term, ...] = ()
@@ -69,17 +65,19 @@ class SearchQuery(Record, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> tuple[Term, ...]:
+        """The terms that must occur."""
         return tuple(term for term in self.terms if not term.is_excluded)
 
     @property
     def excluded(self) -> tuple[Term, ...]:
+        """The terms that must not occur."""
         return tuple(term for term in self.terms if term.is_excluded)
 
 
-_PIECES = re.compile(r'(?P<minus>-)?(?:(?P<name>[a-z]+):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+)|(?<=:))')
-_AGO = re.compile(r"^(\d+)(min|h|d|w|m|y)$")
-_MOST_WORDS = 200
-_FARTHEST_NS = (1 << 63) - 1
+_TERMS = re.compile(r'(?P<minus>-)?(?:(?P<name>[a-z]+):)?(?:"(?P<phrase>[^"]*)"?|(?P<word>\S+)|(?<=:))')
+_AGE = re.compile(r"^(\d+)(min|h|d|w|m|y)$")
+_MAX_WORDS = 200
+_MAX_NS = (1 << 63) - 1
 _UNITS = {"min": 1 / 1440, "h": 1 / 24, "d": 1, "w": 7, "m": 30, "y": 365}
 
 
@@ -96,37 +94,37 @@ _ROLES = ("system", "user", "assistant", "tool")
 
 
 def parse_query(text: str, *, now: datetime) -> SearchQuery:
-    """What a person typed, as a query; ``now`` is what ``after:yesterday`` counts from, in the person's time zone."""
+    """Parse a query; ``now``, in the user's time zone, is what ``after:yesterday`` is relative to."""
     terms: list[Term] = []
     fields: dict[str, Any] = {}
-    for piece in _PIECES.finditer(text):
-        name, phrase = piece["name"], piece["phrase"]
-        value = (piece["word"] or "") if phrase is None else phrase
+    for found in _TERMS.finditer(text):
+        name, phrase = found["name"], found["phrase"]
+        value = (found["word"] or "") if phrase is None else phrase
         if name in FILTERS or name in {"before", "after"}:
-            _add_filter(fields, name, value, piece["minus"], now)
+            _add_filter(fields, name, value, found["minus"], now)
         else:
             words = value if name is None else f"{name}:{value}"
-            terms += _terms(words, is_phrase=phrase is not None and name is None, is_excluded=bool(piece["minus"]))
+            terms += _terms(words, is_phrase=phrase is not None and name is None, is_excluded=bool(found["minus"]))
     terms = list(dict.fromkeys(terms))
-    if sum(len(term.alternatives[0]) for term in terms) > _MOST_WORDS:
-        raise InvalidInputError(f"a search has at most {_MOST_WORDS} words; leave the common ones out")
+    if sum(len(term.alternatives[0]) for term in terms) > _MAX_WORDS:
+        raise InvalidInputError(f"a search can have at most {_MAX_WORDS} words; leave out common ones")
     if not terms and not fields:
-        raise InvalidInputError('the search is empty; give a word, a "phrase", a prefix* or a filter such as role:user')
+        raise InvalidInputError('the search is empty; use a word, a "phrase", a prefix* or a filter such as role:user')
     if terms and not fields and all(term.is_excluded for term in terms):
-        raise InvalidInputError("a search for what is not there needs something that is: add a word or a filter")
+        raise InvalidInputError("the search only excludes words; add a word or a filter that must match")
     return SearchQuery(terms=tuple(terms), **fields)
 
 
 def _add_filter(fields: dict[str, Any], name: str, value: str, minus: str | None, now: datetime) -> None:
     if minus:
-        raise InvalidInputError(f"-{name}: is not supported; only words and phrases can be left out with a minus")
+        raise InvalidInputError(f"-{name}: is not supported; only words and phrases can be excluded with a minus")
     if not value:
         raise InvalidInputError(f"{name}: needs a value, for example {name}:{_EXAMPLES[name]}")
     match name:
         case "before" | "after":
             fields[f"{name}_ns"] = nanoseconds_of(moment_of(name, value, now))
         case "role" if value.casefold() not in _ROLES:
-            raise InvalidInputError(f"role:{value} is none of {', '.join(_ROLES)}")
+            raise InvalidInputError(f"unknown role:{value}; use one of {', '.join(_ROLES)}")
         case "thread" | "branch" | "label":
             fields[FILTERS[name]] = (*fields.get(FILTERS[name], ()), value)
         case _:
@@ -159,12 +157,12 @@ def _terms(value: str, *, is_phrase: bool, is_excluded: bool) -> list[Term]:
 
 
 def nanoseconds_of(moment: datetime) -> int:
-    """Since 1970, within what stores count with: years before 1678 and after 2261 become those."""
-    return max(-_FARTHEST_NS, min(_FARTHEST_NS, int(moment.timestamp() * 1_000_000) * 1_000))
+    """Return a time as nanoseconds since 1970, limited to 64 bits (the years 1678 to 2261)."""
+    return max(-_MAX_NS, min(_MAX_NS, int(moment.timestamp() * 1_000_000) * 1_000))
 
 
 def moment_of(name: str, value: str, now: datetime) -> datetime:
-    """``2026-01-31``, ``2026-01-31T10:00``, ``today``, ``yesterday``, or an age such as ``90min``, ``2h``, ``7d``, ``3m``."""
+    """Parse the time of the filter ``name``: a date, ``today``, ``yesterday``, or an age such as ``90min`` or ``7d``."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     words: dict[str, Callable[[], datetime]] = {
         "now": lambda: now,
@@ -173,31 +171,31 @@ def moment_of(name: str, value: str, now: datetime) -> datetime:
     }
     if value in words:
         return words[value]()
-    age = _AGO.match(value)
+    age = _AGE.match(value)
     try:
         if age:
             return now - timedelta(days=int(age[1]) * _UNITS[age[2]])
         moment = datetime.fromisoformat(value)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(
-            f"{name}:{value} is no time; use 2026-01-31, 2026-01-31T10:00, today, yesterday, or an age such as 2h, 7d, 3m"
+            f"cannot read {name}:{value} as a time; use 2026-01-31, 2026-01-31T10:00, today, yesterday, or an age such as 2h, 7d, 3m"
         ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo or UTC)
 
 
 SearchOrder = Literal["best", "newest"]
-"""``best`` ranks by relevance, ``newest`` by the order of commits, latest first."""
+"""``best`` sorts by relevance, ``newest`` by commit order, latest first."""
 
 
 class Snippet(Record, frozen=True, kw_only=True):
-    """A piece of the text around the first match; ``marks`` are the ranges in it that matched."""
+    """The text around the first match; ``marks`` are the ranges in it that matched."""
 
     text: str
     marks: tuple[tuple[int, int], ...] = ()
 
 
 class Hit(Record, frozen=True, kw_only=True):
-    """An entry that was found, and a thread that shows it. A greater ``score`` is a better match."""
+    """An entry that was found, and a thread in which it is visible. A higher ``score`` is a better match."""
 
     thread_id: str
     title: str = ""
@@ -207,7 +205,7 @@ class Hit(Record, frozen=True, kw_only=True):
 
 
 class SearchPage(Record, frozen=True, kw_only=True):
-    """One page of hits; ``cursor`` continues after it, ``None`` at the end."""
+    """One page of hits. ``cursor`` fetches the next page; ``None`` on the last one."""
 
     hits: tuple[Hit, ...]
     cursor: str | None = None
@@ -223,7 +221,7 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 62)]
 
 
 class Cursor(msgspec.Struct, frozen=True, array_like=True):
-    """Where the next page starts: how many hits were shown, of what was there when the first page was made."""
+    """The start of a page: the number of hits before it, among those that existed at the first page."""
 
     upto: _Count
     offset: _Count
@@ -233,13 +231,15 @@ _DECODER = json_decoder(Cursor)
 
 
 def encode_cursor(cursor: Cursor) -> str:
+    """Return a cursor as text."""
     return msgspec.json.encode(cursor).hex()
 
 
 def cursor_of(text: str | None) -> Cursor | None:
+    """Return the cursor of a text; None for the first page."""
     if text is None:
         return None
     try:
         return _DECODER.decode(bytes.fromhex(text))
     except (ValueError, msgspec.MsgspecError) as error:
-        raise InvalidInputError(f"{text!r} is no cursor; pass the one that the last page gave") from error
+        raise InvalidInputError(f"invalid cursor {text!r}; pass the cursor of the previous page") from error

@@ -1,4 +1,4 @@
-"""Snippets: the piece of a text around the first match, with the matches marked."""
+"""Snippets: the text around the first match, with the matches marked."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ __all__ = ["snippet_of"]
 
 
 _NEAR = 2_000
-"""How far around a first guess the text is taken apart: a line of a megabyte is not read word by word."""
+"""How many characters around a likely match are split into tokens: long texts are not split as a whole."""
 
-_FARTHEST = 500_000
-_MOST_GUESSES = 2_000
+_MAX_SCAN = 500_000
+_MAX_GUESSES = 2_000
 
 Token = tuple[str, int, int]
 _UNTIDY = re.compile(r"\s\s|[^\S ]")
 
 
 def snippet_of(text: str, query: SearchQuery, width: int = 160) -> Snippet:
+    """Return about ``width`` characters around the first match; the beginning of the text if nothing matches."""
     start, end, marks = _first_marked(text, query)
     near = text[start:end]
     first = marks[0][0] if marks else 0
@@ -32,7 +33,7 @@ def snippet_of(text: str, query: SearchQuery, width: int = 160) -> Snippet:
 
 
 def _first_marked(text: str, query: SearchQuery) -> tuple[int, int, list[tuple[int, int]]]:
-    """A stretch of the text in which something matches, and the matches in it; the beginning if nothing does."""
+    """Return the range of the text in which something matches, and the matches in it."""
     for start, end in _stretches(text, query):
         marks = sorted(_marks(list(_located(text[start:end])), query))
         if marks:
@@ -41,31 +42,31 @@ def _first_marked(text: str, query: SearchQuery) -> tuple[int, int, list[tuple[i
 
 
 def _stretches(text: str, query: SearchQuery) -> Iterator[tuple[int, int]]:
-    """Where to look, likely places first."""
+    """Yield the ranges to search, likely ones first."""
     if len(text) <= 2 * _NEAR:
         yield 0, len(text)
         return
     guesses = sorted(at for term in query.wanted for at in _guesses(text, term))
     yield from ((max(0, at - _NEAR), min(len(text), at + _NEAR)) for at in guesses)
     if not text.isascii():
-        # Folded letters may differ from the written ones: then only reading on helps.
-        yield from ((at, min(len(text), at + 2 * _NEAR)) for at in range(0, min(len(text), _FARTHEST), _NEAR))
+        # Folded letters may differ from the original ones, so the guesses above can miss a match.
+        yield from ((at, min(len(text), at + 2 * _NEAR)) for at in range(0, min(len(text), _MAX_SCAN), _NEAR))
 
 
 def _guesses(text: str, term: Term) -> Iterator[int]:
-    """Starts of the term's first word, as a word of its own or as a part of an identifier."""
+    """Yield positions of the term's first word, as a word or as a part of an identifier."""
     word = re.escape(term.alternatives[0][0])
     end = "" if term.is_prefix else "(?![a-z])"
     word_start = re.compile(rf"(?:(?<![A-Za-z0-9])(?i:{word})|{word.capitalize()}){end}")
     last = -2 * _NEAR
-    for found in islice(word_start.finditer(text), _MOST_GUESSES):
+    for found in islice(word_start.finditer(text), _MAX_GUESSES):
         if found.start() - last >= _NEAR:
             last = found.start()
             yield last
 
 
 def _located(text: str) -> Iterator[Token]:
-    """Tokens with the range of the original that each comes from."""
+    """Yield the tokens with their ranges in the original text."""
     for piece in PIECE.finditer(text):
         if piece[0].islower() and piece[0].isascii() and "_" not in piece[0]:
             yield piece[0], piece.start(), piece.end()
@@ -74,7 +75,7 @@ def _located(text: str) -> Iterator[Token]:
 
 
 def _parts_of(piece: str, offset: int) -> Iterator[Token]:
-    """A piece's tokens in order, each looked up in the folded piece, where it has the same length."""
+    """Yield the tokens of a piece with their ranges; the whole piece if folding changed its length."""
     letters = fold(piece).replace(" ", "").replace("_", "")
     is_as_long = len(letters) == len(piece.replace("_", ""))
     position = 0
@@ -102,7 +103,7 @@ def _phrase_marks(tokens: list[Token], phrase: tuple[str, ...], term: Term) -> I
 
 
 def _widths(words: list[str], start: int, phrase: tuple[str, ...], term: Term) -> Iterator[int]:
-    """How many tokens from ``start`` spell the phrase: as they are, or run together as in an identifier."""
+    """Yield how many tokens from ``start`` form the phrase, as they are or joined as in an identifier."""
     width = len(phrase)
     here = words[start : start + width]
     if len(here) == width and here[:-1] == list(phrase[:-1]) and _is_end(here[-1], phrase[-1], term):
@@ -122,7 +123,7 @@ def _is_end(word: str, wanted: str, term: Term) -> bool:
 
 
 def _window(text: str, first: int, width: int) -> tuple[int, int]:
-    """A stretch of about ``width`` characters that holds the first match, cut between words where there is a blank."""
+    """Return a range of about ``width`` characters that contains the first match, cut between words if possible."""
     left = max(0, first - width // 3)
     right = min(len(text), left + width)
     left = max(0, min(left, right - width))
@@ -136,7 +137,7 @@ def _window(text: str, first: int, width: int) -> tuple[int, int]:
 
 
 def _tidy(text: str, marks: list[tuple[int, int]], is_cut: tuple[bool, bool]) -> Snippet:
-    """One line: runs of blanks become one blank, and the marks move along."""
+    """Collapse white space to one line and move the marks accordingly."""
     before = "…" if is_cut[0] else ""
     line, shift = _one_line(text, len(before)) if _UNTIDY.search(text) else (text, range(len(before), len(text) + 2))
     merged: list[tuple[int, int]] = []
@@ -150,7 +151,7 @@ def _tidy(text: str, marks: list[tuple[int, int]], is_cut: tuple[bool, bool]) ->
 
 
 def _one_line(text: str, start: int) -> tuple[str, Sequence[int]]:
-    """Runs of blanks as one blank, and where each character of the text is then."""
+    """Return the text with white space collapsed, and the new position of each character."""
     shift: list[int] = []
     kept: list[str] = []
     for char in text:

@@ -1,7 +1,7 @@
-"""Words: how text becomes the tokens that are compared, in documents and in queries alike.
+"""Tokens: how documents and queries are split into the words that are compared.
 
-Case, width and Latin accents do not count. Parts of identifiers are words of their own, and scripts that are written
-without blanks are compared character by character:
+Case, width and Latin accents are ignored. Identifiers are split into words, and scripts without spaces between words
+into characters:
 
 >>> tokens_of("parseHTTPHeader, read_file")
 ['parse', 'http', 'header', 'read', 'file']
@@ -23,7 +23,7 @@ _COMPOUND = re.compile(
 )
 _MAY_BE_COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]|[A-Za-z0-9]_[A-Za-z0-9]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
-# Han, kana, Thai, Lao, Myanmar, Khmer, and the rarer Han planes: no blanks between words.
+# Han, kana, Thai, Lao, Myanmar, Khmer, and the supplementary Han planes: no spaces between words.
 _UNSPACED = re.compile(
     "([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u9fff\uf900-\ufaff"
     "\U00020000-\U0003ffff])"
@@ -32,16 +32,16 @@ _NO_WORD = re.compile(r"[\W_]+")
 _TOKEN = re.compile(r"[a-z0-9\u0080-\U0010ffff]+")
 
 PIECE = re.compile("[\\w\u0300-\u036f]+")
-"""A stretch of text that may hold tokens, where it stands in the original."""
+"""A part of the original text that may contain tokens."""
 
 
 def fold(text: str) -> str:
-    """The text as tokens between blanks; ASCII punctuation may be left in, it separates as blanks do."""
+    """Return the text as tokens separated by spaces or ASCII punctuation."""
     return _folded(text, has_compounds=_has_compounds(text))
 
 
 def index_words(text: str) -> tuple[str, str]:
-    """What an index stores of a text: its tokens, and its compounds."""
+    """Return what an index stores of a text: its tokens, and its compounds."""
     if not _has_compounds(text):
         return _folded(text, has_compounds=False), ""
     return _folded(text, has_compounds=True), compounds_of(text)
@@ -62,11 +62,12 @@ def _folded(text: str, *, has_compounds: bool) -> str:
 
 
 def tokens_of(text: str) -> list[str]:
+    """Return the tokens of a text."""
     return _TOKEN.findall(fold(text))
 
 
 def compounds_of(text: str) -> str:
-    """Identifiers written as one word, so that ``readfile`` finds ``readFile`` and ``read_file``.
+    """Return the identifiers of a text as single words, so that ``readfile`` finds ``readFile`` and ``read_file``.
 
     >>> compounds_of("call readFile or read_file")
     'readfile readfile'

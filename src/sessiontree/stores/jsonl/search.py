@@ -37,7 +37,7 @@ class JsonlSearch:
     def search(self, search: Search) -> SearchPage:
         """Answer a search; an index that turns out broken is rebuilt once."""
         try:
-            return self._index.healing(lambda: self._search(search))
+            return self._index.with_rebuild(lambda: self._search(search))
         except sqlite3.Error as error:
             raise StoreUnavailableError(self._place, f"the search index failed: {error}") from error
 

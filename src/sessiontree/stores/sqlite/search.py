@@ -32,7 +32,7 @@ class SqliteSearch:
         self._reader = reader
 
     def search(self, search: Search) -> SearchPage:
-        return self._index.healing(lambda: self._search(search))
+        return self._index.with_rebuild(lambda: self._search(search))
 
     def rebuild(self) -> None:
         self._index.rebuild()
