@@ -6,15 +6,9 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
-from sessiontree.model._base import Record
+from sessiontree.search import Term
 from sessiontree.stores.postgres.driver import run
 from sessiontree.stores.postgres.search_index import IndexedText, catch_up, find
-
-
-class Term(Record, frozen=True, kw_only=True):
-    alternatives: tuple[tuple[str, ...], ...]
-    is_prefix: bool = False
-    is_excluded: bool = False
 
 
 def word(*tokens, **options):

@@ -23,29 +23,43 @@ class Content(Protocol):
     """Everything in a store, as the checks read it."""
 
     @property
-    def states(self) -> Mapping[str, ThreadState]: ...
+    def states(self) -> Mapping[str, ThreadState]:
+        """Threads by id."""
+        ...
+
     @property
-    def nodes(self) -> Mapping[int, Node]: ...
+    def nodes(self) -> Mapping[int, Node]:
+        """Entries by key."""
+        ...
+
     @property
-    def leases(self) -> Mapping[int, Lease]: ...
+    def leases(self) -> Mapping[int, Lease]:
+        """Leases by thread key."""
+        ...
+
     @property
-    def reflogs(self) -> Mapping[int, Sequence[Move]]: ...
-    def draft(self, node: Node) -> Draft: ...
+    def reflogs(self) -> Mapping[int, Sequence[Move]]:
+        """Moves by thread key."""
+        ...
+
+    def draft(self, node: Node) -> Draft:
+        """The content of an entry."""
+        ...
 
 
 def findings_in(content: Content, place: str, progress: Progress | None = None) -> list[Finding]:
     """List every broken invariant of threads, entries, leases and reflogs. ``progress`` counts entries."""
     return [
-        *_in_entries(content, place, progress),
-        *_in_threads(content, place),
-        *_in_leases(content, place),
-        *_in_reflogs(content, place),
+        *_entry_findings(content, place, progress),
+        *_thread_findings(content, place),
+        *_lease_findings(content, place),
+        *_reflog_findings(content, place),
     ]
 
 
 def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str], place: str) -> list[Finding]:
     """List blobs that a checkpoint needs and that are missing, and blobs that do not match their hash."""
-    damaged = {finding.problem: finding for name in hashes for finding in _in_blob(blobs, name, place)}
+    damaged = {finding.problem: finding for name in hashes for finding in _blob_findings(blobs, name, place)}
     missing: set[str] = set()
     for manifest in set(manifests):
         try:
@@ -58,22 +72,22 @@ def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str],
     return [*damaged.values(), *lost]
 
 
-def _in_blob(blobs: Blobs, name: str, place: str) -> Iterator[Finding]:
+def _blob_findings(blobs: Blobs, name: str, place: str) -> Iterator[Finding]:
     try:
         data_of(blobs.blobs([name])[0])
     except DamagedDataError as error:
         yield _finding("blob", place, f"{error.place} is damaged: {error.problem}")
 
 
-def _in_entries(content: Content, place: str, progress: Progress | None) -> Iterator[Finding]:
+def _entry_findings(content: Content, place: str, progress: Progress | None) -> Iterator[Finding]:
     for node in counted(content.nodes.values(), progress):
-        yield from _in_chain(content, place, node)
+        yield from _position_findings(content, place, node)
         draft = content.draft(node)
         if encode_payload(draft.payload) != draft.body:
             yield _finding("content", place, "the content differs from what was written", entry=node.id)
 
 
-def _in_chain(content: Content, place: str, node: Node) -> Iterator[Finding]:
+def _position_findings(content: Content, place: str, node: Node) -> Iterator[Finding]:
     parent = None if node.parent is None else content.nodes.get(node.parent)
     if node.parent is not None and parent is None:
         yield _finding("parent", place, "the parent is missing", entry=node.id)
@@ -87,14 +101,14 @@ def _in_chain(content: Content, place: str, node: Node) -> Iterator[Finding]:
         yield _finding("counters", place, f"the counters are not {expected}", entry=node.id)
 
 
-def _in_threads(content: Content, place: str) -> Iterator[Finding]:
+def _thread_findings(content: Content, place: str) -> Iterator[Finding]:
     for state in content.states.values():
         for name, node in (("leaf", state.leaf), ("fork point", state.base)):
             if node is not None and content.nodes.get(node.key) != node:
                 yield _finding("leaf", place, f"the {name} {node.id!r} is missing", thread=state.meta.id)
 
 
-def _in_leases(content: Content, place: str) -> Iterator[Finding]:
+def _lease_findings(content: Content, place: str) -> Iterator[Finding]:
     fences = {state.key: state for state in content.states.values()}
     for key, lease in content.leases.items():
         state = fences.get(key)
@@ -104,7 +118,7 @@ def _in_leases(content: Content, place: str) -> Iterator[Finding]:
             yield _finding("lease", place, "the token is above the fence", thread=lease.thread_id)
 
 
-def _in_reflogs(content: Content, place: str) -> Iterator[Finding]:
+def _reflog_findings(content: Content, place: str) -> Iterator[Finding]:
     by_key = {state.key: state for state in content.states.values()}
     for key, moves in content.reflogs.items():
         state = by_key.get(key)
@@ -113,10 +127,10 @@ def _in_reflogs(content: Content, place: str) -> Iterator[Finding]:
         elif [move.number for move in moves] != list(range(1, len(moves) + 1)) or state.moves != len(moves):
             yield _finding("reflog", place, "the moves are not numbered without gaps", thread=state.meta.id)
         else:
-            yield from _replayable(moves, place, state)
+            yield from _replay_findings(moves, place, state)
 
 
-def _replayable(moves: Sequence[Move], place: str, state: ThreadState) -> Iterator[Finding]:
+def _replay_findings(moves: Sequence[Move], place: str, state: ThreadState) -> Iterator[Finding]:
     try:
         replay(moves)
     except IndexError:

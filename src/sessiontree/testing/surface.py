@@ -1,4 +1,4 @@
-"""The async journal behind the sync surface, so that one suite tests both.
+"""An ``AsyncJournal`` with the methods of a ``Journal``, so that one suite tests both.
 
 >>> import sessiontree as st
 >>> with SyncOverAsync(st.open_async("memory:")) as journal:
@@ -36,22 +36,22 @@ T = TypeVar("T")
 
 
 class SyncOverAsync(Journal):
-    """A ``Journal`` whose every verb is carried out by an ``AsyncJournal``, on an event loop of its own.
+    """A ``Journal`` that runs an ``AsyncJournal`` on an event loop of its own.
 
-    Between calls the loop stands still: a heartbeat or a watcher goes on only while some call runs.
+    The loop runs only during a call, and with it a heartbeat or a watcher.
     """
 
     def __init__(self, journal: AsyncJournal) -> None:
         self._journal = journal
         self.runtime = journal.runtime
-        self._store = _Noticing(journal.store)
+        self._store = _WaitDetector(journal.store)
         self.store = cast("Store", _StoreOverAsync(journal.store, self))
         journal.store = cast("AsyncStore", self._store)
         self._loop = asyncio.new_event_loop()
 
     @cached_property
     def workspace(self) -> Workspace:
-        """The verbs of an ``AsyncWorkspace``, each waited for."""
+        """The methods of an ``AsyncWorkspace``, blocking."""
         return cast("Workspace", _WorkspaceOverAsync(self._journal.workspace, self))
 
     def wait_for(self, verb: Coroutine[Any, Any, T]) -> T:
@@ -67,23 +67,26 @@ class SyncOverAsync(Journal):
         ttl_seconds: float = DEFAULT_TTL_SECONDS,
         files: str | os.PathLike[str] | None = None,
     ) -> Turn:
+        """``AsyncJournal.turn``, blocking."""
         turn = self._journal.turn(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
         return cast("Turn", _TurnOverAsync(turn, self))
 
     def watch(
         self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> Iterator[Entry]:
-        """Starts at the call, as the sync one does: the first step is taken until it has to wait."""
+        """``AsyncJournal.watch``, blocking. It starts at the call, like that of a ``Journal``."""
         steps = self._journal.watch(thread_id, after=after, timeout=timeout)
         first = self.wait_for(self._store.until_waiting(_next(steps)))
         return self._steps(first, steps)
 
     def iter_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Iterator[Thread]:
+        """``AsyncJournal.iter_threads``, blocking."""
         threads = self._journal.iter_threads(query, **filters)
         while (thread := self.wait_for(_next(threads))) is not None:
             yield thread
 
     def close(self) -> None:
+        """Close the journal and its event loop."""
         if self._loop.is_closed():
             return
         self.wait_for(self._journal.close())
@@ -113,6 +116,8 @@ class _StoreOverAsync:
 
 
 class _WorkspaceOverAsync:
+    """A workspace that runs an ``AsyncWorkspace``."""
+
     def __init__(self, workspace: AsyncWorkspace, journal: SyncOverAsync) -> None:
         self._workspace = workspace
         self._journal = journal
@@ -125,7 +130,7 @@ class _WorkspaceOverAsync:
 
 
 class _TurnOverAsync:
-    """A ``Turn`` carried out by an ``AsyncTurn``."""
+    """A ``Turn`` that runs an ``AsyncTurn``."""
 
     def __init__(self, turn: AsyncTurn, journal: SyncOverAsync) -> None:
         self._turn = turn
@@ -160,8 +165,8 @@ class _TurnOverAsync:
         self._journal.wait_for(self._turn.__aexit__(kind, error, trace))
 
 
-class _Noticing:
-    """An async store that says when a watcher has nothing left to read and starts to wait."""
+class _WaitDetector:
+    """An async store that notices when a watcher has nothing left to read and starts to wait."""
 
     def __init__(self, store: AsyncStore) -> None:
         self._store = store
@@ -175,7 +180,7 @@ class _Noticing:
         await self._store.await_change(thread_id, mark, timeout)
 
     async def until_waiting(self, step: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Take a step until it is done or has to wait."""
+        """Run a step until it is done or waits for a change."""
         self._waiting.clear()
         task = asyncio.create_task(step)
         waiting = asyncio.create_task(self._waiting.wait())

@@ -42,7 +42,7 @@ _CHUNK = 1 << 20
 
 def findings_of(tree: Tree, layout: Layout, progress: Progress | None = None) -> list[Finding]:
     """List what is wrong with a tree file and its content."""
-    return [*_in_file(tree), *_in_names(tree, layout), *findings_in(tree.state, tree.place, progress)]
+    return [*_file_findings(tree), *_name_findings(tree, layout), *findings_in(tree.state, tree.place, progress)]
 
 
 def repair_tree(tree: Tree, layout: Layout, files: Files) -> list[Finding]:
@@ -96,7 +96,7 @@ def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None
     files.put(layout.pointer(thread_id), msgspec.json.encode(tree_id) + b"\n")
 
 
-def _in_file(tree: Tree) -> Iterator[Finding]:
+def _file_findings(tree: Tree) -> Iterator[Finding]:
     if tree.torn is not None:
         yield _finding(tree, "torn", f"{tree.torn.problem}: {tree.torn.length} bytes", tree.torn.offset)
     for damage in tree.damage:
@@ -104,10 +104,10 @@ def _in_file(tree: Tree) -> Iterator[Finding]:
     if tree.end > 0 and not tree.replay.has_header:
         yield _finding(tree, "header", "the first line is missing", 0)
     for problem in tree.problems:
-        yield _in_line(tree, problem)
+        yield _line_finding(tree, problem)
 
 
-def _in_line(tree: Tree, problem: Problem) -> Finding:
+def _line_finding(tree: Tree, problem: Problem) -> Finding:
     is_cycle = problem.kind == "parent" and tree.state.find(TREE, problem.parent_id) is not None
     return Finding(
         kind="cycle" if is_cycle else problem.kind,
@@ -120,9 +120,9 @@ def _in_line(tree: Tree, problem: Problem) -> Finding:
     )
 
 
-def _in_names(tree: Tree, layout: Layout) -> Iterator[Finding]:
+def _name_findings(tree: Tree, layout: Layout) -> Iterator[Finding]:
     if tree.tree_id is not None and tree.name != name_of(tree.tree_id):
-        problem = f"the file holds tree {tree.tree_id!r}, whose name is {name_of(tree.tree_id)!r}"
+        problem = f"the file contains tree {tree.tree_id!r} and should be named {name_of(tree.tree_id) + TREE_SUFFIX!r}"
         is_free = not layout.tree(name_of(tree.tree_id)).exists()
         yield Finding(kind="name", place=tree.place, problem=problem, is_repairable=is_free)
         return
@@ -146,7 +146,7 @@ def _rewrite_repaired(tree: Tree, layout: Layout, files: Files) -> None:
     useless = [(problem.offset, problem.length) for problem in tree.problems if problem.is_useless]
     for offset, length in [(bad.offset, bad.length) for bad in tree.damage] + useless:
         _set_aside(tree, offset, length, layout, files)
-    _rewrite(tree, _restored(tree, {offset for offset, _ in useless}), files)
+    _rewrite(tree, _repaired_lines(tree, {offset for offset, _ in useless}), files)
 
 
 def _set_aside(tree: Tree, offset: int, length: int, layout: Layout, files: Files) -> None:
@@ -191,7 +191,7 @@ def _as_kept(tree: Tree, item: Located, thread_id: str) -> bytes:
     return text + b"\n"
 
 
-def _restored(tree: Tree, useless: Collection[int]) -> Iterator[bytes]:
+def _repaired_lines(tree: Tree, useless: Collection[int]) -> Iterator[bytes]:
     yield from _header(tree)
     recovered = dict(tree.replay.recovered)
     for group in tree.groups():

@@ -13,7 +13,7 @@ from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.blobs import blobs_of, in_order, read_blobs, texts_of
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of, payload_of_row
-from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_text
+from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import Node, ThreadState
 
@@ -110,7 +110,7 @@ class _StoreContent:
         """The numbered node of a head's node; if it is missing or its counters differ, the head's, which is then reported."""
         if node is None:
             return None
-        numbered = self.nodes.get(self._numbers.get((tree, node.id.encode("utf-8", "surrogatepass")), -1))
+        numbered = self.nodes.get(self._numbers.get((tree, to_bytes(node.id)), -1))
         if numbered is None or (numbered.depth, numbered.messages, numbered.tokens) != (
             node.depth,
             node.messages,

@@ -209,6 +209,7 @@ class AsyncListener:
             return
 
     async def close(self) -> None:
+        """Stop listening and wake waiting callers."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)

@@ -8,15 +8,16 @@ committed before it began.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from sessiontree.model import Payload
 from sessiontree.model._base import Record
+from sessiontree.search import Term
 from sessiontree.stores.postgres.rows import payload_of_row
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 
-__all__ = ["FoundRow", "IndexedText", "TermLike", "catch_up", "find", "tsquery_of", "tsvectors_of"]
+__all__ = ["FoundRow", "IndexedText", "catch_up", "find", "tsquery_of", "tsvectors_of"]
 
 
 _BATCH = 500
@@ -98,17 +99,6 @@ class IndexedText(Record, frozen=True, kw_only=True):
     files: str = ""
 
 
-class TermLike(Protocol):
-    """A term, found where one of its alternatives occurs as a phrase."""
-
-    @property
-    def alternatives(self) -> tuple[tuple[str, ...], ...]: ...
-    @property
-    def is_prefix(self) -> bool: ...
-    @property
-    def is_excluded(self) -> bool: ...
-
-
 class FoundRow(NamedTuple):
     """A match: tree, thread key and number of the entry. A higher score is a better match.
 
@@ -143,7 +133,7 @@ def catch_up(namespace: str, document_of: Callable[[Payload], IndexedText | None
 
 def find(
     namespace: str,
-    terms: Sequence[TermLike],
+    terms: Sequence[Term],
     *,
     conditions: Sequence[str] = (),
     values: dict[str, Any] | None = None,
@@ -175,7 +165,7 @@ def find(
     return [FoundRow(*row) for row in rows]
 
 
-def tsquery_of(terms: Sequence[TermLike]) -> str:
+def tsquery_of(terms: Sequence[Term]) -> str:
     """The terms as a tsquery; every word is quoted, so none is taken for an operator."""
     return " & ".join(f"!({_term(term)})" if term.is_excluded else f"({_term(term)})" for term in terms)
 
@@ -281,7 +271,7 @@ def _columns(rows: Sequence[Row], document_of: Callable[[Payload], IndexedText |
     return columns
 
 
-def _term(term: TermLike) -> str:
+def _term(term: Term) -> str:
     star = ":*" if term.is_prefix else ""
     phrases = []
     for tokens in term.alternatives:
