@@ -217,7 +217,7 @@ def test_a_message_without_a_channel_or_a_group_without_an_id_is_refused():
 
 @pytest.mark.parametrize("links", [{"ann": "telegram:42"}, {"": ["telegram:42"]}])
 def test_links_that_would_let_strangers_in_are_refused(links):
-    with pytest.raises(st.InvalidInputError, match="list of names"):
+    with pytest.raises(st.InvalidInputError, match="list of accounts"):
         route("bot", "discord", "4", scope="per-peer", identity_links=links)
 
 

@@ -1,4 +1,6 @@
-"""Session keys as text: four parts, escaped so that every key has one text and every text one key.
+"""Session keys: their text form, the threads behind them, and which key a message belongs to.
+
+The parts of a key are escaped, so that keys and their text forms correspond one to one:
 
 >>> text = format_key(SessionKey(agent="bot", channel="matrix", peer="@Ann:example.org"))
 >>> text
@@ -6,16 +8,15 @@
 >>> parse_key(text).peer
 '@Ann:example.org'
 
-Which session a message belongs to: who shares one, and who is the same person on several channels.
+:func:`route` decides who shares a session, and which accounts belong to the same person:
 
 >>> route("bot", "telegram", "42", scope="main").peer
 'main'
 >>> links = {"ann": ("telegram:42", "discord:ann#1")}
 >>> route("bot", "telegram", "42", scope="per-peer", identity_links=links).peer
 'ann'
->>> route("bot", "discord", "ann", scope="per-peer", identity_links=links).channel  # an id that looks like her name
+>>> route("bot", "discord", "ann", scope="per-peer", identity_links=links).channel  # not linked: only looks like her name
 'direct'
->>> from sessiontree.sessions.keys import format_key
 >>> format_key(route("bot", "telegram", "42"))
 'bot:telegram%3Adirect:42'
 """
@@ -49,37 +50,38 @@ _ESCAPE = re.compile(r"%([0-9A-F]{2})")
 
 
 def format_key(key: SessionKey) -> str:
-    """``agent:channel:peer`` and, if there is one, ``:thread``. Case is kept; nothing is trimmed."""
+    """Return ``agent:channel:peer``, and ``:thread`` if the key has one. Case and white space are kept."""
     for name, part in (("agent", key.agent), ("channel", key.channel), ("peer", key.peer)):
         if not part:
-            raise InvalidInputError(f"a session key needs an {name}; got {key}")
+            raise InvalidInputError(f"a session key needs an agent, a channel and a peer; the {name} of {key} is empty")
     parts = (key.agent, key.channel, key.peer, *((key.thread,) if key.thread else ()))
     return ":".join(map(escape, parts))
 
 
 def parse_key(text: str) -> SessionKey:
-    """The key of a text that ``format_key`` made; anything else is InvalidInputError, not a guess."""
+    """Return the key of a text that ``format_key`` returned; InvalidInputError for anything else."""
     parts = text.split(":")
     if len(parts) not in {3, 4} or not all(parts):
-        raise InvalidInputError(f"{text!r} is no session key; write agent:channel:peer or agent:channel:peer:thread")
+        raise InvalidInputError(f"not a session key: {text!r}; write agent:channel:peer or agent:channel:peer:thread")
     agent, channel, peer, *thread = map(_unescape, parts)
     key = SessionKey(agent=agent, channel=channel, peer=peer, thread=thread[0] if thread else "")
     if format_key(key) != text:
-        raise InvalidInputError(f"{text!r} is no session key as it is written here; {format_key(key)!r} would be one")
+        raise InvalidInputError(f"non-canonical session key {text!r}; did you mean {format_key(key)!r}?")
     return key
 
 
 def escape(part: str) -> str:
+    """Escape the characters that separate or cannot stand in the parts of a key."""
     return _UNSAFE.sub(lambda found: f"%{ord(found[0]):02X}", part)
 
 
 def thread_id_of(key: SessionKey, generation: int) -> str:
-    """The thread of the n-th conversation under a key: the same in every process, so a race has one winner."""
+    """Return the id of the n-th conversation of a key: all processes choose the same, so only one can create it."""
     return f"{PREFIX}{format_key(key)}#{generation}"
 
 
 def generation_of(thread: Thread) -> int | None:
-    """Which conversation under its key a thread is; ``None`` if no manager made it."""
+    """Return the number of a conversation among those of its key; ``None`` if no manager created the thread."""
     if not thread.id.startswith(PREFIX) or not all((thread.key.agent, thread.key.channel, thread.key.peer)):
         return None
     name, _, number = thread.id.rpartition("#")
@@ -92,14 +94,14 @@ def _unescape(part: str) -> str:
 
 
 DirectScope = Literal["main", "per-peer", "per-channel-peer", "per-account-channel-peer"]
-"""Who shares a session in direct messages: all, a person everywhere, a person on a channel, and on one account."""
+"""Who shares a session in direct messages: everyone; each person; each person and channel; and account."""
 
 ChatKind = Literal["direct", "group", "channel"]
 IdentityLinks = Mapping[str, Sequence[str]]
-"""A person's one name to the names on channels: ``channel:peer``, or a bare peer, which counts on every channel.
+"""A person's name to the accounts of that person: ``channel:peer``, or a peer alone, which matches on every channel.
 
-What stands before the first colon is the channel, so a peer with a colon needs one: ``matrix:@ann:example.org``. A
-colon in the channel's own name is written ``%3A``.
+The part before the first colon is the channel, so a peer with a colon needs one: ``matrix:@ann:example.org``. Write
+a colon in the name of a channel as ``%3A``.
 """
 
 _MAIN = "main"
@@ -117,9 +119,10 @@ def route(
     thread: str = "",
     identity_links: IdentityLinks | None = None,
 ) -> SessionKey:
-    """The key for a message. Groups and channels always have their own; a direct message without a peer is main's.
+    """Return the key for a message.
 
-    A linked person is a kind of chat of their own: nobody gets into it by an id that reads like the person's name.
+    Every group and channel has a session of its own. A direct message without a peer goes to the main session. The
+    sessions of linked people are separate: a peer whose id equals a person's name does not get that person's session.
     """
     _check_origin(agent, channel, peer, scope, kind)
     if kind != "direct":
@@ -138,24 +141,25 @@ def route(
 
 def _check_origin(agent: str, channel: str, peer: str, scope: str, kind: str) -> None:
     if not agent or not channel:
-        raise InvalidInputError(f"a message comes from an agent and a channel; got {agent!r} and {channel!r}")
+        raise InvalidInputError(f"agent and channel must not be empty; got {agent!r} and {channel!r}")
     if scope not in get_args(DirectScope) or kind not in get_args(ChatKind):
         raise InvalidInputError(
-            f"scopes are {get_args(DirectScope)} and kinds of chats {get_args(ChatKind)}; got {scope!r} and {kind!r}"
+            f"scope must be one of {get_args(DirectScope)} and kind one of {get_args(ChatKind)};"
+            f" got {scope!r} and {kind!r}"
         )
     if kind != "direct" and not peer:
-        raise InvalidInputError(f"a {kind} has an id; got none on channel {channel!r}")
+        raise InvalidInputError(f"a {kind} needs a peer, its id on the channel {channel!r}; got an empty one")
 
 
 def _joined(*parts: str) -> str:
-    """Escaped once more, so that a channel's name cannot pass for another kind of chat."""
+    """Escape and join, so that the name of a channel cannot be mistaken for another kind of chat."""
     return ":".join(escape(part) for part in parts if part)
 
 
 def _linked(links: IdentityLinks, channel: str, peer: str) -> str | None:
-    """Whose name this is. With a colon in it a bare peer could be read as somebody else's name on a channel."""
+    """Return the person an account belongs to. A peer with a colon never matches without its channel."""
     for person, known in links.items():
         if not person or isinstance(known, str):
-            raise InvalidInputError(f"a link goes from a person's name to a list of names; got {person!r}: {known!r}")
+            raise InvalidInputError(f"identity_links must map a name to a list of accounts; got {person!r}: {known!r}")
     names = {f"{escape(channel)}:{peer}", *(() if ":" in peer else (peer,))}
     return next((person for person, known in links.items() if not names.isdisjoint(known)), None)
