@@ -15,11 +15,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from sessiontree.errors import FolderChangedError, WorkspaceError
 from sessiontree.model.blobs import Blob, data_of
 from sessiontree.model.manifest import ManifestItem
-from sessiontree.workspace.cache import CacheHeader, key_of
+from sessiontree.workspace.cache import CacheHeader
 from sessiontree.workspace.disk import Disk
 from sessiontree.workspace.open_workspace import OpenWorkspace
 from sessiontree.workspace.plan import Action
 from sessiontree.workspace.safe_paths import Folder, check_path, parts_of
+from sessiontree.workspace.scan import key_of
 from sessiontree.workspace.staging import Staged, Staging, discard, open_staging, pending_restore
 
 __all__ = [

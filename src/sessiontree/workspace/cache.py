@@ -24,7 +24,6 @@ __all__ = [
     "KnownFolder",
     "StatCache",
     "drop_cache",
-    "key_of",
     "load_cache",
     "save_cache",
 ]
@@ -37,10 +36,6 @@ _CHECKSUM_BYTES = 4
 
 Key = tuple[int, int, int, int, int]
 """mtime, ctime, size, inode, mode."""
-
-
-def key_of(status: os.stat_result) -> Key:
-    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 class Known(msgspec.Struct, array_like=True, gc=False):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -152,12 +152,12 @@ def root_rules(settings: Settings, never: Iterable[str] = ()) -> Rules:
     return Rules("", (*settings.default_ignores, *settings.ignore), None, frozenset(never), settings.names)
 
 
-def ignored_by(rules: Rules, path: str, *, is_folder: bool, texts_in: Callable[[str], Iterable[bytes]]) -> bool:
-    """Whether a path is ignored when the ignore files are those that ``texts_in`` gives for a folder."""
+def ignored_by(rules: Rules, path: str, *, is_folder: bool, texts: Mapping[str, Iterable[bytes]]) -> bool:
+    """Return whether a path is ignored, given the texts of the ignore files by folder."""
     parts = path.split("/")
     folder = ""
     for depth, name in enumerate(parts):
-        rules = rules.within(folder, texts_in(folder))
+        rules = rules.within(folder, texts.get(folder, ()))
         here = "/".join(parts[: depth + 1])
         if rules.ignores(here, name, is_folder=is_folder or depth < len(parts) - 1):
             return True

@@ -7,13 +7,15 @@ import stat
 from collections import OrderedDict
 from collections.abc import Collection, Iterable
 from contextlib import ExitStack, closing
+from functools import cached_property
 from typing import NamedTuple
 
 from sessiontree.errors import WorkspaceError
 from sessiontree.model.manifest import LeftOut, Tree
 from sessiontree.workspace.cache import CacheHeader, Key, StatCache, drop_cache, load_cache, save_cache
 from sessiontree.workspace.disk import Disk, StateDir
-from sessiontree.workspace.ignore import Rules, Settings, root_rules
+from sessiontree.workspace.ignore import Conflicts, Rules, Settings, root_rules
+from sessiontree.workspace.plan import RestorePlan, RestoreTarget, make_plan
 from sessiontree.workspace.safe_paths import Folder, check_path, check_portable, parts_of
 from sessiontree.workspace.scan import FolderScan, batches_of, load, scan
 from sessiontree.workspace.staging import Staged, Staging, discard, pending_restore
@@ -126,7 +128,7 @@ class OpenWorkspace:
         """Whether the last turn that worked here has ended, so that later changes are not the agent's."""
         return self.stats.head is not None and self.stats.head.is_closed
 
-    @property
+    @cached_property
     def rules(self) -> Rules:
         """The ignore rules at the root."""
         return root_rules(self.settings, self.cache.store_paths(self.root))
@@ -147,6 +149,19 @@ class OpenWorkspace:
         for batch in batches_of(found.pending):
             load(self.folder, found, batch)
         return found
+
+    def plan(self, target: RestoreTarget, current: Tree, foreign: Collection[str], conflicts: Conflicts) -> RestorePlan:
+        """Return what a restore would do; ``current`` is what the folder holds."""
+        return make_plan(
+            self.root,
+            target,
+            current,
+            foreign=foreign,
+            rules=self.rules,
+            occupied=self.occupied,
+            crowded=self.crowded,
+            conflicts=conflicts,
+        )
 
     def read_files(self, paths: Iterable[str]) -> dict[str, bytes]:
         """Return the bytes of files; empty for a file that can no longer be read."""

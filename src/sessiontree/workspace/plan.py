@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
 from sessiontree.model._base import Record
 from sessiontree.model.manifest import ManifestItem, Tree, with_known_modes
-from sessiontree.workspace.ignore import Conflicts
+from sessiontree.workspace.ignore import Conflicts, Rules, ignored_by
 
-__all__ = ["Action", "Conflict", "RestorePlan", "Step", "actions_for", "make_plan", "with_stats"]
+__all__ = ["Action", "Conflict", "RestorePlan", "RestoreTarget", "Step", "actions_for", "make_plan", "with_stats"]
 
 
 StepKind = Literal["create", "change", "delete", "mode"]
@@ -73,35 +73,56 @@ class RestorePlan(Record, frozen=True, kw_only=True):
         return tuple(step.path for step in self.steps if step.kind == kind)
 
 
+class RestoreTarget(NamedTuple):
+    """The files to restore, the paths that the checkpoint left out, and the ignore files of that time by folder."""
+
+    tree: Tree
+    left_out: frozenset[str]
+    ignore_texts: dict[str, list[bytes]]
+
+    def never_knew(self, path: str, item: ManifestItem, rules: Rules) -> bool:
+        """Return whether the checkpoint would not hold a path: it was left out, or is ignored."""
+        parts = path.split("/")
+        if any("/".join(parts[:depth]) in self.left_out for depth in range(1, len(parts) + 1)):
+            return True
+        return ignored_by(rules, path, is_folder=item.kind == "folder", texts=self.ignore_texts)
+
+
+Lookup = Callable[[Iterable[str], Tree], Collection[str]]
+"""Which of some paths have something untracked at or in them, given the tracked tree."""
+
+
 def make_plan(
     root: str,
-    *,
-    target: Tree,
+    target: RestoreTarget,
     current: Tree,
+    *,
     foreign: Collection[str],
-    never_knew: Callable[[str, ManifestItem], bool],
-    occupied: Callable[[Iterable[str]], Collection[str]],
-    crowded: Callable[[Iterable[str]], Collection[str]],
+    rules: Rules,
+    occupied: Lookup,
+    crowded: Lookup,
     conflicts: Conflicts,
 ) -> RestorePlan:
-    """``foreign`` are paths that somebody else changed.
+    """Return what a restore would do to a folder that holds ``current``.
 
-    ``occupied`` tells which of some paths hold something untracked, ``crowded`` which of some folders have something
-    untracked in them.
+    ``foreign`` are paths that changed outside the thread's turns. ``occupied`` returns the paths that hold something
+    untracked, ``crowded`` the folders with something untracked in them.
     """
-    steps = {step.path: step for step in _steps(with_known_modes(target, current), current)}
+    steps = {step.path: step for step in _steps(with_known_modes(target.tree, current), current)}
     left_alone = {
         step.path
         for step in steps.values()
-        if step.kind == "delete" and step.old and (step.path in foreign or never_knew(step.path, step.old))
+        if step.kind == "delete"
+        and step.old
+        and (step.path in foreign or target.never_knew(step.path, step.old, rules))
     }
-    left_alone |= set(crowded(step.path for step in steps.values() if _is_folder_gone(step)))
+    left_alone |= set(crowded((step.path for step in steps.values() if _is_folder_gone(step)), current))
     for path in left_alone:
         del steps[path]
     left_alone |= _folders_in_use(steps, left_alone)
     found = [
         *(Conflict(path=path, reason="changed") for path in steps if path in foreign),
-        *(Conflict(path=path, reason="untracked") for path in occupied(_new_paths(steps, current))),
+        *(Conflict(path=path, reason="untracked") for path in occupied(_new_paths(steps, current), current)),
         *(Conflict(path=path, reason="untracked") for path in _blocked(steps, current, crowded)),
     ]
     if conflicts == "keep_mine":
@@ -141,7 +162,7 @@ def _is_folder_gone(step: Step) -> bool:
     return step.kind == "delete" and step.old is not None and step.old.kind == "folder"
 
 
-def _blocked(steps: dict[str, Step], current: Tree, crowded: Callable[[Iterable[str]], Collection[str]]) -> set[str]:
+def _blocked(steps: dict[str, Step], current: Tree, crowded: Lookup) -> set[str]:
     """Folders that are to become something else although something untracked is in them."""
     blocked: set[str] = set()
     for step in steps.values():
@@ -151,7 +172,7 @@ def _blocked(steps: dict[str, Step], current: Tree, crowded: Callable[[Iterable[
                 for path, item in current.items()
                 if item.kind == "folder" and f"{path}/".startswith(step.path + "/")
             ]
-            if crowded(inside):
+            if crowded(inside, current):
                 blocked.add(step.path)
     return blocked
 

@@ -31,46 +31,53 @@ _DEVICES = frozenset(
 
 
 def check_path(root: str, path: str) -> None:
-    """Refuse what cannot be a relative path of plain names below the folder."""
+    """Raise UnsafePathError unless a path is relative and made of plain names."""
+    if problem := _problem_with(path):
+        raise UnsafePathError(root, path, problem)
+
+
+def _problem_with(path: str) -> str:
     if not path:
-        raise UnsafePathError(root, path, "is empty")
+        return "is empty"
     if "\0" in path:
-        raise UnsafePathError(root, path, "holds a NUL")
+        return "contains NUL"
     if path.startswith("/"):
-        raise UnsafePathError(root, path, "is absolute")
-    for part in path.split("/"):
+        return "is absolute"
+    parts = path.split("/")
+    for part in parts:
         if part in {"", ".", ".."}:
-            raise UnsafePathError(root, path, f"has a part {part!r}")
+            return f"has a part {part!r}"
         if len(os.fsencode(part)) > _LONGEST_NAME:
-            raise UnsafePathError(root, path, "has a part that is too long for a file name")
-    if path.split("/", maxsplit=1)[0].casefold() == STATE_DIR or any(
-        part.casefold() == ".git" for part in path.split("/")
-    ):
-        raise UnsafePathError(root, path, "is where git or sessiontree keep their own files")
+            return "has a part that is too long for a file name"
+    if parts[0].casefold() == STATE_DIR or any(part.casefold() == ".git" for part in parts):
+        return "is inside .git or .sessiontree"
+    return ""
 
 
 def check_portable(root: str, paths: Iterable[str]) -> None:
-    """Refuse names that a case-insensitive file system would mix up, and names of devices.
+    """Raise UnsafePathError for names of devices, and for names that differ only in case.
 
     >>> check_portable("root", ["README", "readme"])
     Traceback (most recent call last):
         ...
-    sessiontree.errors.UnsafePathError: root: path 'readme' is the same as 'README' but for case; nothing was changed
+    sessiontree.errors.UnsafePathError: root: path 'readme' differs from 'README' only in case; nothing was changed
     """
     seen: dict[str, str] = {}
     for path in paths:
         other = seen.setdefault(path.casefold(), path)
         if other != path:
-            raise UnsafePathError(root, path, f"is the same as {other!r} but for case")
+            raise UnsafePathError(root, path, f"differs from {other!r} only in case")
         for part in path.split("/"):
-            if part.split(".")[0].casefold() in _DEVICES or part.endswith((".", " ")) or ":" in part:
-                raise UnsafePathError(
-                    root, path, f"has a part {part!r} that names a device or is changed on some systems"
-                )
+            if not _is_portable(part):
+                raise UnsafePathError(root, path, f"has a part {part!r} that is not a plain file name on every system")
+
+
+def _is_portable(name: str) -> bool:
+    return name.partition(".")[0].casefold() not in _DEVICES and not name.endswith((".", " ")) and ":" not in name
 
 
 def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set[str]:
-    """Names in a folder that no restore would bring back; of two that differ in case only, the later one.
+    """Return the names in a folder that a restore would refuse; of two that differ only in case, the second one.
 
     >>> unsafe_names("", ["a", ".GIT", "A"], is_portable=False)
     {'.GIT'}
@@ -78,18 +85,14 @@ def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set
     ['a', 'con.txt']
     """
     refused: set[str] = set()
-    letters: set[str] = set()
+    seen: set[str] = set()
     for name in sorted(names):
-        try:
-            check_path("", f"{folder}/{name}" if folder else name)
-            if is_portable:
-                check_portable("", [name])
-        except UnsafePathError:
+        letters = name.casefold()
+        is_refused = is_portable and (letters in seen or not _is_portable(name))
+        if is_refused or _problem_with(f"{folder}/{name}" if folder else name):
             refused.add(name)
-            continue
-        if is_portable and name.casefold() in letters:
-            refused.add(name)
-        letters.add(name.casefold())
+        else:
+            seen.add(letters)
     return refused
 
 

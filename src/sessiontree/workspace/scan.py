@@ -13,15 +13,20 @@ from typing import NamedTuple
 
 from sessiontree.model.blobs import Blob, blob_of
 from sessiontree.model.manifest import LeftOut, LeftOutReason, ManifestItem
-from sessiontree.workspace.cache import Key, Known, KnownFolder, StatCache, key_of
+from sessiontree.workspace.cache import Key, Known, KnownFolder, StatCache
 from sessiontree.workspace.ignore import IGNORE_FILES, Rules, Settings
 from sessiontree.workspace.safe_paths import Folder, unsafe_names
 
-__all__ = ["FolderScan", "LoadedFile", "Pending", "batches_of", "compress", "hash_data", "load", "scan"]
+__all__ = ["FolderScan", "LoadedFile", "Pending", "batches_of", "compress", "hash_data", "key_of", "load", "scan"]
 
 
 _DEEPEST = 400
 _NOTHING_KNOWN = KnownFolder(key=(0, 0, 0, 0, 0), rules=b"", is_racy=True)
+
+
+def key_of(status: os.stat_result) -> Key:
+    """Return what tells one state of a file from another."""
+    return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 class Pending(NamedTuple):
@@ -64,8 +69,9 @@ class FolderScan:
         before = self.old.folders.get(folder, _NOTHING_KNOWN).files.get(os.fsencode(pending.name))
         self._own(folder).files[os.fsencode(pending.name)] = known
         self.folders[folder].size += known.key[2]
-        if before is None or before.item != known.item:
-            self.changed[pending.path] = known.item
+        item = known.item
+        if before is None or before.item != item:
+            self.changed[pending.path] = item
 
     def leave_out(self, folder: str, name: str, reason: LeftOutReason, size: int = 0) -> None:
         path = f"{folder}/{name}" if folder else name
@@ -407,9 +413,10 @@ def hash_data(data: bytes) -> LoadedFile:
 
 def _steady(folder: Folder, scan: FolderScan, pending: Pending) -> tuple[bytes, Known]:
     """A file that is being written is read again; if it never holds still, what was read counts, but not its stat."""
+    path = pending.path
     for _ in range(_ATTEMPTS):
-        data, before = folder.read_file(pending.path)
-        after = folder.look(pending.path)
+        data, before = folder.read_file(path)
+        after = folder.look(path)
         key = key_of(before)
         is_steady = after is not None and key_of(after) == key and len(data) == before.st_size
         if is_steady:

@@ -23,7 +23,6 @@ from sessiontree.errors import (
 from sessiontree.journal.operations.checkpoints import (
     CheckpointNote,
     Root,
-    Snapshot,
     checkpoints,
     find_checkpoint,
     read_files,
@@ -50,9 +49,9 @@ from sessiontree.workspace.apply import (
     stage_files,
 )
 from sessiontree.workspace.cache import CacheHeader
-from sessiontree.workspace.ignore import IGNORE_FILES, Conflicts, ignored_by
+from sessiontree.workspace.ignore import IGNORE_FILES, Conflicts
 from sessiontree.workspace.open_workspace import OpenWorkspace, WorkspaceCache
-from sessiontree.workspace.plan import RestorePlan, actions_for, make_plan, with_stats
+from sessiontree.workspace.plan import RestorePlan, RestoreTarget, actions_for, with_stats
 from sessiontree.workspace.staging import CommitMarker, Staged, Staging
 
 __all__ = ["RestoreTask", "Settled", "plan_restore", "restore_files", "rewind", "settle", "take_back", "with_workspace"]
@@ -75,19 +74,11 @@ class RestoreTask(Record, frozen=True, kw_only=True):
     conflicts: Conflicts = "stop"
 
 
-class RestoreTarget(NamedTuple):
-    """The files to restore, the paths that the checkpoint left out, and the ignore files of that time by folder."""
-
-    tree: Tree
-    left_out: frozenset[str]
-    ignore_texts: dict[str, list[bytes]]
-
-
 class ChangedFiles(NamedTuple):
     """A restore whose files are in place: the plan, the checkpoint before it, and the staging until it is committed."""
 
     plan: RestorePlan
-    before: Snapshot
+    before: str
     staging: Staging | None
 
 
@@ -137,8 +128,8 @@ def restore_files(runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask)
     plan, before, staging = yield from _change_files(runtime, workspace, task)
     if staging is not None:
         yield Work(function=commit, arguments=(workspace, staging))
-    yield Work(function=workspace.set_head, arguments=(_head(workspace, task, before.id, is_closed=is_closed),))
-    return replace(plan, before=before.id)
+    yield Work(function=workspace.set_head, arguments=(_head(workspace, task, before, is_closed=is_closed),))
+    return replace(plan, before=before)
 
 
 def settle(
@@ -180,7 +171,7 @@ def _move(
     number = moves[-1].number + 1 if moves else 1
     _, before, staging = yield from _change_files(runtime, workspace, task, number=number, lease=lease)
     try:
-        moved: Thread = yield replace(move, at_ns=runtime.clock(), expect_leaf=before.id, token=lease.token)
+        moved: Thread = yield replace(move, at_ns=runtime.clock(), expect_leaf=before, token=lease.token)
     except BaseException as error:
         # If it is unknown whether the leaf moved, the next operation on the folder asks the reflog.
         is_refused = isinstance(error, Exception) and not isinstance(error, CommitUnknownError)
@@ -189,7 +180,7 @@ def _move(
         if staging is not None:
             staging.close()
         raise
-    head = _head(workspace, task, before.id, is_closed=is_closed)
+    head = _head(workspace, task, before, is_closed=is_closed)
     yield Work(function=settle_and_save, arguments=(workspace, staging, head))
     return moved
 
@@ -208,7 +199,7 @@ def _change_files(
     marker = None
     if number:
         place = workspace.cache.place
-        marker = CommitMarker(place=place, thread_id=task.thread_id, from_entry=before.id, number=number)
+        marker = CommitMarker(place=place, thread_id=task.thread_id, from_entry=before, number=number)
     staging = yield from _apply(workspace, plan, current, marker)
     return ChangedFiles(plan, before, staging)
 
@@ -234,7 +225,7 @@ def _plan(workspace: OpenWorkspace, task: RestoreTask, target: RestoreTarget) ->
     scan = yield Work(function=workspace.scan_and_hash)
     current = dict(scan.cache().items())
     foreign = yield from _foreign(workspace, task, current)
-    plan: RestorePlan = yield Work(function=_make_plan, arguments=(workspace, task.conflicts, target, current, foreign))
+    plan: RestorePlan = yield Work(function=workspace.plan, arguments=(target, current, foreign, task.conflicts))
     return plan
 
 
@@ -245,37 +236,12 @@ def _plan_again(
     kept = {conflict.path for conflict in plan.conflicts} if task.conflicts == "keep_mine" else set()
     foreign = {*kept, *plan.left_alone}
     conflicts: Conflicts = "keep_mine" if kept else "force"
-    fresh: RestorePlan = yield Work(function=_make_plan, arguments=(workspace, conflicts, target, current, foreign))
+    fresh: RestorePlan = yield Work(function=workspace.plan, arguments=(target, current, foreign, conflicts))
     lost = [conflict.path for conflict in fresh.conflicts if conflict.reason == "untracked"]
     if lost and conflicts == "force":
         problem = f"cannot be restored: {lost[0]!r} cannot be stored in a checkpoint; move it out of the folder first"
         raise WorkspaceError(workspace.root, problem)
     return fresh
-
-
-def _make_plan(
-    workspace: OpenWorkspace, conflicts: Conflicts, target: RestoreTarget, current: Tree, foreign: set[str]
-) -> RestorePlan:
-    rules = workspace.rules
-
-    def never_knew(path: str, item: ManifestItem) -> bool:
-        parts = path.split("/")
-        if any("/".join(parts[:depth]) in target.left_out for depth in range(1, len(parts) + 1)):
-            return True
-        return ignored_by(
-            rules, path, is_folder=item.kind == "folder", texts_in=lambda folder: target.ignore_texts.get(folder, ())
-        )
-
-    return make_plan(
-        workspace.root,
-        target=target.tree,
-        current=current,
-        foreign=foreign,
-        never_knew=never_knew,
-        occupied=lambda paths: workspace.occupied(paths, current),
-        crowded=lambda folders: workspace.crowded(folders, current),
-        conflicts=conflicts,
-    )
 
 
 def _foreign(workspace: OpenWorkspace, task: RestoreTask, current: Tree) -> Operation[set[str]]:
@@ -311,12 +277,13 @@ def _checkpoint_before(
     *,
     number: int,
     lease: Lease | None,
-) -> Operation[Snapshot]:
+) -> Operation[str]:
     """Take the checkpoint that undo restores; ``force`` adds the untracked files that will be overwritten."""
     note = CheckpointNote(label="before files were moved", moment="before_move", before_move=number)
     untracked = [conflict.path for conflict in plan.conflicts if conflict.reason == "untracked"]
     include = untracked if task.conflicts == "force" else ()
-    return (yield from take_checkpoint(runtime, workspace, task.thread_id, note, include=include, lease=lease))
+    taken = yield from take_checkpoint(runtime, workspace, task.thread_id, note, include=include, lease=lease)
+    return taken.id
 
 
 def _apply(
