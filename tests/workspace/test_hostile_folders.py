@@ -42,7 +42,7 @@ def test_what_is_left_out_may_have_a_name_that_is_no_text(plain: st.Journal, roo
 def test_a_root_whose_path_is_no_text_is_refused_with_a_reason(plain: st.Journal, tmp_path: Path) -> None:
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/root\xff")
     Path(odd).mkdir()
-    with pytest.raises(st.WorkspaceError, match="no Unicode text"):
+    with pytest.raises(st.WorkspaceError, match="not valid Unicode"):
         plain.workspace.snapshot("t", say(plain), odd)
 
 

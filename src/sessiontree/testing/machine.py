@@ -188,6 +188,12 @@ class JournalMachine(RuleBasedStateMachine):
         thread = self._thread(number)
         self._same(lambda journal: getattr(journal, verb)(thread))
 
+    @rule(number=numbers, verb=some.sampled_from(["undo", "redo"]))
+    def look_at_next_move(self, number: int, verb: str) -> None:
+        """Ask which move undo or redo would take back."""
+        thread = self._thread(number)
+        self._same(lambda journal: getattr(journal, verb)(thread, dry_run=True))
+
     @rule(number=numbers, to=numbers, name=some.sampled_from(["", "start"]))
     def label(self, number: int, to: int, name: str) -> None:
         """Label an entry and list the labels."""

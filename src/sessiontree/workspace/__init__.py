@@ -1,12 +1,15 @@
-"""Workspaces: the files of a folder, taken and brought back. Knows nothing of threads or stores.
+"""The files of a folder: scan them, plan and apply a restore, compare them. Knows nothing of threads or stores.
 
-scan      what is in the folder, cheaply        (cache, ignore, own_folder)
-reading   the bytes of what changed
-plan      what a restore would do               (pure)
-actions   the same as single changes to a disk  (pure)
-staging   a restore prepared beside the files
-restore   doing and undoing it                  (disk, safe_paths, carrying_out)
-diff      what differs between two trees        (pure)
+ignore          settings and .gitignore rules
+safe_paths      paths that stay inside the folder
+cache           stat cache of the last snapshot
+scan            the folder compared with the stat cache, and the files that changed
+open_workspace  a folder that is open and locked for one operation
+plan            what a restore would do, as single actions (pure)
+staging         a restore that is prepared beside the files
+apply           the actions done, or undone
+disk            single changes to the disk, and the state directory
+diff            differences between two trees (pure)
 """
 
 from sessiontree.workspace.diff import FileDiff, TreeDiff

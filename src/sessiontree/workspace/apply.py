@@ -195,7 +195,7 @@ def _do(folder: Folder, staging: Staging, action: Action, path: str, disk: Disk)
 
 
 def _keep_old(staging: Staging, number: str, fd: int, name: str, disk: Disk) -> None:
-    """A second name for the old file, so that at no moment nothing is there; where that cannot be, move it."""
+    """Give the old file a second name, so that its path always holds a file; move it where links are not possible."""
     try:
         disk.link(fd, name, staging.old, number)
     except OSError as error:
@@ -205,9 +205,9 @@ def _keep_old(staging: Staging, number: str, fd: int, name: str, disk: Disk) -> 
 
 
 def _undo(folder: Folder, staging: Staging, action: Action, path: str, disk: Disk) -> None:
-    """What others put in a place after a crash stays theirs; the checkpoint before the restore has what was there."""
+    """Undo an action if it was done. A file that was put in its place since then stays: the checkpoint has the old one."""
     status = folder.look(path) if path else os.fstat(folder.fd)
-    place = _reached(folder, path)
+    place = _locate(folder, path)
     if place is None:
         return
     match action.kind:
@@ -221,7 +221,7 @@ def _undo(folder: Folder, staging: Staging, action: Action, path: str, disk: Dis
             if status is None:
                 disk.make_folder(*place)
             if status is None or stat.S_ISDIR(status.st_mode):
-                # Open to its owner while its files come back; one that was closed is closed again by the first action.
+                # Writable while its files are put back; the undo of the first action restores its mode.
                 disk.set_mode(*place, action.old_mode | 0o300)
         case "put":
             if status is not None and _is_ours(status, action) and not staging.has_new(action.number):
@@ -231,8 +231,8 @@ def _undo(folder: Folder, staging: Staging, action: Action, path: str, disk: Dis
                 disk.rename(staging.old, str(action.number), *place)
 
 
-def _reached(folder: Folder, path: str) -> tuple[int, str] | None:
-    """Where a path is; None if somebody took away the folder that it was in."""
+def _locate(folder: Folder, path: str) -> tuple[int, str] | None:
+    """Return the descriptor and name of a path; None if the folder that it was in is gone."""
     folder.leave()
     try:
         return folder.place(path) if path else (folder.fd, ".")
@@ -249,7 +249,7 @@ def _is_ours(status: os.stat_result, action: Action) -> bool:
 
 
 def _remove_if_empty(folder: Folder, path: str, disk: Disk) -> None:
-    """Something that others put into a folder of ours meanwhile is theirs and stays."""
+    """Remove a folder that the restore made, unless something else was put into it."""
     try:
         disk.remove_folder(*folder.place(path))
     except OSError as error:

@@ -1,8 +1,8 @@
 """The stat cache: what the last snapshot saw, so that an unchanged file costs a stat and no read.
 
-An entry counts only if the file's times are older than the moment at which the snapshot began, on the file system's
-own clock: a later change then gets a later time. Everything younger is read again (git calls such entries racy).
-The cache is a hint and may be deleted at any time.
+A record is trusted only if the file's times are older than the start of the snapshot on the file system's own clock, so
+that a later change gets a later time. Anything younger is read again; git calls such records racy. The cache may be
+deleted at any time.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Key = tuple[int, int, int, int, int]
 
 
 class Known(msgspec.Struct, array_like=True, gc=False):
-    """A file or link as it was read. A racy one is kept for its content, not believed."""
+    """A file or link as it was read. A racy one is kept for its content, but its stat is not trusted."""
 
     key: Key
     kind: ItemKind
@@ -48,25 +48,26 @@ class Known(msgspec.Struct, array_like=True, gc=False):
 
     @property
     def item(self) -> ManifestItem:
+        """The file as a manifest lists it."""
         return ManifestItem(self.kind, self.key[4] & 0o777, self.key[2] if self.kind == "file" else 0, self.content)
 
 
 class KnownFolder(msgspec.Struct, array_like=True):
-    """A folder as it was listed: names of what was taken, of folders to go into, and of what was ignored."""
+    """A folder as it was listed: its files, its folders, and the names that are ignored."""
 
     key: Key
     rules: bytes
     is_racy: bool
     files: dict[bytes, Known] = {}
     folders: list[bytes] = []
-    ignored: set[bytes] = set()  # folders end in a slash
+    ignored: set[bytes] = set()  # names of folders end in a slash
     ignore_files: dict[bytes, tuple[Key, bytes]] = {}
     size: int = 0
     has_left_out: bool = False
 
 
 class CacheHeader(Record, frozen=True, kw_only=True):
-    """What the folder was made to be, or found to be, by the last checkpoint or restore, and by whom."""
+    """The last checkpoint or restore: of which store and thread, and the manifest that the folder matched."""
 
     place: str
     thread_id: str
@@ -76,7 +77,7 @@ class CacheHeader(Record, frozen=True, kw_only=True):
 
 
 class StatCache(msgspec.Struct):
-    """``manifest`` lists exactly what ``folders`` holds, '' while that is not known; ``chain`` is that of the manifest."""
+    """What a scan found. ``manifest`` lists exactly that, or is '' if not known; ``chain`` is the manifest's."""
 
     version: int = _VERSION
     manifest: str = ""
@@ -89,12 +90,13 @@ class StatCache(msgspec.Struct):
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
+        """The paths that were seen and left out."""
         return tuple(
             LeftOut(path=os.fsdecode(path), reason=reason, size=size) for path, reason, size in self.left_out_raw
         )
 
     def items(self) -> Iterator[tuple[str, ManifestItem]]:
-        """Everything that was taken, as a manifest lists it."""
+        """Yield every path and item, as a manifest lists them."""
         for folder, known in self.folders.items():
             path = os.fsdecode(folder)
             if path:
@@ -104,7 +106,7 @@ class StatCache(msgspec.Struct):
                 yield prefix + os.fsdecode(name), file.item
 
     def key(self, folder: str, name: str) -> Key | None:
-        """What a file was like when it was read."""
+        """Return the key of a file when it was read."""
         known = self.folders.get(os.fsencode(folder))
         file = known.files.get(os.fsencode(name)) if known else None
         return file.key if file else None
@@ -115,7 +117,7 @@ _decoder = msgpack_decoder(StatCache)
 
 
 def load_cache(state_fd: int) -> StatCache:
-    """The cache in the workspace's own folder; one that cannot be used is an empty one."""
+    """Return the cache in the state directory; an empty one if it is missing or cannot be used."""
     try:
         file = os.open(_NAME, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=state_fd)
     except OSError:
@@ -133,7 +135,7 @@ def load_cache(state_fd: int) -> StatCache:
 
 
 def save_cache(state_fd: int, cache: StatCache) -> None:
-    """Not synced: after a power cut an old or empty cache costs time, nothing else."""
+    """Write the cache. It is not synced: an old or empty cache after a power cut only costs time."""
     with contextlib.suppress(FileNotFoundError):
         os.unlink(_FRESH, dir_fd=state_fd)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -145,7 +147,7 @@ def save_cache(state_fd: int, cache: StatCache) -> None:
 
 
 def drop_cache(state_fd: int) -> None:
-    """Rather none than an old one, which would tell of another checkpoint."""
+    """Delete the cache, because an old one names another checkpoint."""
     for name in (_FRESH, _NAME):
         with contextlib.suppress(OSError):
             os.unlink(name, dir_fd=state_fd)

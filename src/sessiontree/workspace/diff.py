@@ -1,4 +1,4 @@
-"""Diff: what differs between two trees, as people read it: unified text, binaries noted, renames found. Pure."""
+"""Compare two trees: unified diffs of text files, renames, and notes about binary files. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_TEXT = 1 << 20
 
 
 class FileDiff(Record, frozen=True, kw_only=True):
-    """``text`` is a unified diff; empty for binaries, folders and pure renames."""
+    """The difference at one path. ``text`` is a unified diff, empty for binary files, folders and pure renames."""
 
     kind: DiffKind
     path: str
@@ -35,19 +35,20 @@ class FileDiff(Record, frozen=True, kw_only=True):
 
     @property
     def line(self) -> str:
-        """One line for a list."""
+        """The difference as one line, such as ``M app.py``."""
         letter = {"added": "A", "removed": "D", "changed": "M", "renamed": "R", "mode": "T"}[self.kind]
         name = f"{self.old_path} -> {self.path}" if self.old_path else self.path
         return f"{letter} {name}" + (" (binary)" if self.is_binary else "")
 
 
 class TreeDiff(Record, frozen=True, kw_only=True):
-    """All differences, by path; ``text`` joins them as one patch."""
+    """All differences, by path."""
 
     files: tuple[FileDiff, ...] = ()
 
     @property
     def text(self) -> str:
+        """All differences as one patch."""
         return "".join(_noted(file) for file in self.files)
 
     def __iter__(self) -> Iterator[FileDiff]:
@@ -58,12 +59,12 @@ class TreeDiff(Record, frozen=True, kw_only=True):
 
 
 def contents_needed(old: Tree, new: Tree) -> set[str]:
-    """The blobs of ``old`` that a diff to ``new`` will want to read."""
+    """Return the hashes of the files in ``old`` that a diff to ``new`` reads."""
     return {item.hash for path, item in old.items() if item.kind == "file" and new.get(path) != item}
 
 
 def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
-    """``read`` gives the bytes of a file's item; links count as their target.
+    """Compare two trees. ``read`` returns the content of a file; a link is compared by its target.
 
     >>> before = {"a": ManifestItem("link", 0o777, 0, b"x")}
     >>> diff_trees(before, {"b": ManifestItem("link", 0o777, 0, b"x")}, lambda item: b"").files[0].line
@@ -80,7 +81,7 @@ def diff_trees(old: Tree, new: Tree, read: Read) -> TreeDiff:
 
 
 def _renames(removed: Mapping[str, ManifestItem], added: Mapping[str, ManifestItem], read: Read) -> dict[str, str]:
-    """New path to old path: first what is the same, then what is alike."""
+    """Return the old path for each renamed path: first files with the same content, then similar ones."""
     found: dict[str, str] = {}
     free = {
         path: item for path, item in removed.items() if item.kind != "folder" and (item.size or item.kind == "link")
@@ -93,20 +94,20 @@ def _renames(removed: Mapping[str, ManifestItem], added: Mapping[str, ManifestIt
         if same and item.kind != "folder":
             found[path] = same.pop(0)
             del free[found[path]]
-    _find_alike(free, {path: item for path, item in added.items() if path not in found}, read, found)
+    _find_similar(free, {path: item for path, item in added.items() if path not in found}, read, found)
     return found
 
 
-def _find_alike(
+def _find_similar(
     removed: dict[str, ManifestItem], added: Mapping[str, ManifestItem], read: Read, found: dict[str, str]
 ) -> None:
-    pairs = [(old, new) for new in added.items() for old in removed.items() if _may_be_alike(old[1], new[1])]
+    pairs = [(old, new) for new in added.items() for old in removed.items() if _may_be_similar(old[1], new[1])]
     if len(pairs) > _MOST_PAIRS:
         return
     lines: dict[bytes, Counter[bytes]] = {}
     scored = []
     for (source, old), (target, new) in pairs:
-        score = _likeness(_lines(old, read, lines), _lines(new, read, lines))
+        score = _similarity(_lines(old, read, lines), _lines(new, read, lines))
         if score >= _SIMILAR:
             scored.append((-score, target, source))
     taken: set[str] = set()
@@ -116,22 +117,22 @@ def _find_alike(
             taken.add(source)
 
 
-def _may_be_alike(old: ManifestItem, new: ManifestItem) -> bool:
+def _may_be_similar(old: ManifestItem, new: ManifestItem) -> bool:
     if old.kind != "file" or new.kind != "file" or max(old.size, new.size) > _LARGEST_TEXT:
         return False
     return min(old.size, new.size) >= _SIMILAR * max(old.size, new.size) / 2
 
 
 def _lines(item: ManifestItem, read: Read, known: dict[bytes, Counter[bytes]]) -> Counter[bytes]:
-    """How often each line is in a file; a binary file has none."""
+    """Return how often each line occurs in a file; a binary file has no lines."""
     if item.content not in known:
         data = read(item)
         known[item.content] = Counter() if _is_binary(data) else Counter(data.splitlines())
     return known[item.content]
 
 
-def _likeness(old: Counter[bytes], new: Counter[bytes]) -> float:
-    """The share of lines that both have, wherever they stand: in time that grows with the files, not with their product."""
+def _similarity(old: Counter[bytes], new: Counter[bytes]) -> float:
+    """Return the share of lines that both files have, in any order: linear in their size, unlike a real diff."""
     both = old.total() + new.total()
     return 2 * (old & new).total() / both if both else 0.0
 

@@ -1,9 +1,7 @@
 """Ignore rules: .gitignore and .sessiontreeignore in every folder, on top of the defaults.
 
-The nearest folder decides; within it .sessiontreeignore comes before .gitignore, and in a file the last line that
-matches. A folder that is ignored is not entered, as in git.
-
-What a snapshot takes and what it leaves out.
+The nearest folder decides; in a folder .sessiontreeignore comes before .gitignore, and in a file the last matching line
+counts. An ignored folder is not entered, as in git. Settings hold the limits on what a snapshot takes.
 """
 
 from __future__ import annotations
@@ -36,18 +34,18 @@ DEFAULT_IGNORES = (
     ".ruff_cache/", ".hypothesis/", ".tox/", ".nox/", ".cache/", ".gradle/", ".terraform/", ".next/", ".nuxt/",
     ".parcel-cache/", ".turbo/", ".svn/", ".hg/", ".DS_Store", "Thumbs.db",
 )  # fmt: skip
-"""Rebuilt by tools, never written by hand. ``!name`` in a ``.sessiontreeignore`` takes one back."""
+"""Files that tools rebuild. ``!name`` in a ``.sessiontreeignore`` includes one again."""
 
 Conflicts = Literal["stop", "force", "keep_mine"]
-"""What a restore does where it would overwrite somebody else's work: refuse, overwrite, or leave those paths alone."""
+"""What a restore does about paths changed outside a turn: refuse, overwrite them, or leave them as they are."""
 
 _MIB = 1024 * 1024
 
 
 class Settings(Record, frozen=True, kw_only=True):
-    """``ignore`` holds patterns in .gitignore form, on top of the files in the folder and the defaults.
+    """What a snapshot takes. ``ignore`` adds patterns in .gitignore form to the defaults and the files in the folder.
 
-    ``names="portable"`` refuses, on every system, names that could not exist on a case-insensitive one.
+    ``names="portable"`` refuses names that cannot exist on a case-insensitive file system, on every system.
     """
 
     max_file_bytes: int = 100 * _MIB
@@ -61,10 +59,10 @@ IGNORE_FILES = (".gitignore", ".sessiontreeignore")
 """Weakest first."""
 
 _FOLDER_MARK = "ps_d"
-"""The group in which pathspec's expressions hold the slash after a folder."""
+"""The group of pathspec's expressions that matches the slash after a folder."""
 
 _STAR = "[^/]*"
-"""What pathspec makes of a star."""
+"""The expression that pathspec writes for a star."""
 
 _NEVER_AT_ROOT = frozenset({STATE_DIR})
 _NEVER_ANYWHERE = frozenset({".git"})
@@ -90,15 +88,16 @@ class Rules:
         self.fingerprint: bytes = hashlib.sha256((above.fingerprint if above else b"") + digest.digest()).digest()
 
     def within(self, folder: str, texts: Iterable[bytes]) -> Rules:
-        """The rules inside a subfolder, whose ignore files hold these texts, weakest first."""
+        """Return the rules inside a subfolder, given the texts of its ignore files, weakest first."""
         lines = [line for text in texts for line in text.decode("utf-8", "surrogateescape").splitlines()]
         return Rules(folder + "/" if folder else "", lines, self, self._never) if lines else self
 
     def forbids(self, path: str, name: str) -> bool:
-        """What is never taken, whatever the ignore files say."""
+        """Return whether a path is never taken, whatever the ignore files say."""
         return name in _NEVER_ANYWHERE or path in _NEVER_AT_ROOT or path in self._never
 
     def ignores(self, path: str, name: str, *, is_folder: bool) -> bool:
+        """Return whether a path is ignored; the folders above it are not."""
         return self.forbids(path, name) or self._verdict(path + "/" if is_folder else path) is True
 
     def _verdict(self, path: str) -> bool | None:
@@ -116,7 +115,7 @@ class Rules:
 
 
 def _parsed(lines: Iterable[str]) -> Iterator[_Line]:
-    """Lines that are no pattern are passed over, as git does."""
+    """Yield the patterns; invalid lines are skipped, as git does."""
     from pathspec import GitIgnoreSpec  # noqa: PLC0415  slow to import, and only a scan needs it
 
     for line in lines:
@@ -129,9 +128,9 @@ def _parsed(lines: Iterable[str]) -> Iterator[_Line]:
 
 
 def _without_retries(expression: str) -> str:
-    """The same expression, in time that does not explode with the number of stars in a name.
+    """Return an equal expression that does not backtrack exponentially over the stars in a name.
 
-    What follows a star is taken where it comes first: if the rest does not match from there, it does from nowhere.
+    The part after a star is matched where it first occurs: if the rest does not match from there, it never does.
     """
     first, *rest = expression.split(_STAR)
     for number, part in enumerate(rest[:-1]):
@@ -140,7 +139,7 @@ def _without_retries(expression: str) -> str:
 
 
 def _is_about_itself(found: re.Match[str], path: str) -> bool:
-    """pathspec also matches what lies inside a matched folder; here folders are judged before what is in them."""
+    """Return whether a match is about the path itself: pathspec also matches everything inside a matched folder."""
     mark = found.groupdict().get(_FOLDER_MARK)
     if mark is not None:
         return found.end(_FOLDER_MARK) == len(path)
@@ -148,7 +147,7 @@ def _is_about_itself(found: re.Match[str], path: str) -> bool:
 
 
 def root_rules(settings: Settings, never: Iterable[str] = ()) -> Rules:
-    """The rules before any file in the folder is read; ``never`` are paths of the store, if it is in the folder."""
+    """Return the rules at the root, before its ignore files; ``never`` are the paths of the store inside the folder."""
     return Rules("", (*settings.default_ignores, *settings.ignore), None, frozenset(never), settings.names)
 
 

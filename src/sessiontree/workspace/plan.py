@@ -1,7 +1,4 @@
-"""Plan: what a restore would do to a folder, decided before anything is touched. Pure.
-
-Actions: a plan as single changes to the disk, in an order in which each can be done and undone. Pure.
-"""
+"""The plan of a restore: which paths it changes, its conflicts, and the actions in an order that can be undone. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ StepKind = Literal["create", "change", "delete", "mode"]
 
 
 class Step(Record, frozen=True, kw_only=True):
-    """One path that a restore would touch: what is there now, and what will be."""
+    """One path that a restore changes: what is there now, and what will be."""
 
     kind: StepKind
     path: str
@@ -31,16 +28,17 @@ class Step(Record, frozen=True, kw_only=True):
 
 
 class Conflict(Record, frozen=True, kw_only=True):
-    """``changed``: somebody else worked on it since. ``untracked``: it is in no checkpoint and would be lost."""
+    """A path that a restore would overwrite: ``changed`` outside a turn, or ``untracked`` by any checkpoint."""
 
     path: str
     reason: Literal["changed", "untracked"]
 
 
 class RestorePlan(Record, frozen=True, kw_only=True):
-    """What a restore does, or did. ``left_alone`` are files of others that the checkpoint never knew.
+    """What a restore does, or did.
 
-    ``before`` is the checkpoint that was taken of the folder right before it was changed.
+    ``left_alone`` are foreign files that stay, because the checkpoint never held them. ``before`` is the id of the
+    checkpoint that was taken before the files were changed.
     """
 
     root: str
@@ -51,22 +49,27 @@ class RestorePlan(Record, frozen=True, kw_only=True):
 
     @property
     def create(self) -> tuple[str, ...]:
+        """Paths to create."""
         return self._of("create")
 
     @property
     def change(self) -> tuple[str, ...]:
+        """Paths whose content changes."""
         return self._of("change")
 
     @property
     def delete(self) -> tuple[str, ...]:
+        """Paths to delete."""
         return self._of("delete")
 
     @property
     def mode(self) -> tuple[str, ...]:
+        """Paths whose permissions change."""
         return self._of("mode")
 
     @property
     def is_empty(self) -> bool:
+        """Whether the folder is already as it should be."""
         return not self.steps
 
     def _of(self, kind: StepKind) -> tuple[str, ...]:
@@ -154,7 +157,7 @@ def _kind_of_change(old: ManifestItem, new: ManifestItem) -> StepKind:
 
 
 def _new_paths(steps: dict[str, Step], current: Tree) -> list[str]:
-    """Paths that will be made, where nothing that is tracked stands now."""
+    """Return the paths to create at which nothing is tracked now."""
     return [step.path for step in steps.values() if step.new is not None and step.path not in current]
 
 
@@ -163,7 +166,7 @@ def _is_folder_gone(step: Step) -> bool:
 
 
 def _blocked(steps: dict[str, Step], current: Tree, crowded: Lookup) -> set[str]:
-    """Folders that are to become something else although something untracked is in them."""
+    """Return the folders that would become something else although they hold something untracked."""
     blocked: set[str] = set()
     for step in steps.values():
         if step.old and step.new and step.old.kind == "folder" != step.new.kind:
@@ -178,7 +181,7 @@ def _blocked(steps: dict[str, Step], current: Tree, crowded: Lookup) -> set[str]
 
 
 def _folders_in_use(steps: dict[str, Step], kept: Collection[str]) -> set[str]:
-    """Folders that were to go but hold something that stays; they are taken out of the steps."""
+    """Remove from the steps, and return, the folders that were to be deleted but hold something that stays."""
     in_use: set[str] = set()
     for path in kept:
         folder = path.rpartition("/")[0]
@@ -190,7 +193,7 @@ def _folders_in_use(steps: dict[str, Step], kept: Collection[str]) -> set[str]:
 
 
 def _keep(steps: dict[str, Step], mine: Collection[str]) -> None:
-    """Leave some paths as they are, and with them what cannot be done while they stay."""
+    """Drop the steps for some paths, and those that are impossible while these paths stay."""
     for path in mine:
         steps.pop(path, None)
     _folders_in_use(steps, mine)
@@ -206,9 +209,9 @@ _WRITABLE = 0o300
 
 
 class Action(Record, frozen=True, kw_only=True):
-    """``number`` names the staged file to put and the place where the old one is kept meanwhile.
+    """One change to the disk. ``number`` names the staged file and the place where the old one is kept.
 
-    ``inode`` and ``mtime_ns`` are those of the staged file: whatever else is found in its place is somebody else's.
+    ``inode`` and ``mtime_ns`` are those of the staged file, to tell it from a file that was put in its place later.
     """
 
     kind: ActionKind
@@ -221,7 +224,7 @@ class Action(Record, frozen=True, kw_only=True):
 
 
 def actions_for(plan: RestorePlan, current: Tree, root_mode: int) -> tuple[tuple[Action, ...], dict[int, ManifestItem]]:
-    """The actions, and what must be staged for them under which number."""
+    """Return the actions, and the items to stage for them by number."""
     staged: dict[int, ManifestItem] = {}
     actions = [
         *_open_up(plan.steps, current, root_mode),
@@ -244,7 +247,7 @@ def with_stats(actions: Iterable[Action], stats: Mapping[int, os.stat_result]) -
 
 
 def _open_up(steps: Iterable[Step], current: Tree, root_mode: int) -> Iterator[Action]:
-    """Folders that their owner may not write to, made writable while something in them changes."""
+    """Make folders writable that the owner may not write to, while something in them changes."""
     for path, mode in _closed_parents(steps, current, root_mode):
         yield _chmod(path, mode, mode | _WRITABLE)
 
@@ -275,7 +278,7 @@ def _contents(steps: Iterable[Step], staged: dict[int, ManifestItem]) -> Iterato
 
 
 def _modes(steps: Iterable[Step], current: Tree, root_mode: int) -> Iterator[Action]:
-    """Deepest first, so that a folder is closed after what is in it."""
+    """Set final modes, deepest path first, so that a folder is made read-only after its content."""
     wanted: dict[str, tuple[int, int]] = {}
     for path, mode in _closed_parents(steps, current, root_mode):
         wanted[path] = (mode | _WRITABLE, mode)
@@ -305,7 +308,7 @@ def _closed_parents(steps: Iterable[Step], current: Tree, root_mode: int) -> lis
 
 
 def _changes_kind(step: Step) -> bool:
-    """A file may be renamed over a link and back; a folder must go first."""
+    """Whether a folder becomes something else or the reverse; a file can be renamed over a link, but not over a folder."""
     return (
         step.old is not None
         and step.new is not None

@@ -1,4 +1,4 @@
-"""Paths inside a folder: which ones are refused, and how they are reached without following a link.
+"""Paths inside a folder: checked before use, and opened without following a link.
 
 >>> check_path("root", "src/main.py")
 >>> check_path("root", "src/../../etc/passwd")
@@ -97,24 +97,26 @@ def unsafe_names(folder: str, names: Iterable[str], *, is_portable: bool) -> set
 
 
 def parts_of(path: str) -> tuple[str, str]:
-    """Folder and name; the folder of a name at the top is ''."""
+    """Split a path into folder and name; the folder of a name at the top is ''."""
     folder, _, name = path.rpartition("/")
     return folder, name
 
 
 class Folder:
-    """An open root. Everything below it is reached name by name from its descriptor, so no link leads out of it.
+    """An open root. Paths below it are opened name by name from its descriptor, so that no link leads out of it.
 
-    Symbolic links in the path of the root itself are the caller's and are resolved once, here.
+    Symbolic links in the path of the root itself are resolved once, when it is opened.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         text = os.fspath(root)
         if not text.strip():
-            raise WorkspaceError(text, "a folder is needed, not an empty path")
+            raise WorkspaceError(text, "the path of the folder is empty")
         self.root = os.path.realpath(text)
         if not is_unicode(self.root):
-            raise WorkspaceError(self.root, "the path of the folder is no Unicode text, so no entry can hold it")
+            raise WorkspaceError(
+                self.root, "the path of the folder is not valid Unicode, so an entry cannot hold it; rename the folder"
+            )
         try:
             self.fd = os.open(self.root, _OPEN_FOLDER)
         except OSError as error:
@@ -130,19 +132,20 @@ class Folder:
         self.close()
 
     def close(self) -> None:
+        """Close the root and every folder below it."""
         self.leave()
         if self.fd >= 0:
             os.close(self.fd)
             self.fd = -1
 
     def leave(self) -> None:
-        """Forget the folders that are open on the way down: somebody is about to move them."""
+        """Close the folders below the root, because they may be moved."""
         for _, fd in self._chain:
             os.close(fd)
         self._chain.clear()
 
     def enter(self, path: str) -> int:
-        """The descriptor of a folder below the root, valid until the next call; '' is the root."""
+        """Return the descriptor of a folder below the root, valid until the next call; '' is the root."""
         names = path.split("/") if path else []
         shared = 0
         for (name, _), wanted in zip(self._chain, names, strict=False):
@@ -158,12 +161,12 @@ class Folder:
         return self._chain[-1][1] if self._chain else self.fd
 
     def place(self, path: str) -> tuple[int, str]:
-        """The descriptor of the folder that holds a path, and the last name."""
+        """Return the descriptor of the folder that holds a path, and the last name."""
         folder, name = parts_of(path)
         return self.enter(folder), name
 
     def look(self, path: str) -> os.stat_result | None:
-        """What is at a path, links not followed; None if nothing is, or if a part on the way is no folder."""
+        """Return the stat of a path without following links; None if nothing is there or a parent is not a folder."""
         try:
             fd, name = self.place(path)
             return os.stat(name, dir_fd=fd, follow_symlinks=False)
@@ -175,7 +178,7 @@ class Folder:
             raise
 
     def read_file(self, path: str) -> tuple[bytes, os.stat_result]:
-        """A regular file's bytes, and what it was right before they were read."""
+        """Return the bytes of a regular file, and its stat right before they were read."""
         fd, name = self.place(path)
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
         try:
@@ -187,7 +190,7 @@ class Folder:
             os.close(file)
 
     def is_case_sensitive(self) -> bool:
-        """Whether two names that differ in case only are two names here; needs the own folder to be there."""
+        """Return whether names may differ only in case; the state directory must exist."""
         try:
             os.stat(STATE_DIR.upper(), dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:
@@ -196,7 +199,7 @@ class Folder:
 
 
 _TOO_MANY_LINKS = errno.ELOOP
-"""What O_NOFOLLOW says of a symbolic link."""
+"""The error of O_NOFOLLOW for a symbolic link."""
 
 
 def _read_all(file: int, size: int) -> bytes:

@@ -1,7 +1,4 @@
-"""Scan: what is in the folder now, compared with what the cache knows. Reads no file that has not changed.
-
-Reading the files that a scan found changed, a batch at a time.
-"""
+"""Compare a folder with the stat cache, then read the files that changed, in batches. Other files are not read."""
 
 from __future__ import annotations
 
@@ -25,12 +22,12 @@ _NOTHING_KNOWN = KnownFolder(key=(0, 0, 0, 0, 0), rules=b"", is_racy=True)
 
 
 def key_of(status: os.stat_result) -> Key:
-    """Return what tells one state of a file from another."""
+    """Return what changes whenever a file does."""
     return (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
 
 
 class Pending(NamedTuple):
-    """A file that must be read, because it is new or its stat differs."""
+    """A file to be read, because it is new or its stat changed."""
 
     folder: str
     name: str
@@ -38,11 +35,12 @@ class Pending(NamedTuple):
 
     @property
     def path(self) -> str:
+        """The path below the root."""
         return f"{self.folder}/{self.name}" if self.folder else self.name
 
 
 class FolderScan:
-    """What a scan found. ``changed`` and ``removed`` are relative to the cache; ``pending`` waits to be read."""
+    """What a scan found. ``changed`` and ``removed`` are relative to the cache; ``pending`` is still to be read."""
 
     def __init__(self, old: StatCache, started_ns: int) -> None:
         self.old = old
@@ -55,16 +53,17 @@ class FolderScan:
 
     @property
     def is_cached(self) -> bool:
-        """Whether the old cache says all that this scan found."""
+        """Whether nothing differs from the old cache."""
         old = self.old.folders
         return len(old) == len(self.folders) and all(old.get(raw) is known for raw, known in self.folders.items())
 
     @property
     def size(self) -> int:
+        """The size of all files that were read or are unchanged."""
         return sum(known.size for known in self.folders.values())
 
-    def believe(self, pending: Pending, known: Known) -> None:
-        """Take a file as it was read."""
+    def add(self, pending: Pending, known: Known) -> None:
+        """Record a file as it was read."""
         folder = os.fsencode(pending.folder)
         before = self.old.folders.get(folder, _NOTHING_KNOWN).files.get(os.fsencode(pending.name))
         self._own(folder).files[os.fsencode(pending.name)] = known
@@ -74,6 +73,7 @@ class FolderScan:
             self.changed[pending.path] = item
 
     def leave_out(self, folder: str, name: str, reason: LeftOutReason, size: int = 0) -> None:
+        """Record a path that is not taken, and why."""
         path = f"{folder}/{name}" if folder else name
         self.left_out.append(LeftOut(path=path, reason=reason, size=size))
         key = os.fsencode(folder)
@@ -86,14 +86,15 @@ class FolderScan:
             self.removed.append(path)
 
     def is_racy(self, key: Key) -> bool:
+        """Return whether a file changed so late that another change might not show in its times."""
         return max(key[0], key[1]) >= self.started_ns
 
     def gone(self) -> list[str]:
-        """What was removed and is not there again as something else."""
+        """Return the paths that were removed and not replaced by something else."""
         return [path for path in self.removed if path not in self.changed]
 
     def cache(self, manifest: str = "", chain: int = 0) -> StatCache:
-        """The cache for the next scan, once everything pending was read."""
+        """Return the cache for the next scan, once everything pending was read."""
         files = sum(len(known.files) for known in self.folders.values())
         left_out = [(os.fsencode(out.path), out.reason, out.size) for out in self.left_out]
         return StatCache(
@@ -107,7 +108,7 @@ class FolderScan:
         )
 
     def _own(self, folder: bytes) -> KnownFolder:
-        """The record of a folder, apart from the one in the old cache."""
+        """Return the record of a folder; a copy, if it is still the one in the old cache."""
         known = self.folders[folder]
         if known is self.old.folders.get(folder):
             known = self.folders[folder] = KnownFolder(
@@ -133,7 +134,7 @@ def scan(
     started_ns: int,
     include: Iterable[str] = (),
 ) -> FolderScan:
-    """Look at everything below a folder. ``include`` names paths to take although they are ignored or too large."""
+    """Scan everything below a folder. ``include`` names paths to take although they are ignored or too large."""
     found = FolderScan(old, started_ns)
     walker = _Walker(folder, found, settings, frozenset(include))
     walker.visit("", rules, 0)
@@ -190,7 +191,7 @@ class _Walker:
             found.removed += [f"{path}/{os.fsdecode(name)}" for name in found.old.folders[raw].files]
 
     def _same(self, fd: int, path: str, key: Key, known: KnownFolder, above: Rules) -> KnownFolder | None:
-        """The fast way: the folder's list of names is what it was, so only the known files are looked at."""
+        """Check the known files of a folder whose names did not change; None if it must be listed."""
         if known.key != key or known.is_racy or known.has_left_out or self._include:
             return None
         look = os.stat
@@ -214,7 +215,7 @@ class _Walker:
         return self._found.folders[os.fsencode(path)]
 
     def _listed(self, fd: int, path: str, key: Key, known: KnownFolder, above: Rules) -> KnownFolder:
-        """The slow way: read the names, decide about each, and look at all of them."""
+        """List a folder, and decide about each name in it."""
         fresh = KnownFolder(key=key, rules=b"", is_racy=self._found.is_racy(key))
         with os.scandir(fd) as listing:
             entries = sorted(listing, key=lambda entry: entry.name)
@@ -263,7 +264,7 @@ class _Walker:
         return any(path == chosen or path.startswith(chosen + "/") for chosen in self._include)
 
     def _take(self, fd: int, path: str, name: bytes, status: os.stat_result, known: KnownFolder) -> None:
-        """A file, a link, or something else: keep what is known of it, or note that it must be read."""
+        """Keep the record of a path if its stat did not change; otherwise note that it must be read, or leave it out."""
         key = key_of(status)
         before = known.files.get(name)
         if before is not None and before.key == key and not before.is_racy:
@@ -285,7 +286,7 @@ class _Walker:
     def _take_link(self, fd: int, path: str, name: bytes, key: Key, before: Known | None) -> None:
         try:
             target = os.readlink(name, dir_fd=fd)
-        except OSError:  # it is gone, or something else by now
+        except OSError:  # it was removed or replaced meanwhile
             if before is not None:
                 self._found.removed.append(_join(path, os.fsdecode(name)))
             return
@@ -331,7 +332,7 @@ def _join(folder: str, name: str) -> str:
 
 
 def _keep_below_total(found: FolderScan, settings: Settings, include: frozenset[str]) -> None:
-    """Leave the largest files out until the rest fits."""
+    """Leave out the largest files until the rest fits into the limit."""
     total = found.size + sum(pending.size for pending in found.pending)
     if total <= settings.max_total_bytes:
         return
@@ -364,14 +365,14 @@ _ATTEMPTS = 3
 
 
 class LoadedFile(NamedTuple):
-    """A file's bytes, named by their hash."""
+    """The bytes of a file and their hash."""
 
     hash: str
     data: bytes
 
 
 def batches_of(pending: Sequence[Pending]) -> Iterator[Sequence[Pending]]:
-    """Runs of files that fit into memory together."""
+    """Yield files in batches that fit into memory."""
     batch: list[Pending] = []
     size = 0
     for file in pending:
@@ -385,23 +386,23 @@ def batches_of(pending: Sequence[Pending]) -> Iterator[Sequence[Pending]]:
 
 
 def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[LoadedFile]:
-    """Read and hash files, and tell the scan; what vanished or cannot be read is told too."""
+    """Read and hash files, and record them in the scan, also those that vanished or cannot be read."""
     loaded: list[LoadedFile] = []
     for pending in batch:
         try:
-            data, known = _steady(folder, scan, pending)
+            data, known = _read_steady(folder, scan, pending)
         except (FileNotFoundError, NotADirectoryError):
             scan.removed.append(pending.path)
         except OSError:
             scan.leave_out(pending.folder, pending.name, "unreadable", pending.size)
         else:
-            scan.believe(pending, known)
+            scan.add(pending, known)
             loaded.append(LoadedFile(known.content.hex(), data))
     return loaded
 
 
 def compress(loaded: Sequence[LoadedFile], wanted: frozenset[str]) -> tuple[Blob, ...]:
-    """Blobs of those that the store does not have."""
+    """Return blobs for the hashes that are wanted."""
     fresh = {file.hash: file.data for file in loaded if file.hash in wanted}
     return tuple(blob_of(data, name) for name, data in fresh.items())
 
@@ -411,8 +412,8 @@ def hash_data(data: bytes) -> LoadedFile:
     return LoadedFile(hashlib.sha256(data).hexdigest(), data)
 
 
-def _steady(folder: Folder, scan: FolderScan, pending: Pending) -> tuple[bytes, Known]:
-    """A file that is being written is read again; if it never holds still, what was read counts, but not its stat."""
+def _read_steady(folder: Folder, scan: FolderScan, pending: Pending) -> tuple[bytes, Known]:
+    """Read a file, again if it changed meanwhile; if it keeps changing, its content counts but its stat is not trusted."""
     path = pending.path
     for _ in range(_ATTEMPTS):
         data, before = folder.read_file(path)

@@ -1,8 +1,8 @@
-"""Staging: a restore that is prepared beside the files it will change, and can be taken back until it is finished.
+"""Staging: a restore is prepared in the state directory, and can be rolled back until it is settled.
 
-``restore.new``  being prepared: nothing is changed yet, the folder may be thrown away
-``restore``      the plan is on the disk: files may have been changed, ``old`` holds what they were
-``restore.done`` settled: only to be thrown away
+``restore.new``   being prepared: no file has changed, it may be deleted
+``restore``       the plan is on the disk: files may have changed, and ``old`` holds them as they were
+``restore.done``  settled: it may be deleted
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class CommitMarker(Record, frozen=True, kw_only=True):
-    """The leaf move that decides: once it is in the reflog the new files count, before it the old ones."""
+    """The leaf move that decides about a restore: the new files stay if it is in the reflog, and go if it is not."""
 
     place: str
     thread_id: str
@@ -36,14 +36,14 @@ class CommitMarker(Record, frozen=True, kw_only=True):
 
 
 class Staged(Record, frozen=True, kw_only=True):
-    """What ``plan`` holds on the disk."""
+    """A restore as it is written to the disk before any file changes."""
 
     actions: tuple[Action, ...] = ()
     marker: CommitMarker | None = msgspec.field(default=None, name="pledge")
 
 
 class Staging:
-    """The open staging folder: ``new`` holds what will be put, ``old`` what was there."""
+    """The open staging directory: ``new`` holds the files to put in place, ``old`` the files that were there."""
 
     def __init__(self, state_fd: int, name: str) -> None:
         self.state_fd = state_fd
@@ -52,13 +52,14 @@ class Staging:
         self.old = os.open(_OLD, _FOLDER, dir_fd=self.fd)
 
     def close(self) -> None:
+        """Close the directory; closing it twice is harmless."""
         for fd in (self.old, self.new, self.fd):
             if fd >= 0:
                 os.close(fd)
         self.old = self.new = self.fd = -1
 
     def stage(self, disk: Disk, number: int, item: ManifestItem, data: bytes) -> os.stat_result:
-        """Put content aside, ready to be renamed into place."""
+        """Write a file or link, ready to be renamed into place, and return its stat."""
         name = str(number)
         if item.kind == "link":
             disk.make_link(self.new, name, item.content)
@@ -67,6 +68,7 @@ class Staging:
         return os.stat(name, dir_fd=self.new, follow_symlinks=False)
 
     def make_ready(self, disk: Disk, staged: Staged) -> None:
+        """Write the plan and sync everything: from here on files may change."""
         disk.write_file(self.fd, _PLAN, msgspec.msgpack.encode(staged), 0o600)
         disk.sync(self.new)
         disk.sync(self.fd)
@@ -74,19 +76,21 @@ class Staging:
         disk.sync(self.state_fd)
 
     def settle(self, disk: Disk) -> None:
-        """From here on nothing can be taken back, and nothing needs to be."""
+        """Mark the restore as settled: it can no longer be rolled back."""
         disk.rename(self.state_fd, _READY, self.state_fd, _DONE)
         disk.sync(self.state_fd)
 
     def has_new(self, number: int) -> bool:
+        """Return whether a staged file has not been put in place yet."""
         return _has(self.new, str(number))
 
     def has_old(self, number: int) -> bool:
+        """Return whether the old file of an action is kept here."""
         return _has(self.old, str(number))
 
 
 def open_staging(state_fd: int, disk: Disk) -> Staging:
-    """A fresh staging folder; what an earlier attempt left is thrown away."""
+    """Make a new staging directory; leftovers of an earlier attempt are deleted."""
     discard(state_fd, disk)
     for path in (_PREPARING, f"{_PREPARING}/{_NEW}", f"{_PREPARING}/{_OLD}"):
         disk.make_folder(state_fd, path)
@@ -94,7 +98,7 @@ def open_staging(state_fd: int, disk: Disk) -> Staging:
 
 
 def pending_restore(state_fd: int) -> tuple[Staging, Staged] | None:
-    """A restore that was interrupted after it may have changed files."""
+    """Return the restore that was interrupted after it may have changed files, if there is one."""
     if not _has(state_fd, _READY):
         return None
     staging = Staging(state_fd, _READY)
@@ -108,14 +112,14 @@ def pending_restore(state_fd: int) -> tuple[Staging, Staged] | None:
 
 
 def discard(state_fd: int, disk: Disk) -> None:
-    """Throw away what is settled or was never begun."""
+    """Delete staging directories that are settled or never became ready."""
     for name in (_PREPARING, _DONE):
         if _has(state_fd, name):
             _remove_tree(state_fd, name, disk)
 
 
 def _remove_tree(above: int, name: str, disk: Disk) -> None:
-    """Only folders that were moved here whole may be closed to their owner."""
+    """Delete a directory. Folders that were moved here may be read-only."""
     with contextlib.suppress(PermissionError):
         disk.set_mode(above, name, 0o700)
     fd = os.open(name, _FOLDER, dir_fd=above)

@@ -36,7 +36,7 @@ _ATTEMPTS = 10
 
 
 def retry_target(path: Sequence[Entry]) -> str | None:
-    """Where to go on after a failure: the entry before the failed turn's last save point, or the last user message."""
+    """Return where a retry starts: before the last save point of the failed turn, or at the last user message."""
     failed_turn = next((entry.turn_id for entry in reversed(path) if isinstance(entry.payload, RunFailure)), None)
     for entry in reversed(path):
         match entry.payload:
@@ -57,6 +57,7 @@ def move_leaf(
     lease: Lease | None = None,
     at_ns: int | None = None,
 ) -> Operation[Thread]:
+    """Move the leaf to an entry; ``None`` is before the first one."""
     if lease is not None:
         checked_lease(lease, thread_id)
     moved: Thread = yield MoveLeaf(
@@ -112,11 +113,13 @@ def _take_back(
 
 
 def reflog(thread_id: str) -> Operation[list[Move]]:
+    """Return every move of a thread, oldest first."""
     moves = yield ReadMoves(thread_id=thread_id)
     return list(moves)
 
 
 def retry(runtime: Runtime, thread_id: str) -> Operation[Thread]:
+    """Move the leaf to where the failed turn can start again; raise NothingToRetryError if there is no such place."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     target = retry_target(path)
     if target is None:

@@ -1,7 +1,7 @@
 """Restore files, alone or together with a move of the leaf.
 
 A move with files takes a checkpoint of the folder, stages the new files beside the old ones, changes the files, and then
-moves the leaf. The leaf move decides: after a crash the reflog tells whether it happened, and the new files stay or the
+moves the leaf. The leaf move decides: after a crash the reflog shows whether it happened, and the new files stay or the
 old ones are put back.
 """
 
