@@ -70,7 +70,7 @@ class CompactionVerbs(Verbs):
         ``force``. ``progress(done, total)`` is called with numbers of messages. Raises CompactionClaimedError while
         another process compacts the thread, and SummaryError if the summariser fails.
         """
-        how = CompactionOptions(
+        options = CompactionOptions(
             summarize=summarize,
             policy=policy,
             instructions=instructions,
@@ -82,7 +82,7 @@ class CompactionVerbs(Verbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return self.run(compaction.compact(self.runtime, thread_id, how))
+        return self.run(compaction.compact(self.runtime, thread_id, options))
 
     def compact_if_needed(
         self,
@@ -101,7 +101,7 @@ class CompactionVerbs(Verbs):
         Return ``None`` if it is not, if another process compacts the thread, or during the pause after a failure: 30
         seconds, and twice as long after each further failure. ``compact`` ignores that pause.
         """
-        how = CompactionOptions(
+        options = CompactionOptions(
             summarize=summarize,
             policy=policy,
             instructions=instructions,
@@ -111,7 +111,7 @@ class CompactionVerbs(Verbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return self.run(compaction.compact_if_needed(self.runtime, thread_id, how))
+        return self.run(compaction.compact_if_needed(self.runtime, thread_id, options))
 
     def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Take the last compaction back: the model sees the entries again that it had replaced."""
@@ -133,8 +133,10 @@ class CompactionVerbs(Verbs):
         lease: Lease | None = None,
     ) -> BranchResult:
         """Move the leaf to ``to_entry`` and append a summary of the branch that is left there. ``undo`` moves back."""
-        how = CompactionOptions(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
-        return self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, how))
+        options = CompactionOptions(
+            summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease
+        )
+        return self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, options))
 
     def call_model(
         self,
@@ -154,6 +156,8 @@ class CompactionVerbs(Verbs):
         that another process is running is waited for and used. Raises CompactionClaimedError if it takes longer than
         ``wait_seconds``, and ContextOverflowError if the context is still too long after a compaction.
         """
-        how = CompactionOptions(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
-        answer: T = self.run(calling.call_model(self.runtime, thread_id, model, how, is_overflow))
+        options = CompactionOptions(
+            summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
+        )
+        answer: T = self.run(calling.call_model(self.runtime, thread_id, model, options, is_overflow))
         return answer

@@ -69,7 +69,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         ``force``. ``progress(done, total)`` is called with numbers of messages. Raises CompactionClaimedError while
         another process compacts the thread, and SummaryError if the summariser fails.
         """
-        how = CompactionOptions(
+        options = CompactionOptions(
             summarize=summarize,
             policy=policy,
             instructions=instructions,
@@ -81,7 +81,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return await self.run(compaction.compact(self.runtime, thread_id, how))
+        return await self.run(compaction.compact(self.runtime, thread_id, options))
 
     async def compact_if_needed(
         self,
@@ -100,7 +100,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         Return ``None`` if it is not, if another process compacts the thread, or during the pause after a failure: 30
         seconds, and twice as long after each further failure. ``compact`` ignores that pause.
         """
-        how = CompactionOptions(
+        options = CompactionOptions(
             summarize=summarize,
             policy=policy,
             instructions=instructions,
@@ -110,7 +110,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return await self.run(compaction.compact_if_needed(self.runtime, thread_id, how))
+        return await self.run(compaction.compact_if_needed(self.runtime, thread_id, options))
 
     async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Take the last compaction back: the model sees the entries again that it had replaced."""
@@ -132,8 +132,10 @@ class AsyncCompactionVerbs(AsyncVerbs):
         lease: Lease | None = None,
     ) -> BranchResult:
         """Move the leaf to ``to_entry`` and append a summary of the branch that is left there. ``undo`` moves back."""
-        how = CompactionOptions(summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease)
-        return await self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, how))
+        options = CompactionOptions(
+            summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease
+        )
+        return await self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, options))
 
     async def call_model(
         self,
@@ -153,6 +155,8 @@ class AsyncCompactionVerbs(AsyncVerbs):
         that another process is running is waited for and used. Raises CompactionClaimedError if it takes longer than
         ``wait_seconds``, and ContextOverflowError if the context is still too long after a compaction.
         """
-        how = CompactionOptions(summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds)
-        answer: T = await self.run(calling.call_model(self.runtime, thread_id, model, how, is_overflow))
+        options = CompactionOptions(
+            summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
+        )
+        answer: T = await self.run(calling.call_model(self.runtime, thread_id, model, options, is_overflow))
         return answer

@@ -25,7 +25,7 @@ _FIRST_PAUSE_SECONDS = 0.05
 _LONGEST_PAUSE_SECONDS = 1.0
 
 
-class _Prepared(Record, frozen=True, kw_only=True):
+class _ModelInput(Record, frozen=True, kw_only=True):
     """The context for a model, and the id of the compaction that it starts with."""
 
     context: Context
@@ -33,20 +33,20 @@ class _Prepared(Record, frozen=True, kw_only=True):
 
 
 def call_model(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str,
     model: Callable[[Context], Any],
     options: CompactionOptions,
     is_overflow: Callable[[BaseException], bool] = is_context_overflow,
 ) -> Operation[Any]:
     """Call a model with the context: compacted first if it is too full, and once more after an overflow."""
-    prepared = yield from _prepare(sources, thread_id, options)
+    prepared = yield from _prepare(runtime, thread_id, options)
     try:
         return (yield Call(function=model, arguments=(prepared.context,)))
     except Exception as error:
         if not is_overflow(error):
             raise
-        yield from _shrink(sources, thread_id, prepared, options, error)
+        yield from _shrink(runtime, thread_id, prepared, options, error)
     shorter = yield from _read_context(thread_id, options.count)
     try:
         return (yield Call(function=model, arguments=(shorter.context,)))
@@ -60,10 +60,10 @@ def _with_reason(options: CompactionOptions, trigger: Trigger, reason: Reason) -
     return replace(options, trigger=trigger, reason=reason)
 
 
-def _prepare(sources: Runtime, thread_id: str, options: CompactionOptions) -> Operation[_Prepared]:
+def _prepare(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Operation[_ModelInput]:
     """Return the context, compacted if it is too full. If that fails, a context that still fits is used as it is."""
     try:
-        yield from compact_if_needed(sources, thread_id, _with_reason(options, "pre_request", "threshold"))
+        yield from compact_if_needed(runtime, thread_id, _with_reason(options, "pre_request", "threshold"))
     except SummaryError:
         prepared = yield from _read_context(thread_id, options.count)
         if prepared.context.tokens >= options.policy.window_tokens:
@@ -72,14 +72,14 @@ def _prepare(sources: Runtime, thread_id: str, options: CompactionOptions) -> Op
     return (yield from _read_context(thread_id, options.count))
 
 
-def _read_context(thread_id: str, count: TokenCounter) -> Operation[_Prepared]:
+def _read_context(thread_id: str, count: TokenCounter) -> Operation[_ModelInput]:
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     boundary = window_of(path).boundary
-    return _Prepared(context=build_context(path, count=count), boundary=boundary.id if boundary else None)
+    return _ModelInput(context=build_context(path, count=count), boundary=boundary.id if boundary else None)
 
 
 def _shrink(
-    sources: Runtime, thread_id: str, prepared: _Prepared, options: CompactionOptions, error: Exception
+    runtime: Runtime, thread_id: str, prepared: _ModelInput, options: CompactionOptions, error: Exception
 ) -> Operation[None]:
     """Compact to half of the estimate, because the model counts more tokens than we do.
 
@@ -88,21 +88,21 @@ def _shrink(
     estimate = sum(segment.token_estimate for segment in prepared.context.segments)
     target = min(options.policy.target, estimate // 2)
     smaller = replace(_with_reason(options, "context_overflow", "provider_overflow"), target_tokens=target)
-    yield from _wait_for_others(sources, thread_id, options.wait_seconds)
+    yield from _wait_for_others(runtime, thread_id, options.wait_seconds)
     if (yield from _read_context(thread_id, options.count)).boundary != prepared.boundary:
         return
-    result = yield from compact(sources, thread_id, smaller)
+    result = yield from compact(runtime, thread_id, smaller)
     if not result.is_installed:
         raise ContextOverflowError(thread_id) from error
 
 
-def _wait_for_others(sources: Runtime, thread_id: str, wait_seconds: float) -> Operation[None]:
+def _wait_for_others(runtime: Runtime, thread_id: str, wait_seconds: float) -> Operation[None]:
     """Wait until no process compacts the thread. Raises CompactionClaimedError after ``wait_seconds``."""
     pause, waited = _FIRST_PAUSE_SECONDS, 0.0
     while True:
         thread: Thread = yield ReadThread(thread_id=thread_id)
         claim = thread.compaction_claim
-        if claim is None or claim.is_expired(sources.clock()):
+        if claim is None or claim.is_expired(runtime.clock()):
             return
         if waited >= wait_seconds:
             raise CompactionClaimedError(thread_id, claim.owner, claim.expires_ns)

@@ -1,6 +1,7 @@
 """Verbs that shorten what the model sees: compact, uncompact, leave a branch with a summary.
 
-Asking a summariser: portion by portion, with a notice in its place where a policy allows that.
+A compaction claims the thread, plans, asks the summariser portion by portion and installs the summary. If the policy
+allows it, a notice takes the place of a summary that failed.
 """
 
 from __future__ import annotations
@@ -43,15 +44,15 @@ __all__ = [
     "WAIT_SECONDS",
     "CompactionOptions",
     "SummaryOutcome",
-    "ask",
+    "ask_summarizer",
     "claim",
     "clear_expired_claim",
     "compact",
     "compact_if_needed",
     "leave_branch",
     "run_if_needed",
-    "tell",
     "uncompact",
+    "write_summary",
 ]
 
 
@@ -60,7 +61,7 @@ WAIT_SECONDS = 120.0
 
 
 class CompactionOptions(Record, frozen=True, kw_only=True):
-    """How to compact: everything that a caller may choose."""
+    """Everything that a caller of a compaction may choose."""
 
     summarize: Summarizer
     policy: CompactionPolicy = CompactionPolicy()
@@ -77,7 +78,7 @@ class CompactionOptions(Record, frozen=True, kw_only=True):
 
 
 class SummaryOutcome(Record, frozen=True, kw_only=True):
-    """A summary that is ready to be installed, and how it came about."""
+    """A text that is ready to be installed, and how it was made."""
 
     text: str
     strategy: str
@@ -86,61 +87,64 @@ class SummaryOutcome(Record, frozen=True, kw_only=True):
 
 
 def claim(
-    sources: Runtime, thread_id: str, claim_id: str, how: CompactionOptions, *, is_renewal: bool = False
+    runtime: Runtime, thread_id: str, claim_id: str, options: CompactionOptions, *, is_renewal: bool = False
 ) -> Operation[None]:
-    """Become the only one who compacts the thread, or get more time for it."""
-    now = sources.clock()
-    expires = now + int(how.claim_seconds * NANOSECONDS)
-    wanted = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
-    yield ClaimCompaction(thread_id=thread_id, claim=wanted, now_ns=now, is_renewal=is_renewal)
+    """Claim a thread for compaction, or extend the current claim. Raises CompactionClaimedError if it is claimed."""
+    now = runtime.clock()
+    expires = now + int(options.claim_seconds * NANOSECONDS)
+    new = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
+    yield ClaimCompaction(thread_id=thread_id, claim=new, now_ns=now, is_renewal=is_renewal)
 
 
-def tell(
-    sources: Runtime,
+def write_summary(
+    runtime: Runtime,
     thread_id: str,
     claim_id: str,
     planned: CompactionPlan,
-    how: CompactionOptions,
+    options: CompactionOptions,
     *,
     check: Callable[[str], None],
 ) -> Operation[SummaryOutcome]:
-    """What takes the place of the head; ``check`` raises a SummaryError for a text that is of no use."""
-    if how.policy.strategy == "truncate":
-        return SummaryOutcome(text=_noticed(planned, how), strategy="truncate")
+    """Return what replaces the older part of the context. ``check`` raises a SummaryError for an unusable text."""
+    if options.policy.strategy == "truncate":
+        return SummaryOutcome(text=_notice(planned, options), strategy="truncate")
     try:
-        told = yield from _summarise(sources, thread_id, claim_id, planned, how)
-        check(told.text)
+        outcome = yield from _summarize_portions(runtime, thread_id, claim_id, planned, options)
+        check(outcome.text)
     except SummaryError as failure:
-        if how.policy.strategy == "summarize":
+        if options.policy.strategy == "summarize":
             raise
-        return SummaryOutcome(text=_noticed(planned, how), strategy="truncate", failure=str(failure))
-    return told
+        return SummaryOutcome(text=_notice(planned, options), strategy="truncate", failure=str(failure))
+    return outcome
 
 
-def _noticed(planned: CompactionPlan, how: CompactionOptions) -> str:
-    return notice(planned, how.policy.summary_share, how.count)
+def _notice(planned: CompactionPlan, options: CompactionOptions) -> str:
+    return notice(planned, options.policy.summary_share, options.count)
 
 
-def _summarise(
-    sources: Runtime, thread_id: str, claim_id: str, planned: CompactionPlan, how: CompactionOptions
+def _summarize_portions(
+    runtime: Runtime, thread_id: str, claim_id: str, planned: CompactionPlan, options: CompactionOptions
 ) -> Operation[SummaryOutcome]:
-    """The history portion by portion, each one building on the notes so far; then the turn that is cut in two."""
+    """Summarise the history portion by portion, each with the summary so far; then the turn that is cut in two."""
     history = without_files(planned.previous_summary)
     prefix = ""
     answers: list[Summary] = []
     portions: list[tuple[RequestKind, tuple[Message, ...]]] = [
-        *(("history", portion) for portion in chunks(planned.history, how.policy.chunk_tokens, how.count)),
-        *((("history", ()),) if _needs_shortening(planned, history, how) else ()),
-        *(("turn_prefix", portion) for portion in chunks(planned.turn_prefix, how.policy.chunk_tokens, how.count)),
+        *(("history", portion) for portion in chunks(planned.history, options.policy.chunk_tokens, options.count)),
+        *((("history", ()),) if _needs_shortening(planned, history, options) else ()),
+        *(
+            ("turn_prefix", portion)
+            for portion in chunks(planned.turn_prefix, options.policy.chunk_tokens, options.count)
+        ),
     ]
     done, total = 0, sum(len(portion) for _, portion in portions)
     for kind, portion in portions:
-        yield from claim(sources, thread_id, claim_id, how, is_renewal=True)
-        answer = yield from ask(kind, portion, history if kind == "history" else prefix, how)
+        yield from claim(runtime, thread_id, claim_id, options, is_renewal=True)
+        answer = yield from ask_summarizer(kind, portion, history if kind == "history" else prefix, options)
         answers.append(answer)
         done += len(portion)
-        if how.progress is not None:
-            how.progress(done, total)
+        if options.progress is not None:
+            options.progress(done, total)
         if kind == "history":
             history = answer.text
         else:
@@ -148,21 +152,24 @@ def _summarise(
     return SummaryOutcome(text=joined(history, prefix), strategy="summarize", answers=tuple(answers))
 
 
-def _needs_shortening(planned: CompactionPlan, history: str, how: CompactionOptions) -> bool:
-    """Notes that were written for a larger window, where no new history would make them be written anew."""
-    return not planned.history and how.count(history) > how.policy.summary_share
+def _needs_shortening(planned: CompactionPlan, history: str, options: CompactionOptions) -> bool:
+    """Whether a summary for a larger window is too long now, and no new history leads to a new summary."""
+    return not planned.history and options.count(history) > options.policy.summary_share
 
 
-def ask(kind: RequestKind, messages: tuple[Message, ...], previous: str, how: CompactionOptions) -> Operation[Summary]:
+def ask_summarizer(
+    kind: RequestKind, messages: tuple[Message, ...], previous: str, options: CompactionOptions
+) -> Operation[Summary]:
+    """Ask the summariser for one summary. Raises SummaryError if it fails."""
     request = SummaryRequest(
         kind=kind,
         messages=messages,
         previous_summary=previous,
-        instructions=how.instructions,
-        max_tokens=max(1, how.policy.summary_share // (2 if kind == "turn_prefix" else 1)),
+        instructions=options.instructions,
+        max_tokens=max(1, options.policy.summary_share // (2 if kind == "turn_prefix" else 1)),
     )
     try:
-        answer = yield Call(function=how.summarize, arguments=(request,))
+        answer = yield Call(function=options.summarize, arguments=(request,))
     except SummaryError:
         raise
     except Exception as error:
@@ -170,173 +177,186 @@ def ask(kind: RequestKind, messages: tuple[Message, ...], previous: str, how: Co
     return summary_of(answer)
 
 
-def compact(sources: Runtime, thread_id: str, how: CompactionOptions) -> Operation[CompactionResult]:
-    """Claim, plan, summarise, install. Whatever goes wrong before the install leaves the conversation as it was."""
-    started = sources.clock()
-    claim_id = sources.ids.new()
-    yield from claim(sources, thread_id, claim_id, how)
+def compact(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
+    """Claim, plan, summarise, install. A failure before the install leaves the thread as it was."""
+    started = runtime.clock()
+    claim_id = runtime.ids.new()
+    yield from claim(runtime, thread_id, claim_id, options)
     try:
-        result = yield from _claimed(sources, thread_id, claim_id, started, how)
+        result = yield from _compact_claimed(runtime, thread_id, claim_id, started, options)
     except GeneratorExit:
         raise
     except BaseException as error:
-        yield from _let_go(thread_id, claim_id, error)
+        yield from _release(thread_id, claim_id, error)
         raise
     if result.is_installed:
-        sources.backoff.note_success("compaction", thread_id)
+        runtime.backoff.note_success("compaction", thread_id)
     else:
         yield ReleaseClaim(thread_id=thread_id, claim_id=claim_id)
     return result
 
 
-def compact_if_needed(sources: Runtime, thread_id: str, how: CompactionOptions) -> Operation[CompactionResult | None]:
+def compact_if_needed(
+    runtime: Runtime, thread_id: str, options: CompactionOptions
+) -> Operation[CompactionResult | None]:
     """Compact if the window is too full; ``None`` if it is not, if another process compacts, or in a pause."""
-    return (yield from run_if_needed(sources, thread_id, how, compact(sources, thread_id, how)))
+    return (yield from run_if_needed(runtime, thread_id, options, compact(runtime, thread_id, options)))
 
 
 def run_if_needed(
-    sources: Runtime, thread_id: str, how: CompactionOptions, compaction: Operation[CompactionResult]
+    runtime: Runtime, thread_id: str, options: CompactionOptions, compaction: Operation[CompactionResult]
 ) -> Operation[CompactionResult | None]:
     """Run ``compaction`` under the conditions of ``compact_if_needed``; it never starts if they do not hold."""
-    if sources.backoff.is_waiting("compaction", thread_id, sources.clock()):
+    if runtime.backoff.is_waiting("compaction", thread_id, runtime.clock()):
         return None
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
-    if not needs_compaction(occupied_tokens(path, how.count), how.policy):
+    if not needs_compaction(occupied_tokens(path, options.count), options.policy):
         return None
     try:
         result = yield from compaction
     except CompactionClaimedError:
         return None
     except SummaryError as error:
-        sources.backoff.note_failure("compaction", thread_id, sources.clock(), error.retry_after_seconds)
+        runtime.backoff.note_failure("compaction", thread_id, runtime.clock(), error.retry_after_seconds)
         raise
     if result.is_setback:
-        sources.backoff.note_failure("compaction", thread_id, sources.clock())
+        runtime.backoff.note_failure("compaction", thread_id, runtime.clock())
     return result
 
 
-def clear_expired_claim(sources: Runtime, thread_id: str) -> Operation[CompactionClaim | None]:
+def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[CompactionClaim | None]:
+    """Remove the expired claim of a crashed compaction and return it."""
     thread: Thread = yield ReadThread(thread_id=thread_id)
     held = thread.compaction_claim
-    if held is None or not held.is_expired(sources.clock()):
+    if held is None or not held.is_expired(runtime.clock()):
         return None
     yield ReleaseClaim(thread_id=thread_id, claim_id=held.id)
     return held
 
 
-def uncompact(sources: Runtime, thread_id: str, lease: Lease | None) -> Operation[Entry]:
-    """Take the compaction in force back, by an entry that says so."""
+def uncompact(runtime: Runtime, thread_id: str, lease: Lease | None) -> Operation[Entry]:
+    """Take the last compaction back, by an entry that reverts it."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     boundary = window_of(path).boundary
     if boundary is None:
         raise NothingToUncompactError(thread_id)
     payload = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
-    stored = yield from append_many(sources, thread_id, [payload], lease=lease)
+    stored = yield from append_many(runtime, thread_id, [payload], lease=lease)
     return stored[0]
 
 
 def leave_branch(
-    sources: Runtime, thread_id: str, to_entry: str | None, how: CompactionOptions
+    runtime: Runtime, thread_id: str, to_entry: str | None, options: CompactionOptions
 ) -> Operation[BranchResult]:
-    """Go on from another entry and tell there what happened on the branch that is left."""
+    """Move the leaf to another entry, and append a summary of the branch that is left there."""
     leaving: list[Entry] = yield ReadPath(thread_id=thread_id)
     arriving: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=to_entry)
     leaf = leaving[-1].id if leaving else None
-    planned = plan_branch(leaving, arriving, how.policy, count=how.count)
+    planned = plan_branch(leaving, arriving, options.policy, count=options.count)
     if planned is None:
-        moved: Thread = yield from move_leaf(sources, thread_id, to_entry, "move", expect_leaf=leaf, lease=how.lease)
+        moved: Thread = yield from move_leaf(
+            runtime, thread_id, to_entry, "move", expect_leaf=leaf, lease=options.lease
+        )
         return BranchResult(thread_id=thread_id, leaf=moved.leaf)
-    answer = yield from ask("branch", planned.messages, planned.earlier, how)
-    _check_branch_size(answer.text, arriving, how)
+    answer = yield from ask_summarizer("branch", planned.messages, planned.earlier, options)
+    _check_branch_size(answer.text, arriving, options)
     payload = BranchSummary(
-        summary=with_files(answer.text, planned.files, how.policy.file_share),
+        summary=with_files(answer.text, planned.files, options.policy.file_share),
         from_entry_id=leaf or "",
         files_read=planned.files.read,
         files_modified=planned.files.modified,
     )
-    stored = yield from append_many(sources, thread_id, [payload], parent=to_entry, expect_leaf=leaf, lease=how.lease)
+    stored = yield from append_many(
+        runtime, thread_id, [payload], parent=to_entry, expect_leaf=leaf, lease=options.lease
+    )
     return BranchResult(thread_id=thread_id, leaf=stored[0].id, entry=stored[0], entries_left=planned.entries)
 
 
-def _claimed(
-    sources: Runtime, thread_id: str, claim_id: str, started_ns: int, how: CompactionOptions
+def _compact_claimed(
+    runtime: Runtime, thread_id: str, claim_id: str, started_ns: int, options: CompactionOptions
 ) -> Operation[CompactionResult]:
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
-    planned = plan(path, how.policy, count=how.count, target_tokens=how.target_tokens)
+    planned = plan(path, options.policy, count=options.count, target_tokens=options.target_tokens)
     if planned is None:
-        return _nothing(thread_id, path, how)
-    told = yield from tell(
-        sources, thread_id, claim_id, planned, how, check=lambda text: _check_size(text, path, planned, how)
+        return _nothing_to_compact(thread_id, path, options)
+    outcome = yield from write_summary(
+        runtime, thread_id, claim_id, planned, options, check=lambda text: _check_size(text, path, planned, options)
     )
-    return (yield from _install(sources, thread_id, _Work(claim_id, started_ns, path, planned, told), how))
+    return (yield from _install(runtime, thread_id, _Prepared(claim_id, started_ns, path, planned, outcome), options))
 
 
-def _let_go(thread_id: str, claim_id: str, error: BaseException) -> Operation[None]:
-    """Give the claim back after a failure; that this fails too must not hide the failure."""
+def _release(thread_id: str, claim_id: str, error: BaseException) -> Operation[None]:
+    """Release the claim after a failure. If that fails too, it is added to the first error as a note."""
     try:
         yield ReleaseClaim(thread_id=thread_id, claim_id=claim_id)
-    except Exception as second:  # noqa: BLE001  told with the first one
-        error.add_note(f"the claim could not be given back, it expires by itself: {type(second).__name__}: {second}")
+    except Exception as second:  # noqa: BLE001  reported with the first one
+        error.add_note(f"the claim could not be released, it will expire: {type(second).__name__}: {second}")
 
 
-def _check_size(text: str, path: list[Entry], planned: CompactionPlan, how: CompactionOptions) -> None:
-    """A summary that is to blame for a window that is still too full is of no use."""
-    size = how.count(text)
-    if size <= how.policy.summary_room:
+def _check_size(text: str, path: list[Entry], planned: CompactionPlan, options: CompactionOptions) -> None:
+    """Raise OversizedSummaryError if the window is still too full, because of the summary."""
+    size = options.count(text)
+    if size <= options.policy.summary_room:
         return
-    compaction = _compaction(planned, text, "summarize", id="", how=how)
-    if tokens_with(path, compaction, how.count) >= how.policy.threshold:
-        raise OversizedSummaryError(size, how.policy.summary_room)
+    compaction = _compaction(planned, text, "summarize", id="", options=options)
+    if tokens_with(path, compaction, options.count) >= options.policy.threshold:
+        raise OversizedSummaryError(size, options.policy.summary_room)
 
 
-def _check_branch_size(text: str, arriving: list[Entry], how: CompactionOptions) -> None:
-    size = how.count(text)
-    held = sum(segment.token_estimate for segment in build_context(arriving, count=how.count).segments)
-    if size > how.policy.summary_room and held + size >= how.policy.threshold:
-        raise OversizedSummaryError(size, how.policy.summary_room)
+def _check_branch_size(text: str, arriving: list[Entry], options: CompactionOptions) -> None:
+    size = options.count(text)
+    held = sum(segment.token_estimate for segment in build_context(arriving, count=options.count).segments)
+    if size > options.policy.summary_room and held + size >= options.policy.threshold:
+        raise OversizedSummaryError(size, options.policy.summary_room)
 
 
-def _compaction(planned: CompactionPlan, text: str, strategy: str, *, id: str, how: CompactionOptions) -> Compaction:
+def _compaction(
+    planned: CompactionPlan, text: str, strategy: str, *, id: str, options: CompactionOptions
+) -> Compaction:
     return compaction_of(
         planned,
         text,
         id=id,
         strategy=strategy,
-        trigger=how.trigger,
-        reason=how.reason,
-        instructions=how.instructions,
-        file_room=how.policy.file_share,
+        trigger=options.trigger,
+        reason=options.reason,
+        instructions=options.instructions,
+        file_room=options.policy.file_share,
     )
 
 
-class _Work(Record, frozen=True):
-    """A compaction under way."""
+class _Prepared(Record, frozen=True):
+    """A compaction that is ready to be installed."""
 
     claim_id: str
     started_ns: int
     path: list[Entry]
     plan: CompactionPlan
-    told: SummaryOutcome
+    outcome: SummaryOutcome
 
 
-def _install(sources: Runtime, thread_id: str, work: _Work, how: CompactionOptions) -> Operation[CompactionResult]:
-    compaction = _compaction(work.plan, work.told.text, work.told.strategy, id=sources.ids.new(), how=how)
-    finished = sources.clock()
+def _install(
+    runtime: Runtime, thread_id: str, prepared: _Prepared, options: CompactionOptions
+) -> Operation[CompactionResult]:
+    compaction = _compaction(
+        prepared.plan, prepared.outcome.text, prepared.outcome.strategy, id=runtime.ids.new(), options=options
+    )
+    finished = runtime.clock()
     written = replace(
         compaction,
-        tokens_after=tokens_with(work.path, compaction, how.count),
-        duration_ns=finished - work.started_ns,
-        summary_usage=added(work.told.answers),
+        tokens_after=tokens_with(prepared.path, compaction, options.count),
+        duration_ns=finished - prepared.started_ns,
+        summary_usage=added(prepared.outcome.answers),
     )
-    result = _result(thread_id, work, written, how)
-    if result.tokens_saved <= 0 and not how.force:
+    result = _result(thread_id, prepared, written, options)
+    if result.tokens_saved <= 0 and not options.force:
         return result
     stored: tuple[Entry, ...] = yield InstallCompaction(
         thread_id=thread_id,
-        draft=_draft(written, finished, how.lease),
-        claim_id=work.claim_id,
-        base=work.plan.base,
-        token=how.lease.token if how.lease else None,
+        draft=_draft(written, finished, options.lease),
+        claim_id=prepared.claim_id,
+        base=prepared.plan.base,
+        token=options.lease.token if options.lease else None,
     )
     return replace(result, status="installed", entry=stored[0])
 
@@ -347,32 +367,34 @@ def _draft(compaction: Compaction, created_ns: int, lease: Lease | None) -> Draf
     return Draft(id=compaction.id, payload=payload, body=body, created_ns=created_ns, turn_id=turn_id)
 
 
-def _result(thread_id: str, work: _Work, compaction: Compaction, how: CompactionOptions) -> CompactionResult:
+def _result(
+    thread_id: str, prepared: _Prepared, compaction: Compaction, options: CompactionOptions
+) -> CompactionResult:
     return CompactionResult(
         thread_id=thread_id,
         status="not_worth_it",
         summary=compaction.summary,
         strategy=compaction.strategy,
-        failure=work.told.failure,
+        failure=prepared.outcome.failure,
         kept_messages=compaction.kept_messages,
         removed_messages=compaction.removed_messages,
         kept_users=len(compaction.kept_user_entry_ids),
         tokens_before=compaction.tokens_before,
         tokens_after=compaction.tokens_after,
-        is_over_budget=compaction.tokens_after >= how.policy.threshold,
-        is_split_turn=work.plan.is_split_turn,
+        is_over_budget=compaction.tokens_after >= options.policy.threshold,
+        is_split_turn=prepared.plan.is_split_turn,
         duration_seconds=compaction.duration_ns / NANOSECONDS,
-        trigger=how.trigger,
-        reason=how.reason,
+        trigger=options.trigger,
+        reason=options.reason,
         generation=compaction.generation,
         window_id=compaction.window_id,
-        files=work.plan.files,
+        files=prepared.plan.files,
         usage=compaction.summary_usage,
     )
 
 
-def _nothing(thread_id: str, path: list[Entry], how: CompactionOptions) -> CompactionResult:
-    context = build_context(path, count=how.count)
+def _nothing_to_compact(thread_id: str, path: list[Entry], options: CompactionOptions) -> CompactionResult:
+    context = build_context(path, count=options.count)
     tokens = sum(segment.token_estimate for segment in context.segments)
     return CompactionResult(
         thread_id=thread_id,
@@ -380,7 +402,7 @@ def _nothing(thread_id: str, path: list[Entry], how: CompactionOptions) -> Compa
         kept_messages=len(context.messages),
         tokens_before=tokens,
         tokens_after=tokens,
-        is_over_budget=tokens >= how.policy.threshold,
-        trigger=how.trigger,
-        reason=how.reason,
+        is_over_budget=tokens >= options.policy.threshold,
+        trigger=options.trigger,
+        reason=options.reason,
     )

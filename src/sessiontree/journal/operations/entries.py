@@ -1,7 +1,4 @@
-"""Verbs about entries: append and read.
-
-What callers give, checked before anything is written.
-"""
+"""Verbs about entries: append, read, label; and the checks of what callers pass, before anything is written."""
 
 from __future__ import annotations
 
@@ -56,44 +53,44 @@ _HASH_LETTERS = frozenset("0123456789abcdef")
 
 
 def checked_id(text: str, what: str) -> str:
-    """An id that every store can hold: any text but the empty one."""
+    """Return an id that every store can hold: any string but the empty one."""
     if not isinstance(text, str) or not text:
-        raise InvalidInputError(f"{what} must be a text that is not empty, not {text!r}")
+        raise InvalidInputError(f"{what} must be a non-empty string, not {text!r}")
     if not text.isascii():
         encode_record(text, what)
     return text
 
 
 def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Names of blobs: each is the SHA-256 of what it names, in small letters."""
+    """Return hashes of blobs: each is a SHA-256 in lower-case hexadecimal digits."""
     if not isinstance(names, tuple):
         raise InvalidInputError(f"blobs must be a tuple of hashes, not {names!r}")
     for name in names:
         if not isinstance(name, str) or len(name) != _HASH_LENGTH or not _HASH_LETTERS.issuperset(name):
             raise InvalidInputError(
-                f"a blob is named by {_HASH_LENGTH} hexadecimal digits in small letters, not {name!r}"
+                f"the hash of a blob must have {_HASH_LENGTH} lower-case hexadecimal digits, not {name!r}"
             )
     return names
 
 
 def checked_time(nanoseconds: int, what: str) -> int:
-    """A moment that fits into 64 bits: from the year 1677 to 2262."""
+    """Return a time that fits into 64 bits: from the year 1677 to 2262."""
     if type(nanoseconds) is not int or not -_LATEST_NS <= nanoseconds <= _LATEST_NS:
-        raise InvalidInputError(f"{what} must be whole nanoseconds within 64 bits, not {nanoseconds!r}")
+        raise InvalidInputError(f"{what} must be an integer of nanoseconds that fits into 64 bits, not {nanoseconds!r}")
     return nanoseconds
 
 
 def checked_lease(lease: Lease, thread_id: str | None = None) -> Lease:
-    """A lease, and the one of that thread if one is named."""
+    """Return a lease; with ``thread_id``, one of that thread."""
     if not isinstance(lease, Lease):
-        raise InvalidInputError(f"a lease is what acquire_lease() gives, not {lease!r}")
+        raise InvalidInputError(f"lease must be what acquire_lease() returned, not {lease!r}")
     if thread_id is not None and lease.thread_id != thread_id:
         raise InvalidInputError(f"the lease is for thread {lease.thread_id!r}, not for {thread_id!r}")
     return lease
 
 
 def labels_of(entries: Iterable[Entry]) -> dict[str, str]:
-    """Label to entry id. An entry has one label, a label names one entry, and the newest word counts."""
+    """Return each label with the id of its entry. An entry has one label, and a label one entry: the last one counts."""
     named: dict[str, str] = {}
     for entry in entries:
         match entry.payload:
@@ -109,9 +106,9 @@ _COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
-    """One entry of an append with its own id, time or turn; what is left out is filled in.
+    """An entry to append with an id, time or turn of its own; what is left out is filled in.
 
-    ``blobs`` names what must be in the store for the entry to go in, else it is MissingBlobsError.
+    ``blobs`` are hashes that the store must have, or the append raises MissingBlobsError.
     """
 
     content: Payload | Message
@@ -125,7 +122,7 @@ Content = Payload | Message | NewEntry | Draft
 
 
 def append_command(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str,
     new: NewEntry,
     *,
@@ -134,11 +131,11 @@ def append_command(
     lease: Lease | None = None,
     expect_live: bool = False,
 ) -> Append:
-    """An append is one command and nothing else, so a journal gives it to the store itself: that is faster."""
+    """Return the command that appends one entry. ``Journal.append`` commits it without an operation, which is faster."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
     return Append(
         thread_id=thread_id,
-        drafts=(draft_of(sources, new, turn_id),),
+        drafts=(draft_of(runtime, new, turn_id),),
         parent=parent,
         expect_leaf=expect_leaf,
         token=token,
@@ -147,7 +144,7 @@ def append_command(
 
 
 def append(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str,
     content: Payload | Message,
     *,
@@ -156,16 +153,16 @@ def append(
     expect_leaf: str | UnsetType | None = UNSET,
     expect_live: bool = False,
 ) -> Operation[Entry]:
-    """The same as an operation, for procedures of several steps."""
+    """Append one entry, as a step of a longer operation."""
     new = NewEntry(content=content, id=id)
     stored: tuple[Entry, ...] = yield append_command(
-        sources, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live
+        runtime, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live
     )
     return stored[0]
 
 
 def append_many(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str,
     contents: Iterable[Content],
     *,
@@ -173,8 +170,9 @@ def append_many(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
 ) -> Operation[list[Entry]]:
+    """Append several entries, each under the one before it, all or none."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
-    drafts = tuple([draft_of(sources, content, turn_id) for content in contents])
+    drafts = tuple([draft_of(runtime, content, turn_id) for content in contents])
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id,
         drafts=drafts,
@@ -186,32 +184,38 @@ def append_many(
 
 
 def entry(thread_id: str, entry_id: str) -> Operation[Entry]:
+    """Return one entry that the thread sees."""
     found: Entry = yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
     return found
 
 
 def entries(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
+    """Return the entries that the thread sees, in the order of their commits."""
     found: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_at_least_zero(limit))
     return found
 
 
 def path(thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> Operation[list[Entry]]:
+    """Return the entries from the root to the leaf."""
     found: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit))
     return found
 
 
 def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
+    """Return the children of an entry, or with ``None`` the roots."""
     found: list[Entry] = yield ReadChildren(thread_id=thread_id, entry_id=entry_id)
     return found
 
 
-def label(sources: Runtime, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
+def label(runtime: Runtime, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
+    """Label an entry; an empty name removes its label."""
     yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
-    stored = yield from append_many(sources, thread_id, [Label(target=entry_id, label=name)])
+    stored = yield from append_many(runtime, thread_id, [Label(target=entry_id, label=name)])
     return stored[0]
 
 
 def labels(thread_id: str) -> Operation[dict[str, str]]:
+    """Return each label of a thread with the id of its entry."""
     found = yield from entries(thread_id, None, None)
     return labels_of(found)
 
@@ -221,14 +225,15 @@ def _turn_of(lease: Lease, thread_id: str) -> tuple[str, int]:
     return lease.turn_id, lease.token
 
 
-def draft_of(sources: Runtime, content: Content, turn_id: str = "") -> Draft:
+def draft_of(runtime: Runtime, content: Content, turn_id: str = "") -> Draft:
+    """Validate and encode an entry to append, with a new id and the current time where it has none."""
     if isinstance(content, Draft):
         return content
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
     return draft_as_given(
-        sources.ids.new() if new.id is None else new.id,
+        runtime.ids.new() if new.id is None else new.id,
         payload_of(new.content),
-        sources.clock() if new.created_ns is None else new.created_ns,
+        runtime.clock() if new.created_ns is None else new.created_ns,
         turn_id if new.turn_id == "" else new.turn_id,
         new.blobs if new.blobs == () else checked_hashes(new.blobs),
         has_new_id=new.id is None,
@@ -238,7 +243,7 @@ def draft_of(sources: Runtime, content: Content, turn_id: str = "") -> Draft:
 def make_draft(
     content: Payload | Message, *, id: str, created_ns: int, turn_id: str = "", blobs: tuple[str, ...] = ()
 ) -> Draft:
-    """Validate and encode an entry ahead of the commit that stores it; InvalidInputError says why it cannot be stored.
+    """Validate and encode an entry ahead of the commit that stores it. Raises InvalidInputError if it cannot be stored.
 
     ``append_many`` and ``create_thread`` take drafts as they are, so an import can skip invalid records one by one
     and still write the valid ones in a single commit.
@@ -259,10 +264,12 @@ def draft_as_given(
     *,
     has_new_id: bool = False,
 ) -> Draft:
-    """The draft of an entry that has its id and its time, as one from another program brings them along."""
+    """Validate and encode an entry that has its id and its time already, such as one of another program."""
     payload, body = validate_and_encode(content)
     if len(body) > _LARGEST_BODY:
-        raise InvalidInputError(f"an entry of {len(body)} bytes is too big; keep it as an artifact instead")
+        raise InvalidInputError(
+            f"an entry of {len(body)} bytes is too large, the limit is {_LARGEST_BODY}; store it as an artifact instead"
+        )
     messages, tokens = weight_of(payload)
     return Draft(
         id=entry_id if has_new_id else checked_id(entry_id, "entry id"),
@@ -278,7 +285,7 @@ def draft_as_given(
 
 
 def weight_of(payload: Payload) -> tuple[int, int]:
-    """How many messages and, estimated, tokens a payload adds to a conversation."""
+    """Return how many messages, and how many estimated tokens, a payload adds to a conversation."""
     if isinstance(payload, _COUNTED):
         return 1, estimate_message(payload.message)
     return 0, 0
@@ -286,5 +293,5 @@ def weight_of(payload: Payload) -> tuple[int, int]:
 
 def _at_least_zero(limit: int | None) -> int | None:
     if limit is not None and (not isinstance(limit, int) or limit < 0):
-        raise InvalidInputError(f"limit must be a number that is not negative, not {limit!r}")
+        raise InvalidInputError(f"limit must be a non-negative integer, not {limit!r}")
     return limit

@@ -172,7 +172,7 @@ def entry_ids(thread_id: str, part: str, limit: int) -> Operation[list[str]]:
 
 
 def search(
-    sources: Runtime,
+    runtime: Runtime,
     text: str,
     *,
     order: SearchOrder,
@@ -183,7 +183,7 @@ def search(
     """Parse a query and return the entries that it finds."""
     from sessiontree.search.query import parse_query  # noqa: PLC0415  its patterns are slow to build
 
-    query = parse_query(text, now=moment(sources.clock()).astimezone())
+    query = parse_query(text, now=moment(runtime.clock()).astimezone())
     threads = yield from _whole_ids(query.threads)
     branches = yield from _whole_ids(query.branches)
     query = replace(query, threads=threads, branches=branches)

@@ -52,6 +52,7 @@ class Backoff:
         self._lock = threading.Lock()
 
     def is_waiting(self, kind: Retried, thread_id: str, now_ns: int) -> bool:
+        """Whether the pause after the last failure is not over yet."""
         with self._lock:
             failures = self._failures.get((kind, thread_id))
             # A clock that was set back must not prolong the pause.
@@ -60,6 +61,7 @@ class Backoff:
     def note_failure(
         self, kind: Retried, thread_id: str, now_ns: int, retry_after_seconds: float | None = None
     ) -> None:
+        """Start a pause, twice as long as the one before it."""
         with self._lock:
             earlier = self._failures.pop((kind, thread_id), None)
             number = earlier.number if earlier else 0
@@ -70,6 +72,7 @@ class Backoff:
                 self._failures.popitem(last=False)
 
     def note_success(self, kind: Retried, thread_id: str) -> None:
+        """Forget the failures."""
         with self._lock:
             self._failures.pop((kind, thread_id), None)
 
@@ -93,18 +96,18 @@ class Call(Record, frozen=True, kw_only=True):
 
 
 class Work(Record, frozen=True, kw_only=True):
-    """Run a function that blocks on files; the async driver does it in a thread."""
+    """Run a function that blocks on files; the async driver runs it in a thread."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...] = ()
 
 
 class Pause(Record, frozen=True, kw_only=True):
-    """Let time pass without holding anybody up."""
+    """Wait; under the async driver, other tasks go on."""
 
     seconds: float
 
 
 Request = Command | AnyQuery | Call | Work | Pause
 Operation = Generator[Request, Any, T]
-"""A verb, written once: it yields requests and returns its answer."""
+"""What a verb does, written once for threads and asyncio: it yields requests and returns its answer."""

@@ -37,7 +37,7 @@ _FIELDS = frozenset(ThreadFields.__annotations__)
 
 
 def create_thread(
-    sources: Runtime,
+    runtime: Runtime,
     thread_id: str | None,
     created_ns: int | None,
     fields: ThreadFields,
@@ -46,10 +46,10 @@ def create_thread(
     contents: Iterable[Content] = (),
 ) -> Operation[Thread]:
     """Create a thread, and its first entries in the same commit."""
-    new = _new_thread(sources, thread_id, created_ns, fields)
+    new = _new_thread(runtime, thread_id, created_ns, fields)
     thread: Thread = yield CreateThread(
         thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
-        drafts=tuple([draft_of(sources, content) for content in contents]),
+        drafts=tuple([draft_of(runtime, content) for content in contents]),
     )
     return thread
 
@@ -61,7 +61,7 @@ def thread(thread_id: str) -> Operation[Thread]:
 
 
 def update_thread(
-    sources: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
+    runtime: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
 ) -> Operation[Thread]:
     """Change the metadata of a thread."""
     blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
@@ -70,7 +70,7 @@ def update_thread(
         changed=_with_fields(blank, fields),
         fields=tuple(fields),
         expect_version=expect_version,
-        at_ns=sources.clock(),
+        at_ns=runtime.clock(),
     )
     return changed
 
@@ -88,7 +88,7 @@ def list_threads(query: ThreadQuery | None, filters: ThreadFilters) -> Operation
 
 
 def fork(
-    sources: Runtime,
+    runtime: Runtime,
     source_id: str,
     *,
     at: str | None,
@@ -102,7 +102,7 @@ def fork(
         raise InvalidInputError("fork takes at= or before=, not both")
     forked: Thread = yield Fork(
         source_id=source_id,
-        thread=_new_thread(sources, new_id, created_ns, fields),
+        thread=_new_thread(runtime, new_id, created_ns, fields),
         entry_id=before if before is not None else at,
         position="before" if before is not None else "at",
         fields=tuple(fields),
@@ -116,9 +116,9 @@ def checked_thread(thread: Thread) -> Thread:
     return _with_fields(thread, cast("ThreadFields", {name: getattr(thread, name) for name in _FIELDS}))
 
 
-def _new_thread(sources: Runtime, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
-    name = sources.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
-    now = sources.clock() if created_ns is None else checked_time(created_ns, "created_ns")
+def _new_thread(runtime: Runtime, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
+    name = runtime.ids.new() if thread_id is None else checked_id(thread_id, "thread id")
+    now = runtime.clock() if created_ns is None else checked_time(created_ns, "created_ns")
     return _with_fields(Thread(id=name, tree=name, created_ns=now, updated_ns=now), fields)
 
 
@@ -186,7 +186,7 @@ def _as_stored(record: T, what: str, kind: type[T]) -> T:
         raise InvalidInputError(f"{what}: {error}") from error
 
 
-def suggest_title(sources: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
+def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
     """Give a thread that has no title one; a title that was set in the meantime is kept.
 
     If the titler fails, the failure is recorded and the first words of the user become the title.
@@ -199,14 +199,14 @@ def suggest_title(sources: Runtime, thread_id: str, titler: Titler | None, limit
     if not text:
         return thread
     fields = yield from _titled(text, titler, limit)
-    fields["title_updated_ns"] = sources.clock()
+    fields["title_updated_ns"] = runtime.clock()
     try:
-        return (yield from update_thread(sources, thread_id, thread.version, fields))
+        return (yield from update_thread(runtime, thread_id, thread.version, fields))
     except StaleVersionError:
         changed: Thread = yield ReadThread(thread_id=thread_id)
         if changed.title:
             return changed
-        return (yield from update_thread(sources, thread_id, None, fields))
+        return (yield from update_thread(runtime, thread_id, None, fields))
 
 
 def _titled(text: str, titler: Titler | None, limit: int) -> Operation[ThreadFields]:

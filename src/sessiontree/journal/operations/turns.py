@@ -71,13 +71,13 @@ class Resumption(Record, frozen=True, kw_only=True):
 
 
 def acquire_lease(
-    sources: Runtime, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
+    runtime: Runtime, thread_id: str, owner: str, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
     """Acquire the lease to run a turn."""
-    now = sources.clock()
+    now = runtime.clock()
     command = AcquireLease(
         thread_id=thread_id,
-        turn_id=sources.ids.new() if turn_id is None else checked_id(turn_id, "turn id"),
+        turn_id=runtime.ids.new() if turn_id is None else checked_id(turn_id, "turn id"),
         owner=checked_id(owner, "owner"),
         now_ns=now,
         expires_ns=now + _nanoseconds(ttl_seconds),
@@ -100,10 +100,10 @@ def _release_interrupted(command: AcquireLease) -> Operation[None]:
             yield from release_lease(lease)
 
 
-def renew_lease(sources: Runtime, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
+def renew_lease(runtime: Runtime, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
     """Extend a lease."""
     checked_lease(lease)
-    expires = sources.clock() + _nanoseconds(ttl_seconds)
+    expires = runtime.clock() + _nanoseconds(ttl_seconds)
     renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
     return renewed
 
@@ -114,25 +114,25 @@ def release_lease(lease: Lease) -> Operation[None]:
     yield ReleaseLease(thread_id=lease.thread_id, token=lease.token)
 
 
-def active_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+def active_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
     """Return the lease in force, or ``None``."""
     lease: Lease | None = yield ReadLease(thread_id=thread_id)
-    return None if lease is None or lease.is_expired(sources.clock()) else lease
+    return None if lease is None or lease.is_expired(runtime.clock()) else lease
 
 
-def clear_expired_lease(sources: Runtime, thread_id: str) -> Operation[Lease | None]:
+def clear_expired_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
     """Remove an expired lease and return it."""
-    cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=sources.clock())
+    cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=runtime.clock())
     return cleared
 
 
 def begin_turn(
-    sources: Runtime, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
+    runtime: Runtime, thread_id: str, owner: str | None, turn_id: str | None, ttl_seconds: float
 ) -> Operation[Lease]:
     """Acquire a lease and append the marker of a turn that starts."""
-    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), turn_id, ttl_seconds)
+    lease = yield from acquire_lease(runtime, thread_id, owner or this_process(), turn_id, ttl_seconds)
     try:
-        yield from mark_turn(sources, lease, "started")
+        yield from mark_turn(runtime, lease, "started")
     except GeneratorExit:
         raise
     except BaseException:
@@ -141,27 +141,27 @@ def begin_turn(
     return lease
 
 
-def mark_turn(sources: Runtime, lease: Lease, status: TurnStatus, reason: str = "") -> Operation[Entry]:
+def mark_turn(runtime: Runtime, lease: Lease, status: TurnStatus, reason: str = "") -> Operation[Entry]:
     """Append a marker to a turn."""
-    stored = yield from append_many(sources, lease.thread_id, [TurnMarker(status=status, reason=reason)], lease=lease)
+    stored = yield from append_many(runtime, lease.thread_id, [TurnMarker(status=status, reason=reason)], lease=lease)
     return stored[0]
 
 
-def end_turn(sources: Runtime, lease: Lease, marker: TurnMarker, error: str = "") -> Operation[None]:
+def end_turn(runtime: Runtime, lease: Lease, marker: TurnMarker, error: str = "") -> Operation[None]:
     """Append the marker of a turn that ends, after its error if it has one, and release the lease."""
     contents: list[Payload] = [RunFailure(error=error)] if error else []
-    yield from append_many(sources, lease.thread_id, [*contents, marker], lease=lease)
+    yield from append_many(runtime, lease.thread_id, [*contents, marker], lease=lease)
     yield from release_lease(lease)
 
 
-def resume(sources: Runtime, thread_id: str, owner: str | None) -> Operation[Resumption]:
+def resume(runtime: Runtime, thread_id: str, owner: str | None) -> Operation[Resumption]:
     """Mark turns that a crash left open as interrupted. A worker that has the owner's name may take over its lease."""
     held: Lease | None = yield ReadLease(thread_id=thread_id)
     if held is not None and held.owner == owner:
         yield from release_lease(held)
-    lease = yield from acquire_lease(sources, thread_id, owner or this_process(), None, DEFAULT_TTL_SECONDS)
+    lease = yield from acquire_lease(runtime, thread_id, owner or this_process(), None, DEFAULT_TTL_SECONDS)
     try:
-        interrupted = yield from _close_open_turns(sources, lease)
+        interrupted = yield from _close_open_turns(runtime, lease)
     except GeneratorExit:
         raise
     except BaseException:
@@ -184,11 +184,11 @@ def this_process() -> str:
     return f"{os.uname().nodename}:{os.getpid()}"
 
 
-def _close_open_turns(sources: Runtime, lease: Lease) -> Operation[tuple[str, ...]]:
+def _close_open_turns(runtime: Runtime, lease: Lease) -> Operation[tuple[str, ...]]:
     path: list[Entry] = yield ReadPath(thread_id=lease.thread_id)
     seen: list[Entry] = yield ReadEntries(thread_id=lease.thread_id)
     interrupted = tuple(open_turns(path, seen))
-    yield from append_many(sources, lease.thread_id, _interruptions(interrupted), lease=lease)
+    yield from append_many(runtime, lease.thread_id, _interruptions(interrupted), lease=lease)
     return interrupted
 
 
