@@ -53,6 +53,7 @@ class ReadSnapshot:
         return self._view.blobs(hashes)
 
     def state(self, thread_id: str) -> ThreadState:
+        """Return a thread's state; raise ThreadNotFoundError if there is none."""
         state = self._view.thread(thread_id)
         if state is None:
             raise ThreadNotFoundError(thread_id)
@@ -62,6 +63,7 @@ class ReadSnapshot:
         return self.entry_at(self._visible(thread_id, entry_id).key)
 
     def entry_at(self, key: int) -> Entry:
+        """Return the entry with a key, which must exist."""
         row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (key,)).fetchone()
         return self._entries([row])[0]
 
@@ -125,13 +127,16 @@ class ReadSnapshot:
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
 
     def path_keys(self, thread_id: str) -> tuple[int, ...]:
+        """Return the keys of the entries from the leaf to the root."""
         leaf = self.state(thread_id).leaf
         return self._keys_up(leaf)
 
     def inherited_keys(self, thread_id: str) -> tuple[int, ...]:
+        """Return the keys of the entries from the fork point to the root; () if the thread is not a fork."""
         return self._keys_up(self.state(thread_id).base)
 
     def sees(self, thread_id: str, entry_id: str) -> bool:
+        """Return whether a thread shows an entry."""
         return visible(self._view, self.state(thread_id), entry_id) is not None
 
     def thread_ids(self, part: str, limit: int) -> list[str]:
@@ -181,7 +186,7 @@ class ReadSnapshot:
     def _own(self, state: ThreadState, start: int) -> list[Row]:
         """Return the rows appended through a thread after the key ``start``, oldest first."""
         rows = self._chain("previous", state.newest, start)
-        if self._is_cut_short(rows, state, start):
+        if self._has_gap(rows, state, start):
             rows = self._run(
                 f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? ORDER BY key DESC",
                 (state.key, start),
@@ -189,7 +194,7 @@ class ReadSnapshot:
         rows.reverse()
         return rows
 
-    def _is_cut_short(self, rows: list[Row], state: ThreadState, start: int) -> bool:
+    def _has_gap(self, rows: list[Row], state: ThreadState, start: int) -> bool:
         """Return whether the chain has a gap: in a damaged file the entries below it must still be shown."""
         if not rows:
             return state.newest > start

@@ -54,6 +54,7 @@ DAMAGED = "damaged"
 
 
 def state_of(row: Row) -> ThreadState:
+    """Return a thread's state from a row of ``STATE_SELECT``."""
     key, tree, body, updated_ns, fence, moves, newest = row[:7]
     leaf = Node(*row[7:14]) if row[7] is not None else None
     base = Node(*row[14:21]) if row[14] is not None else None
@@ -69,6 +70,7 @@ def _meta_of(thread_id: str, body: bytes) -> Thread:
 
 
 def meta_row(state: ThreadState, body: bytes) -> Row:
+    """Return a row of ``thread_meta``."""
     meta: Thread = state.meta
     return (
         state.key, meta.created_ns, meta.tree, meta.title.casefold(), meta.workspace, meta.vendor, meta.model,
@@ -78,6 +80,7 @@ def meta_row(state: ThreadState, body: bytes) -> Row:
 
 
 def entry_row(tree: int, node: Node, previous: int, draft: Draft) -> Row:
+    """Return a row of ``entry``."""
     return (
         node.key, tree, node.owner, previous, node.id, node.parent, node.depth, node.messages, node.tokens,
         draft.created_ns, draft.turn_id, zlib.crc32(draft.body), draft.body,
@@ -112,6 +115,7 @@ def payload_of_row(body: bytes) -> Payload:
 
 
 def draft_of(row: Row) -> Draft:
+    """Return a draft from id, time, turn, body, and the messages and tokens of this entry alone."""
     entry_id, created_ns, turn_id, body, messages, tokens = row
     return Draft(
         id=entry_id,
@@ -125,6 +129,7 @@ def draft_of(row: Row) -> Draft:
 
 
 def move_of(thread_id: str, row: Row) -> Move:
+    """Return a leaf move from number, from, to, reason and time."""
     number, from_entry, to_entry, reason, at_ns = row
     return Move(
         number=number, thread_id=thread_id, from_entry=from_entry, to_entry=to_entry, reason=reason, at_ns=at_ns
@@ -132,6 +137,7 @@ def move_of(thread_id: str, row: Row) -> Move:
 
 
 def lease_of(thread_id: str, row: Row) -> Lease:
+    """Return a lease from token, turn, owner, creation and expiry."""
     token, turn_id, owner, created_ns, expires_ns = row
     return Lease(
         thread_id=thread_id, turn_id=turn_id, owner=owner, token=token, created_ns=created_ns, expires_ns=expires_ns
@@ -139,6 +145,7 @@ def lease_of(thread_id: str, row: Row) -> Lease:
 
 
 def missing_blobs(connection: sqlite3.Connection, hashes: Collection[str]) -> frozenset[str]:
+    """Return those of some hashes for which there is no blob."""
     find = connection.execute
     return frozenset(
         name for name in hashes if find("SELECT 1 FROM blob WHERE hash = ?", (bytes.fromhex(name),)).fetchone() is None
@@ -146,14 +153,17 @@ def missing_blobs(connection: sqlite3.Connection, hashes: Collection[str]) -> fr
 
 
 def blobs(connection: sqlite3.Connection, hashes: Sequence[str]) -> list[Blob]:
+    """Return blobs in the order of their hashes; raise BlobNotFoundError for one that is missing."""
     return [_blob(connection, name) for name in hashes]
 
 
 def blob_hashes(connection: sqlite3.Connection) -> Collection[str]:
+    """Return the hashes of all blobs."""
     return {digest.hex() for (digest,) in connection.execute("SELECT hash FROM blob")}
 
 
 def manifests(connection: sqlite3.Connection, entries: Collection[int]) -> Manifests:
+    """Return the manifests of some checkpoint entries, and those of all others."""
     chosen = set(entries)
     theirs: set[str] = set()
     others: set[str] = set()
@@ -163,6 +173,7 @@ def manifests(connection: sqlite3.Connection, entries: Collection[int]) -> Manif
 
 
 def put_pack(connection: sqlite3.Connection, pack: Pack) -> None:
+    """Store a pack of blobs, cut into chunks."""
     number = connection.execute("SELECT coalesce(max(pack), 0) + 1 FROM chunk").fetchone()[0]
     connection.executemany(
         "INSERT INTO chunk VALUES (?, ?, ?)", [(number, index, body) for index, body in enumerate(chunks_of(pack))]

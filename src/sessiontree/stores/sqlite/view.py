@@ -59,8 +59,8 @@ def own_keys(connection: sqlite3.Connection, owner: int, newest: int) -> list[in
         ") SELECT key, previous FROM chain ORDER BY key DESC",
         (newest, owner),
     ).fetchall()
-    is_cut_short = bool(rows[-1][1]) if rows else newest > 0
-    if is_cut_short:
+    has_gap = bool(rows[-1][1]) if rows else newest > 0
+    if has_gap:
         rows = connection.execute("SELECT key FROM entry WHERE owner = ? ORDER BY key DESC", (owner,)).fetchall()
     return [row[0] for row in rows]
 
@@ -79,7 +79,7 @@ def unseen_without(connection: sqlite3.Connection, state: ThreadState) -> list[i
     }
     return [
         key
-        for owner, newest, _ in _without_owner(connection, state)
+        for owner, newest, _ in _deleted_owners(connection, state)
         for key in own_keys(connection, owner, newest)
         if key not in inherited
     ]
@@ -88,7 +88,7 @@ def unseen_without(connection: sqlite3.Connection, state: ThreadState) -> list[i
 def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Sequence[int]) -> None:
     """Delete a thread and the given entries; keep the chains of the entries that stay."""
     gone = frozenset(entries)
-    for owner, newest, thread_id in _without_owner(connection, state):
+    for owner, newest, thread_id in _deleted_owners(connection, state):
         kept = _close_gaps(connection, own_keys(connection, owner, newest), gone)
         connection.execute("DELETE FROM deleted_thread WHERE key = ?", (owner,))
         if kept:
@@ -104,7 +104,7 @@ def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Seq
         connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (state.key,))
 
 
-def _without_owner(connection: sqlite3.Connection, state: ThreadState) -> list[tuple[int, int, str]]:
+def _deleted_owners(connection: sqlite3.Connection, state: ThreadState) -> list[tuple[int, int, str]]:
     """Return key, newest entry and id of the thread to delete and of those deleted before it."""
     deleted = connection.execute("SELECT key, newest, id FROM deleted_thread WHERE tree = ?", (state.tree,))
     return [(state.key, state.newest, state.meta.id), *deleted]
@@ -266,6 +266,7 @@ class SqliteView:
         return manifests(self._connection, entries)
 
     def apply(self, fact: Fact) -> None:
+        """Write one fact. Entries and thread rows stay pending until ``flush`` or a query needs them."""
         match fact:
             case PutEntry():
                 self._put_entry(fact)
