@@ -174,7 +174,7 @@ def test_ids_and_threads_that_do_not_match_the_entries_are_found_and_repaired(pa
         found = journal.check()
         assert any(problem in finding.problem for finding in found)
         assert all(finding.is_repairable for finding in found)
-        assert journal.store.backend.repair() == found
+        assert journal.repair() == found
         assert journal.check() == []
         assert journal.path("t") == kept
         assert [journal.entry("t", name) for name in ("a", "b", "c")] == kept
@@ -188,7 +188,7 @@ def test_an_append_after_a_repair_continues_at_the_repaired_leaf(path):
         journal.append("t", st.user("d"), id="d")
         with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute("UPDATE thread SET leaf = 2, newest = 2")
-        journal.store.backend.repair()
+        journal.repair()
         journal.append("t", st.user("e"), id="e")
         assert [entry.id for entry in journal.path("t")] == [*(entry.id for entry in kept), "d", "e"]
         assert journal.check() == []
@@ -199,7 +199,7 @@ def test_an_id_that_damage_repeated_is_found_and_does_not_stop_writers(path):
     damage(path, "UPDATE entry SET id = 'a' WHERE id = 'b'")
     with st.open(path) as journal:
         new = journal.append("t", st.user("new"))
-        journal.store.backend.repair()
+        journal.repair()
         assert journal.append("t", st.user("newer")).parent == new.id
         assert ("duplicate", "a") in [(finding.kind, finding.entry_id) for finding in journal.check()]
         assert journal.entry("t", "a").payload == st.user("a")
