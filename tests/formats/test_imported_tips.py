@@ -52,7 +52,7 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> st.Journal:
 @pytest.fixture
 def break_off(monkeypatch: pytest.MonkeyPatch, journal: st.Journal, source: Source):
     """An import that ends with an exception while the last record is read."""
-    monkeypatch.setattr(_files, "_TELL_EVERY", 1)
+    monkeypatch.setattr(_files, "_PROGRESS_BYTES", 1)
 
     def stop(done: int, total: int) -> None:
         if done == total:
@@ -121,7 +121,7 @@ import os, sys
 import sessiontree as st
 from sessiontree.transfer.formats import _files, import_sessions
 
-_files._TELL_EVERY = 1
+_files._PROGRESS_BYTES = 1
 with st.open(sys.argv[1]) as journal:
     import_sessions(journal, sys.argv[2], progress=lambda done, total: done == total and os.kill(os.getpid(), 9))
 """

@@ -418,7 +418,7 @@ def test_branches_that_no_checkpoint_goes_back_to_are_named(tmp_path: Path) -> N
         journal.append("t", st.assistant("left"))
         journal.append("t", st.assistant("right"), parent=first.id)
         report = export_sessions(journal, tmp_path / "out", format="openrouter")
-        assert any("other branches" in note.problem for note in report.losses)
+        assert any("1 entries on branches that no checkpoint leads to" in note.problem for note in report.losses)
         left = journal.children("t", first.id)[0]
         journal.label("t", left.id, "left")
         assert not export_sessions(journal, tmp_path / "again", format="openrouter").losses

@@ -1,10 +1,7 @@
-"""The page: the active path from top to bottom, other branches folded in where they left it.
+"""Render a conversation as one self-contained HTML page: no script, no request, all foreign text escaped.
 
-Messages and their parts as HTML. Every foreign character passes ``text`` or the Markdown renderer below.
-
-The style sheet, and the policy that allows it and nothing else.
-
-One HTML file for a conversation: no script, no request to anywhere, everything foreign escaped.
+The page shows the active path from top to bottom; other branches are folded at the entry where they start. Every text
+from the conversation goes through ``text`` or the Markdown renderer.
 """
 
 from __future__ import annotations
@@ -57,21 +54,21 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
 
 
 def text(raw: str) -> str:
-    """Foreign text inside an element or a quoted attribute."""
+    """Text escaped for use inside an element or a quoted attribute."""
     return escape(without_controls(for_terminal(raw)), quote=True)
 
 
 def markdown(raw: str) -> str:
-    """Markdown without raw HTML, images or links that run anything; a text too long for that as it stands."""
+    """Markdown as HTML, without raw HTML, images and script links; a very long text as preformatted text."""
     clean = for_terminal(raw)
     if len(clean) > _LONGEST_MARKDOWN or any(len(line) > _LONGEST_LINE for line in clean.splitlines()):
         return f"<pre>{escape(clean)}</pre>"
-    # The policy allows no style but the sheet's. In text a quote is escaped, so this only ever meets an attribute.
+    # The policy allows no inline styles. Quotes in text are escaped, so this can only match an attribute.
     return _ALIGNMENT.sub("", str(_renderer().render(clean)))
 
 
 def preformatted(raw: str) -> str:
-    """Text as it stands; the lines of a diff in their colours."""
+    """Preformatted text; the lines of a diff are coloured."""
     clean = text(raw)
     if "\n@@ " not in "\n" + raw[:5000]:
         return f"<pre>{clean}</pre>"
@@ -79,10 +76,12 @@ def preformatted(raw: str) -> str:
 
 
 def fold(summary: str, body: str) -> str:
+    """A collapsed block with a summary line."""
     return f"<details><summary>{summary}</summary>{body}</details>"
 
 
 def message_html(message: Message) -> str:
+    """The parts of a message as HTML."""
     return "".join(_part(part) for part in message.parts)
 
 
@@ -114,7 +113,7 @@ def _first_line(parts: Iterable[ResultContent]) -> str:
 
 
 def _image(part: ImagePart) -> str:
-    """Inline images only: an address elsewhere would tell its host who reads this."""
+    """Show inline images only: loading one from elsewhere would tell its host who reads the page."""
     if part.data and part.mime in _IMAGE_TYPES and _BASE64.fullmatch(part.data):
         return f'<img alt="image" src="data:{part.mime};base64,{part.data}">'
     return f"<p>[image {text(part.url or part.mime)}]</p>"
@@ -170,11 +169,11 @@ img { max-width: 100%; }
 _HASH = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
 
 POLICY = f"default-src 'none'; style-src 'sha256-{_HASH}'; img-src data:; base-uri 'none'; form-action 'none'"
-"""No script, no frame, no font, no request; the one style sheet by its hash, images only from inside the file."""
+"""The content security policy: nothing but the style sheet, allowed by its hash, and inline images."""
 
 
 class PageContent(Record, frozen=True, kw_only=True):
-    """A thread, all entries that it sees in the order of their commits, and its labels (name to entry id)."""
+    """What a page shows: a thread, all entries that it sees in commit order, and its labels (name to entry id)."""
 
     thread: Thread
     entries: tuple[Entry, ...]
@@ -182,7 +181,7 @@ class PageContent(Record, frozen=True, kw_only=True):
 
 
 def render_html(conversation: PageContent, progress: Progress | None = None) -> str:
-    """One self-contained file. ``progress`` hears how many entries of the active path are written.
+    """Render a page. ``progress(done, total)`` is called with the number of entries of the active path.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as journal:
@@ -230,7 +229,7 @@ def _path(conversation: PageContent, progress: Progress | None) -> Iterator[str]
 def _branch(
     start: Entry, children: Mapping[str | None, Sequence[Entry]], names: Mapping[str, list[str]]
 ) -> Iterator[str]:
-    """A branch that was left, with all its own branches, folded."""
+    """An inactive branch with all its own branches, folded."""
     entries: list[Entry] = []
     stack = [start]
     while stack:

@@ -1,14 +1,8 @@
-"""Reading files: line by line with the place of each, whatever is in them and whatever stands in their place.
+"""Files of imports and exports: reading lines, file names, original bytes, and the folder of an export.
 
-File names for sessions whose names a file system would not take.
-
-Original bytes that are given back as long as nothing changed, and only then.
-
-An exporter always writes what the journal says. Where that is not byte for byte what the import read (an order of keys,
-a time in local zone), the import keeps the original next to the hash of what the exporter would have written: as long
-as the exporter comes to the same hash, the original is right.
-
-Writing an export: into an empty folder only, so that nobody's data is overwritten.
+An exporter writes what the journal says. Where that differs from the bytes that were imported (the order of keys, a time
+in a local zone), the import keeps the original bytes and the hash of what the exporter would have written. As long as
+the exporter gets the same hash, nothing was changed and the original bytes are written.
 """
 
 from __future__ import annotations
@@ -16,7 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -25,13 +19,14 @@ from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Thread
+from sessiontree.model import Entry, Thread, data_of
 from sessiontree.transfer.formats._records import ExportReport, ImportNote, NoteKind, Tally
 
 __all__ = [
     "ExportTarget",
     "Line",
     "as_kept",
+    "blob_data",
     "exported_threads",
     "from_kept",
     "head_of",
@@ -40,6 +35,7 @@ __all__ = [
     "lines_of",
     "lines_starting",
     "modified_ns",
+    "note_other_branches",
     "original_or",
     "pages",
     "plain_files",
@@ -51,13 +47,13 @@ __all__ = [
 
 
 LONGEST_LINE = 256 * 1024 * 1024
-_TELL_EVERY = 64 * 1024
+_PROGRESS_BYTES = 64 * 1024
 _BUFFER = 64 * 1024
 _BLANK = (b"\n", b"\r\n", b"\r")
 
 
 class Line(NamedTuple):
-    """``body`` is without the line break; ``is_ended`` tells whether there was one."""
+    """A line of a file. ``body`` is without the line break; ``is_ended`` says whether there was one."""
 
     body: bytes
     offset: int
@@ -65,26 +61,26 @@ class Line(NamedTuple):
 
 
 def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterator[Line]:
-    """The lines of a file that are not empty. One longer than ``longest`` is noted as damage and skipped.
+    """The lines of a file that are not empty. A line longer than ``longest`` is noted as damage and skipped.
 
-    Where the disk gives no more, that is noted, and the lines end.
+    A read error is noted and ends the lines.
     """
     try:
         yield from _lines(path, tally, longest)
     except OSError as error:
-        tally.note("damage", str(path), f"the file cannot be read on: {error}")
+        tally.note("damage", str(path), f"the rest of the file cannot be read: {error}")
 
 
 def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
-    offset = told = 0
+    offset = reported = 0
     blank = 0
     with path.open("rb", buffering=_BUFFER) as file:
         while body := file.readline(longest):
             start, size = offset, len(body)
             offset += size
-            if offset - told >= _TELL_EVERY:
-                tally.advance(offset - told)
-                told = offset
+            if offset - reported >= _PROGRESS_BYTES:
+                tally.advance(offset - reported)
+                reported = offset
             if body in _BLANK:
                 blank += 1
             elif body.endswith(b"\n"):
@@ -95,13 +91,13 @@ def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
                 offset += _skip_line(file, longest)
                 size = offset - start
                 tally.note("damage", str(path), f"a line of {size} bytes is too long", offset=start, size=size)
-    tally.advance(offset - told)
+    tally.advance(offset - reported)
     if blank:
-        tally.note("repair", str(path), f"{blank} empty lines are left out")
+        tally.note("repair", str(path), f"{blank} empty lines were left out")
 
 
 def lines_starting(path: Path, prefix: bytes) -> Iterator[bytes]:
-    """The lines that begin so; the others, and a file that cannot be read, are passed over without a word."""
+    """The lines that start with ``prefix``. Read errors are ignored."""
     with suppress(OSError), path.open("rb", buffering=_BUFFER) as file:
         while body := file.readline(LONGEST_LINE):
             if len(body) == LONGEST_LINE and not body.endswith(b"\n"):
@@ -111,7 +107,7 @@ def lines_starting(path: Path, prefix: bytes) -> Iterator[bytes]:
 
 
 def _skip_line(file: BinaryIO, most: int) -> int:
-    """Go to the next line; how many bytes that were."""
+    """Skip the rest of a line; returns the number of bytes skipped."""
     skipped = 0
     while body := file.readline(most):
         skipped += len(body)
@@ -121,22 +117,22 @@ def _skip_line(file: BinaryIO, most: int) -> int:
 
 
 def plain_files(folder: Path, pattern: str, tally: Tally | None = None) -> list[Path]:
-    """The files of a folder by name. A folder, a pipe or a dead link of such a name is noted, and never opened."""
+    """The regular files of a folder, sorted by name. Folders, pipes and dead links are noted and not opened."""
     plain: list[Path] = []
     for path in sorted(folder.glob(pattern)):
         if path.is_file():
             plain.append(path)
         elif tally is not None:
-            tally.note("damage", str(path), "is no file that can be read; it is left out")
+            tally.note("damage", str(path), "is not a regular file; it was left out")
     return plain
 
 
 def whole_of(path: Path, tally: Tally) -> bytes | None:
-    """A whole file; ``None`` where there is none, or where it cannot be read, which is noted."""
+    """The contents of a file; ``None`` if it is missing, or if it cannot be read, which is noted."""
     try:
         if path.is_file():
             return path.read_bytes()
-        problem = "is no file that can be read" if path.is_symlink() or path.exists() else ""
+        problem = "is not a regular file" if path.is_symlink() or path.exists() else ""
     except OSError as error:
         problem = f"the file cannot be read: {error}"
     if problem:
@@ -145,7 +141,7 @@ def whole_of(path: Path, tally: Tally) -> bytes | None:
 
 
 def head_of(path: Path, size: int) -> bytes:
-    """The beginning of a file; nothing of what is no file or cannot be read."""
+    """The beginning of a file; empty if it is missing or cannot be read."""
     try:
         if not path.is_file():
             return b""
@@ -156,12 +152,12 @@ def head_of(path: Path, size: int) -> bytes:
 
 
 def modified_ns(*paths: Path) -> int:
-    """When the newest of some files was written; 0 if there is none."""
+    """The time of the last change to any of the files; 0 if there are none."""
     return max((path.stat().st_mtime_ns for path in paths if path.is_file()), default=0)
 
 
 def size_of(*paths: Path) -> int:
-    """Bytes in files; what is not there counts nothing."""
+    """The total size of the files that exist."""
     return sum(path.stat().st_size for path in paths if path.is_file())
 
 
@@ -169,7 +165,7 @@ _LONGEST_STEM = 200
 
 
 def stem_of(key: str) -> str:
-    """The file name of a key without its ending. Two keys may share one: only the file's content knows the real key.
+    """The file name of a key without its ending. Different keys may share one; the file's content has the key.
 
     >>> stem_of("agent:main/1")
     'agent_main_1'
@@ -193,15 +189,16 @@ def as_kept(body: bytes) -> dict[str, str]:
 
 
 def from_kept(kept: dict[str, Any]) -> bytes:
+    """The bytes that ``as_kept`` was given."""
     if "base64" in kept:
         return base64.b64decode(kept["base64"])
     return str(kept["text"]).encode()
 
 
 def keep_original(original: bytes | None, computed: bytes) -> dict[str, str]:
-    """What to remember so that ``original_or`` can give the original back; nothing if it is what we would write.
+    """What ``original_or`` needs to return the original; empty if the original is what we would write.
 
-    ``None``: there was no such file.
+    An ``original`` of ``None`` means that there was no such file.
     """
     if original == computed:
         return {}
@@ -209,7 +206,7 @@ def keep_original(original: bytes | None, computed: bytes) -> dict[str, str]:
 
 
 def original_or(kept: dict[str, Any] | None, computed: bytes) -> bytes | None:
-    """The original while it is still true, else what was computed; ``None`` where there was no file."""
+    """The original bytes if nothing was changed since, else ``computed``; ``None`` if there was no file."""
     if not kept or kept.get("of") != _hash(computed):
         return computed
     return from_kept(kept) if len(kept) > 1 else None
@@ -223,17 +220,17 @@ _PAGE = 1000
 
 
 class ExportTarget:
-    """The folder of an export and the account of it."""
+    """The folder of an export, and what was written into it. It must be empty: an export overwrites nothing."""
 
     def __init__(self, folder: Path) -> None:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInputError(
-                f"{folder} is not an empty folder; an export overwrites nothing, choose another one"
+                f"{folder} is not an empty folder; choose another one, an export overwrites nothing"
             )
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
-            raise InvalidInputError(f"{folder} cannot be made: {error.strerror}; choose another folder") from error
+            raise InvalidInputError(f"{folder} cannot be created: {error.strerror}; choose another folder") from error
         self.folder = folder
         self.threads: list[str] = []
         self.entries = 0
@@ -241,7 +238,7 @@ class ExportTarget:
         self._notes: list[ImportNote] = []
 
     def write(self, name: str, parts: Iterable[bytes]) -> None:
-        """Write a file under the folder; ``name`` may name one folder in it. Nothing to write is no file."""
+        """Write a file in the folder; ``name`` may include a subfolder."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("xb") as file:
@@ -251,8 +248,15 @@ class ExportTarget:
         self._files[name] = None
 
     def is_taken(self, name: str) -> bool:
-        """Whether a file of that name, or a folder, was written already."""
+        """Whether a file or folder of that name was already written."""
         return (self.folder / name).exists()
+
+    def free_stem(self, wanted: str, *endings: str) -> str:
+        """``wanted``, or ``wanted~2`` and so on: a file name without ending that is free with each of the endings."""
+        stem, number = wanted, 2
+        while any(self.is_taken(stem + ending) for ending in endings):
+            stem, number = f"{wanted}~{number}", number + 1
+        return stem
 
     def note(self, kind: NoteKind, problem: str, *, thread_id: str = "") -> None:
         self._notes.append(ImportNote(kind=kind, place=str(self.folder), problem=problem, thread_id=thread_id))
@@ -269,7 +273,7 @@ class ExportTarget:
 
 
 def exported_threads(journal: Journal, thread_ids: Iterable[str] | None) -> Iterator[Thread]:
-    """The threads of an export: the named ones, or all, archived ones too."""
+    """The threads of an export: those named, or all of them including archived ones."""
     if thread_ids is not None:
         yield from (journal.thread(thread_id) for thread_id in thread_ids)
         return
@@ -277,15 +281,29 @@ def exported_threads(journal: Journal, thread_ids: Iterable[str] | None) -> Iter
 
 
 def pages(journal: Journal, thread_id: str) -> Iterator[Entry]:
-    """All entries that a thread sees, in the order of their commits, without holding them all."""
+    """All entries that a thread sees, in commit order, read page by page."""
     after: str | None = None
     while found := journal.entries(thread_id, after=after, limit=_PAGE):
         yield from found
         after = found[-1].id
 
 
+def blob_data(journal: Journal, name: str) -> bytes:
+    """The content of a blob."""
+    (blob,) = journal.read_blobs((name,))
+    return data_of(blob)
+
+
+def note_other_branches(journal: Journal, thread: Thread, path: Sequence[Entry], target: ExportTarget) -> None:
+    """Note how many entries a flat format loses because they are not on the path."""
+    shown = {entry.id for entry in path}
+    others = sum(entry.id not in shown for entry in journal.entries(thread.id))
+    if others:
+        target.note("loss", f"{others} entries on other branches were left out", thread_id=thread.id)
+
+
 def joined(lines: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
-    """Lines with line breaks; the last one has none if its flag says that it never had one."""
+    """Lines joined by line breaks; the last line gets none if its flag says that it had none."""
     is_first, is_open = True, False
     for line, has_no_end in lines:
         if not is_first:
@@ -299,9 +317,9 @@ def joined(lines: Iterable[tuple[bytes, bool]]) -> Iterator[bytes]:
 def without_foreign_origins(
     entries: Iterable[Entry], thread: Thread, format_name: str, *, common: Collection[str] = ()
 ) -> Iterator[Entry]:
-    """Entries for a writer: what an importer of another format kept for its own way back is not for this one.
+    """Entries for a writer, without what the importer of another format kept in their origins for its own export.
 
-    ``common`` names what means the same in every format.
+    ``common`` names the keys that mean the same in every format.
     """
     if thread.origin.get("format") == format_name:
         yield from entries

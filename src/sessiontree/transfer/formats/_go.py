@@ -1,11 +1,11 @@
-r"""JSON as Go's ``encoding/json`` writes and reads it: what the seed programs' files are made of.
+r"""JSON and times as Go's standard library reads and writes them, for the files of programs written in Go.
 
 >>> encode({"a": "x<y>"})
 b'{"a":"x\\u003cy\\u003e"}'
 >>> decode(b'{"a": 1, "a": 2, "b": "bad \xff utf-8"}')
 {'a': 2, 'b': 'bad \ufffd utf-8'}
 
-Times as Go writes them, to the nanosecond.
+Times are exact to the nanosecond:
 
 >>> nanoseconds("2026-03-03T15:30:00.26122846+02:00")
 1772544600261228460
@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import inspect
 
-from sessiontree.model import json_decoder
+from sessiontree.model import NANOSECONDS, json_decoder
 
 __all__ = [
     "ZERO",
@@ -37,6 +37,7 @@ __all__ = [
     "decode_text",
     "encode",
     "encode_plain",
+    "folded",
     "indented",
     "nanoseconds",
     "nanoseconds_of_any",
@@ -53,7 +54,7 @@ _BLANKS = " \t\r\n"
 
 
 class JsonError(ValueError):
-    """Bytes that Go's decoder would refuse, too."""
+    """The bytes are not JSON; Go's decoder refuses them too."""
 
 
 def encode(value: Any) -> bytes:
@@ -65,21 +66,21 @@ def encode(value: Any) -> bytes:
 def encode_plain(value: Any) -> bytes:
     """Compact JSON with ``SetEscapeHTML(false)``: only the two line separators of Unicode are escaped."""
     body = _encode(value)
-    # One byte is looked for much faster than two, and faster so than with "in".
+    # Searching for one byte is much faster than for two, and find() is faster than "in".
     if body.find(b"\xe2") >= 0:
         body = body.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     return body
 
 
 def indented(body: bytes) -> bytes:
-    """The same JSON with two blanks a level, as ``json.MarshalIndent`` writes it."""
+    """The same JSON, indented by two spaces as ``json.MarshalIndent`` does."""
     return msgspec.json.format(body, indent=2)
 
 
 def decode(body: bytes, *, number: Callable[[str], Any] | None = None) -> Any:
-    """Any JSON value by Go's rules: the last of equal keys wins, what is no Unicode becomes U+FFFD.
+    """A JSON value by Go's rules: the last of equal keys wins, invalid Unicode becomes U+FFFD.
 
-    ``number`` makes numbers out of their text; ``msgspec.Raw`` keeps them as they were written.
+    ``number`` converts the text of a number; ``msgspec.Raw`` keeps it as it was written.
     """
     text = decode_text(body)
     try:
@@ -90,7 +91,7 @@ def decode(body: bytes, *, number: Callable[[str], Any] | None = None) -> Any:
 
 
 def as_type(body: bytes, kind: type[T]) -> T:
-    """A struct by Go's rules: keys in any case, unknown ones ignored, ``null`` and what is missing is the zero value."""
+    """A struct by Go's rules: keys in any case, unknown keys ignored, the zero value for ``null`` and missing keys."""
     value = decode(body, number=_raw_number)
     if value is None:
         value = {}
@@ -101,7 +102,7 @@ def as_type(body: bytes, kind: type[T]) -> T:
 
 
 def values_in(body: bytes) -> Iterator[bytes]:
-    """The JSON values that stand in a row without a line break between them; stops at the first that is broken."""
+    """The JSON values of a line that has several without a line break between them; JsonError at a broken one."""
     text = decode_text(body)
     decoder = json.JSONDecoder(parse_constant=_refuse)
     at = 0
@@ -118,7 +119,7 @@ def values_in(body: bytes) -> Iterator[bytes]:
 
 
 class ValueReader:
-    """Reads the pairs of an object one by one, as far as a file goes that breaks off somewhere."""
+    """Reads the pairs of an object one by one, up to the place where the text is cut off."""
 
     def __init__(self, text: str, at: int) -> None:
         self._text = text
@@ -126,7 +127,7 @@ class ValueReader:
         self._decoder = json.JSONDecoder(parse_constant=_refuse)
 
     def pair(self) -> tuple[str, Any] | None:
-        """The next key and value, or ``None`` where there is no whole one."""
+        """The next key and value, or ``None`` if there is no complete pair."""
         try:
             key = self._value(",")
             value = self._value(":")
@@ -142,7 +143,7 @@ class ValueReader:
 
 
 def decode_text(body: bytes) -> str:
-    """UTF-8 where every byte that does not belong becomes one U+FFFD, as Go does it."""
+    """Decode UTF-8; each invalid byte becomes one U+FFFD, as in Go."""
     try:
         return body.decode()
     except UnicodeDecodeError:
@@ -158,7 +159,7 @@ codecs.register_error("sessiontree.each_byte", _each_byte)
 
 
 def _refuse(constant: str) -> Any:
-    raise JsonError(f"{constant} is no JSON number")
+    raise JsonError(f"{constant} is not a JSON number")
 
 
 def _raw_number(text: str) -> msgspec.Raw:
@@ -177,14 +178,19 @@ def _without_surrogates(value: Any) -> Any:
             return value
 
 
+def folded(value: dict[str, Any]) -> dict[str, Any]:
+    """The object with its keys in lower case: Go matches keys in any case."""
+    return {key.casefold(): item for key, item in value.items()}
+
+
 def _fitted(value: Any, kind: Any) -> Any:
-    """The value with the keys of a struct spelled as the struct spells them, and zero values filled in."""
+    """The value with its keys spelled as in the struct, and zero values filled in."""
     return _fit(value, _type_info(kind))
 
 
 @cache
 def _type_info(kind: Any) -> inspect.Type:
-    """Looking through a type takes a millisecond, as long as reading a short session."""
+    """Cached, because inspecting a type takes a millisecond, as long as reading a short session."""
     return inspect.type_info(kind)
 
 
@@ -218,7 +224,7 @@ def _fit_struct(value: dict[str, Any], kind: inspect.StructType) -> dict[str, An
 
 
 def _is_raw(kind: inspect.Type) -> bool:
-    """``null`` is a value of its own where Go keeps raw JSON."""
+    """Whether the field keeps raw JSON, where ``null`` is a value like any other."""
     return isinstance(kind, inspect.RawType)
 
 
@@ -245,21 +251,20 @@ def _zero(kind: inspect.Type) -> Any:
 
 
 ZERO = "0001-01-01T00:00:00Z"
-"""Go's zero time, which stands for no time at all."""
+"""Go's zero time, which means that no time is set."""
 
-_SECOND = 1_000_000_000
 _EPOCH = date(1970, 1, 1)
 _WHOLE = len("0001-01-01T00:00:00")
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)", re.ASCII)
-# Go's time.String(), ISO 8601 and the same without a zone; a zone's name and the monotonic reading are left out.
+# Go's time.String(), ISO 8601 and the same without a zone; the zone's name and the monotonic reading are ignored.
 _LOOSE = re.compile(
     r"(\d{4}-\d\d-\d\d)[T ](\d\d):(\d\d):(\d\d)(?:[.,](\d+))? ?(Z|[+-]\d\d:?\d\d)?(?: [^ ]+)?(?: m=.*)?", re.ASCII
 )
 
 
 def nanoseconds(written: str) -> int | None:
-    """Nanoseconds since 1970 of an RFC 3339 time; ``None`` where it is none or lies outside of 1678 to 2262."""
+    """Nanoseconds since 1970 of an RFC 3339 time; ``None`` if it is invalid or not between 1678 and 2262."""
     if len(written) > _WHOLE and written[-1] == "Z" and written[_WHOLE] == ".":
         seconds, fraction = _seconds_of(written[:_WHOLE]), written[_WHOLE + 1 : -1]
         if seconds is not None and fraction.isdecimal() and fraction.isascii():
@@ -269,20 +274,20 @@ def nanoseconds(written: str) -> int | None:
 
 
 def nanoseconds_of_any(written: str) -> int | None:
-    """The same for every form that a database driver may have left."""
+    """The same for every form that a database driver may have written."""
     found = _LOOSE.fullmatch(written.strip())
     return _sum(found) if found else None
 
 
 def text(time_ns: int) -> str:
-    """RFC 3339 in UTC, without zeros at the end of the fraction."""
-    seconds, rest = divmod(time_ns, _SECOND)
+    """A time in RFC 3339 and UTC, without trailing zeros in the fraction."""
+    seconds, rest = divmod(time_ns, NANOSECONDS)
     start = _seconds_text(seconds)
     return f"{start}.{rest:09}".rstrip("0") + "Z" if rest else start + "Z"
 
 
 def whole_seconds(written: str) -> str:
-    """Go's ``time.RFC3339``: the same time with the fraction cut off."""
+    """The time without its fraction, as Go's ``time.RFC3339`` writes it."""
     return re.sub(r"\.\d+", "", written)
 
 
@@ -292,13 +297,13 @@ def _sum(found: re.Match[str]) -> int | None:
     if start is None or int(hour) > 23 or int(minute) > 59 or int(second) > 59:
         return None
     seconds = start + int(hour) * 3600 + int(minute) * 60 + int(second) - _zone_seconds(zone)
-    value = seconds * _SECOND + (int(fraction[:9].ljust(9, "0")) if fraction else 0)
+    value = seconds * NANOSECONDS + (int(fraction[:9].ljust(9, "0")) if fraction else 0)
     return value if _LEAST <= value <= _MOST else None
 
 
 @lru_cache(maxsize=1024)
 def _seconds_of(written: str) -> int | None:
-    """Nanoseconds of a time in UTC without a fraction; many records lie in the same second."""
+    """Nanoseconds of a UTC time without a fraction; cached, because many records have the same second."""
     found = _RFC3339.fullmatch(written + "Z")
     return _sum(found) if found else None
 

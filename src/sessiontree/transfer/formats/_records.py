@@ -1,7 +1,4 @@
-"""The common shape that every reader gives its data: a conversation, and the records in it.
-
-What an import or an export did, and everything about it that a person should know.
-"""
+"""The records that readers produce, sessions and their entries, and the reports of imports and exports."""
 
 from __future__ import annotations
 
@@ -38,15 +35,15 @@ __all__ = [
 
 
 UNREADABLE = "unreadable"
-"""Name of a custom entry that holds bytes which could not be read."""
+"""Name of the custom entry that keeps bytes which could not be read."""
 
 _LARGEST_KEPT = 1024 * 1024
 
 
 class ImportedRecord(NamedTuple):
-    """One record on its way into the journal. ``parent`` UNSET: it follows the record before it.
+    """A record to import. ``parent`` UNSET means that it follows the record before it.
 
-    ``blobs`` are the contents that it refers to: they go into the store before it does.
+    ``blobs`` are the contents that the record refers to; they are stored before it.
     """
 
     payload: Payload
@@ -58,11 +55,11 @@ class ImportedRecord(NamedTuple):
 
 
 class ImportedSession(NamedTuple):
-    """A conversation of a source. ``items`` is read once; then ``leaf`` and ``finish`` are asked.
+    """A session of a source. ``items`` is read once; ``leaf`` and ``finish`` are called after that.
 
-    ``leaf`` tells the tip (UNSET: the last item); ``finish`` gets the loaded thread and gives the metadata that was
-    not known before. ``fork`` is the thread and the entry that this one was forked from, if both share a tree.
-    Without ``has_head`` only a readable item tells that this is a session at all.
+    ``leaf`` returns the id of the leaf (UNSET: the last item). ``finish`` takes the loaded thread and returns the
+    metadata that is known only now. ``fork`` is the thread and the entry that this one was forked from, if both share
+    a tree. Without ``has_head`` it counts as a session only if one of its items is readable.
     """
 
     id: str
@@ -78,9 +75,9 @@ class ImportedSession(NamedTuple):
 
 
 def chain_id(previous: str, body: bytes) -> str:
-    """An id for a record that has none: the same for the same record after the same history.
+    """An id for a record that has none: equal for equal records after an equal history.
 
-    So an import that is repeated finds what it wrote, and a file that was rewritten becomes a branch.
+    So a repeated import finds what it wrote, and a file that was rewritten becomes a branch.
 
     >>> chain_id("", b"hello") == chain_id("", b"hello") != chain_id("before", b"hello")
     True
@@ -90,11 +87,10 @@ def chain_id(previous: str, body: bytes) -> str:
 
 
 class LineIds:
-    """Ids for the lines of a log: which log, the number of the line, and a running checksum of everything up to it.
+    """Ids for the lines of a log: a checksum of its name, the line number, and a running checksum of the lines so far.
 
-    Cheaper than ``chain_id``, and enough where a line has one place only: should two ever be taken for the same, the
-    journal compares their content. The ids of one log stand next to each other in a store's index of ids, so that a
-    batch of them touches few of its pages.
+    Cheaper than ``chain_id``, and sufficient where a line has one place only: if two ids were ever equal, the journal
+    would compare the contents. The ids of one log are neighbours in a store's index, so a batch touches few pages.
 
     >>> first, second = LineIds("log"), LineIds("log")
     >>> first.next(b"hello"), second.next(b"hello") != first.next(b"hello")
@@ -108,6 +104,7 @@ class LineIds:
         self._sum = 0
 
     def next(self, body: bytes) -> str:
+        """The id of the next line."""
         self._number += 1
         self._sum = zlib.crc32(body, self._sum)
         self.last = f"{self._log}-{self._number:06}-{self._sum:08x}"
@@ -115,7 +112,7 @@ class LineIds:
 
 
 def unreadable(body: bytes, problem: str, *, is_ended: bool = True) -> Custom:
-    """An entry that keeps what could not be read; of very long runs only the length and the hash."""
+    """An entry that keeps bytes which could not be read; of more than 1 MiB only the length and the hash."""
     facts: dict[str, Any] = {"problem": problem, "size": len(body)} | ({} if is_ended else {"unended": True})
     if len(body) <= _LARGEST_KEPT:
         facts["base64"] = base64.b64encode(body).decode()
@@ -137,7 +134,7 @@ def is_unreadable(payload: Payload) -> bool:
 
 
 def with_origin(payload: Payload, **facts: Any) -> Payload:
-    """The payload with more facts about where it comes from."""
+    """The payload with ``facts`` added to its origin."""
     if isinstance(payload, UnknownPayload):
         return payload
     return replace(payload, origin={**payload.origin, **facts})
@@ -168,14 +165,14 @@ def amount(value: Any) -> float | None:
 
 
 NoteKind = Literal["damage", "repair", "conflict", "loss", "hint"]
-"""damage: could not be read; repair: was put right; conflict: the journal has something else; loss: cannot be said
-in the target's format; hint: worth knowing."""
+"""damage: could not be read; repair: was corrected; conflict: differs from what the journal has; loss: the target's
+format cannot hold it; hint: worth knowing."""
 
 MOST_NOTES = 10_000
 
 
 class ImportNote(Record, frozen=True, kw_only=True):
-    """One finding: where it is (a file, a byte in it) and what it is."""
+    """A finding of an import or export: its kind, where it is (a file, a byte in it) and what it is."""
 
     kind: NoteKind
     place: str
@@ -186,6 +183,8 @@ class ImportNote(Record, frozen=True, kw_only=True):
 
 
 class ImportReport(Record, frozen=True, kw_only=True):
+    """What an import did: the threads and entries of the source, and what was noted about them."""
+
     format: str
     source: str
     threads: tuple[str, ...] = ()
@@ -197,6 +196,7 @@ class ImportReport(Record, frozen=True, kw_only=True):
     notes_left_out: int = 0
 
     def of_kind(self, kind: NoteKind) -> tuple[ImportNote, ...]:
+        """The notes of one kind."""
         return tuple(note for note in self.notes if note.kind == kind)
 
     @property
@@ -206,16 +206,18 @@ class ImportReport(Record, frozen=True, kw_only=True):
 
     @property
     def repairs(self) -> tuple[ImportNote, ...]:
-        """What was put right on the way in."""
+        """What was corrected during the import."""
         return self.of_kind("repair")
 
     @property
     def conflicts(self) -> tuple[ImportNote, ...]:
-        """What the journal already holds with other content; it was left as it is."""
+        """Records that differ from what the journal already has; the journal was not changed."""
         return self.of_kind("conflict")
 
 
 class ExportReport(Record, frozen=True, kw_only=True):
+    """What an export wrote, and what was noted about it."""
+
     format: str
     target: str
     threads: tuple[str, ...] = ()
@@ -230,7 +232,7 @@ class ExportReport(Record, frozen=True, kw_only=True):
 
 
 class Tally:
-    """Counts while an import runs."""
+    """Counts and notes of a running import."""
 
     def __init__(self, total_bytes: int = 0, progress: Progress | None = None) -> None:
         self.threads: dict[str, None] = {}
@@ -248,6 +250,7 @@ class Tally:
         return any(note.kind == "damage" for note in self.notes)
 
     def advance(self, size: int) -> None:
+        """Report that ``size`` more bytes were read."""
         self.bytes_read += size
         if self._progress is not None:
             self._progress(self.bytes_read, max(self._total, self.bytes_read))

@@ -1,8 +1,6 @@
-"""Reading our own files, or a folder of them.
+"""The ``native`` format: the JSON and JSONL of ``journal.export``, one file per tree with all its forks.
 
-Writing our own files: one JSONL file a tree, with all forks in it.
-
-Our own files, as ``journal.export(format="json")`` and ``"jsonl"`` write them.
+Files that ``export_sessions`` writes also contain the files of checkpoints.
 """
 
 from __future__ import annotations
@@ -26,12 +24,11 @@ from sessiontree.model import (
     ThreadFields,
     TreeFile,
     blob_of,
-    data_of,
     decode_payload,
     json_decoder,
     reachable,
 )
-from sessiontree.transfer.formats._files import ExportTarget, head_of, lines_of, size_of, stem_of, whole_of
+from sessiontree.transfer.formats._files import ExportTarget, blob_data, head_of, lines_of, size_of, stem_of, whole_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 
 __all__ = ["detect", "sessions", "size", "write"]
@@ -60,7 +57,7 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
         if _is_ours(path):
             yield from _Tree(path, tally).sessions()
         else:
-            tally.note("damage", str(path), "is no file of sessiontree; it was left out")
+            tally.note("damage", str(path), "is not a file of sessiontree; it was left out")
 
 
 def _files(source: Path) -> list[Path]:
@@ -75,7 +72,7 @@ def _is_ours(path: Path) -> bool:
 
 
 class _Tree:
-    """The threads of one file; the file is read once for each of them, so that nothing is held in memory."""
+    """The threads of one file, which is read once for each of them so that it need not fit into memory."""
 
     def __init__(self, path: Path, tally: Tally) -> None:
         self._path = path
@@ -122,7 +119,7 @@ class _Tree:
         )
 
     def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[ImportedRecord]:
-        """The thread's own entries; what was inherited from a thread that is not in the file goes to the first."""
+        """The thread's own entries; the first thread also gets those of threads that are not in the file."""
         blobs: tuple[Blob, ...] = ()
         for body, offset in self._lines(is_first=is_first):
             try:
@@ -152,7 +149,7 @@ def _blob(body: bytes) -> Blob:
     line = json_decoder(BlobLine).decode(body)
     blob = blob_of(line.data)
     if blob.hash != line.blob:
-        raise DamagedDataError(f"blob {line.blob}", 0, "the content does not hash to its name")
+        raise DamagedDataError(f"blob {line.blob}", 0, "the content does not match its hash")
     return blob
 
 
@@ -165,20 +162,18 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
         done.add(thread.tree)
         lines = journal.export(thread.id, format="jsonl", scope="tree").encode().splitlines(keepends=True)
         target.entries += len(lines) - 1
-        stem, number = stem_of(thread.tree), 2
-        while target.is_taken(f"{stem}.jsonl"):
-            stem, number = f"{stem_of(thread.tree)}~{number}", number + 1
+        stem = target.free_stem(stem_of(thread.tree), ".jsonl")
         target.write(f"{stem}.jsonl", _with_blobs(journal, lines))
 
 
 def _with_blobs(journal: Journal, lines: Iterable[bytes]) -> Iterator[bytes]:
-    """Before each checkpoint the files that it needs and that are not in the file yet."""
+    """The lines, and before each checkpoint the files that it needs and that were not written yet."""
     written: set[str] = set()
     for line in lines:
         for name in _needs(journal, line):
             if name not in written:
                 written.add(name)
-                yield msgspec.json.encode(BlobLine(blob=name, data=_data(journal, name))) + b"\n"
+                yield msgspec.json.encode(BlobLine(blob=name, data=blob_data(journal, name))) + b"\n"
         yield line
 
 
@@ -192,9 +187,4 @@ def _needs(journal: Journal, line: bytes) -> Iterable[str]:
     manifest = payload.manifest if isinstance(payload, Checkpoint) else ""
     if not manifest or journal.missing_blobs((manifest,)):
         return ()
-    return sorted(reachable([manifest], lambda name: _data(journal, name)))
-
-
-def _data(journal: Journal, name: str) -> bytes:
-    (blob,) = journal.read_blobs((name,))
-    return data_of(blob)
+    return sorted(reachable([manifest], lambda name: blob_data(journal, name)))

@@ -1,15 +1,8 @@
-"""The file of the openrouter SDK.
-
-File snapshots of the SDK, a text for each path, and our checkpoints, a manifest and blobs.
-
-Reading the file of the openrouter SDK.
+"""The ``openrouter`` format: the JSON file in which openrouter-agent-sdk keeps all its sessions (seed 004).
 
 A checkpoint of the SDK is a copy of all messages. Here messages with the same history are the same entries, so a
-checkpoint is a labelled mark behind one of them, and a rewind is a move of the leaf to it.
-
-Writing the file of the openrouter SDK: messages of the active path, marks and labels as checkpoints.
-
-openrouter-agent-sdk's sessions (seed 004): one JSON file with all of them.
+checkpoint becomes a labelled mark after one of them, and a rewind a move of the leaf to it. A file snapshot of the SDK,
+a text for each path, becomes a checkpoint with a manifest and blobs.
 """
 
 from __future__ import annotations
@@ -35,7 +28,6 @@ from sessiontree.model import (
     ThreadFields,
     Tree,
     blob_of,
-    data_of,
     decode_manifest,
     encode_manifest,
     patched,
@@ -45,6 +37,7 @@ from sessiontree.sessions.checkpointed import MARK, STATE, mark_in_force, mark_o
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,
+    blob_data,
     head_of,
     modified_ns,
     size_of,
@@ -93,23 +86,23 @@ class State(msgspec.Struct, kw_only=True):
 
 
 Files = Mapping[str, str | None]
-"""Path to text; ``None`` means that there must be no such file."""
+"""Path to text; ``None`` means that the file does not exist."""
 
 _FOLDER = ManifestItem("folder", UNKNOWN_MODE, 0, b"")
 
 
 class Texts(NamedTuple):
-    """A checkpoint as the SDK can keep it, and the paths that it cannot keep."""
+    """The files of a checkpoint that the SDK can keep, and the paths of those that it cannot."""
 
     files: dict[str, str | None]
     left_out: list[str]
 
 
 def checkpoint_of(name: str, target: str, given: Files | None) -> tuple[Checkpoint, tuple[Blob, ...]]:
-    """The checkpoint for a snapshot, and the blobs it needs.
+    """The checkpoint for a snapshot, and the blobs that it needs.
 
-    Paths in which git or we keep our own files are never restored. They are kept beside, for the way back. A path that
-    leads out of the folder stays in the manifest, so that a restore refuses the whole before it changes anything.
+    Files of git and of sessiontree itself are never restored; they are kept in the origin for an export. A path that
+    leads out of the folder stays in the manifest, so that a restore is refused before it changes anything.
     """
     files = given or {}
     texts = {path: text.encode() for path, text in files.items() if text is not None and not _is_private(path)}
@@ -131,7 +124,7 @@ def checkpoint_of(name: str, target: str, given: Files | None) -> tuple[Checkpoi
 
 
 def texts_of(journal: Journal, checkpoint: Checkpoint) -> Texts:
-    """The other way; what is no text is left out."""
+    """The snapshot for a checkpoint; files that are not text are left out."""
     found: dict[str, str | None] = dict(checkpoint.origin.get("beside", {}))
     left_out: list[str] = []
     for path, item in _tree_of(journal, checkpoint.manifest).items():
@@ -149,7 +142,7 @@ def _is_private(path: str) -> bool:
 
 
 def _folders(paths: Iterable[str]) -> set[str]:
-    """The folders that plain paths need."""
+    """The folders that the paths are in."""
     found: set[str] = set()
     for path in paths:
         parts = path.split("/")
@@ -161,7 +154,7 @@ def _folders(paths: Iterable[str]) -> set[str]:
 def _tree_of(journal: Journal, manifest: str) -> Tree:
     if not manifest:
         return {}
-    found = decode_manifest(_data(journal, manifest), f"blob {manifest}")
+    found = decode_manifest(blob_data(journal, manifest), f"blob {manifest}")
     return patched(_tree_of(journal, found.base), found)
 
 
@@ -169,14 +162,9 @@ def _text(journal: Journal, item: ManifestItem) -> str | None:
     if not item.hash:
         return None
     try:
-        return _data(journal, item.hash).decode()
+        return blob_data(journal, item.hash).decode()
     except UnicodeDecodeError:
         return None
-
-
-def _data(journal: Journal, name: str) -> bytes:
-    (blob,) = journal.read_blobs((name,))
-    return data_of(blob)
 
 
 _HEAD = 64 * 1024
@@ -202,9 +190,9 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
         tally.note("damage", str(source), f"the file cannot be read: {error}", size=len(body))
         yield from _salvaged(body, source, tally)
         return
-    state = _folded(found) if isinstance(found, dict) else {}
+    state = _go.folded(found) if isinstance(found, dict) else {}
     if not isinstance(found, dict | None):
-        tally.note("damage", str(source), "the file holds no object", size=len(body))
+        tally.note("damage", str(source), "the file is not a JSON object", size=len(body))
     counters = state.get("fork_counters")
     counters = counters if isinstance(counters, dict) else {}
     kept = state.get("sessions")
@@ -213,14 +201,14 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 def _salvaged(body: bytes, source: Path, tally: Tally) -> Iterator[ImportedSession]:
-    """The sessions before the place where a file breaks off."""
+    """The sessions before the place where the file is cut off."""
     text = _go.decode_text(body)
     at = text.find('"sessions"')
     at = text.find("{", at) + 1 if at >= 0 else 0
     decoder = _go.ValueReader(text, at)
     while at and (pair := decoder.pair()) is not None:
         key, value = pair
-        tally.note("repair", str(source), f"session {key!r} was found whole before the break")
+        tally.note("repair", str(source), f"session {key!r} is complete; the file is cut off after it")
         yield from _one(key, value, {}, source, tally)
 
 
@@ -232,13 +220,9 @@ def _one(key: str, value: Any, counters: dict[str, Any], source: Path, tally: Ta
         tally.note("damage", place, f"the session cannot be read: {error}", thread_id=key)
         return
     if value is None:
-        tally.note("repair", place, "the session is null; it comes in empty", thread_id=key)
+        tally.note("repair", place, "the session is null; it was imported empty", thread_id=key)
     counter = counters.get(key, 0)
     yield _Reader(key, session, whole_number(counter) or 0, place, source).session()
-
-
-def _folded(value: dict[str, Any]) -> dict[str, Any]:
-    return {key.casefold(): one for key, one in value.items()}
 
 
 class _Reader:
@@ -268,7 +252,7 @@ class _Reader:
         )
 
     def _facts(self, counted: int) -> dict[str, Any]:
-        """What a thread has no field for; fork ids that were given out here stay given out."""
+        """What a thread has no field for; the fork counter never goes back, so that fork ids stay unique."""
         return {
             "inner_id": self._session.id,
             "user_turns": self._session.user_turns,
@@ -276,7 +260,7 @@ class _Reader:
         }
 
     def _items(self) -> Iterator[ImportedRecord]:
-        """First what the checkpoints hold beyond the messages, so that the tip comes last."""
+        """The messages and marks of the checkpoints first, so that the leaf is the last message."""
         written: set[str] = set()
         marks = self._marks
         for name, messages in self._session.checkpoints.items():
@@ -327,7 +311,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
             state.fork_counters[key] = counter
         target.threads.append(thread.id)
         target.entries += len(entries)
-        _mind_losses(journal, thread, entries, target)
+        _note_losses(journal, thread, entries, target)
     body = _go.encode(state)
     target.write("sessions.json", [_go.indented(body)])
 
@@ -367,16 +351,16 @@ def _checkpoints(journal: Journal, thread: Thread, known: dict[str, Entry]) -> d
 
 
 def _file_checkpoints(journal: Journal, thread: Thread, entries: list[Entry], target: ExportTarget) -> dict[str, Any]:
-    """The newest one of each name. Those that turns and rewinds took by themselves are of no use to the SDK."""
+    """The newest checkpoint of each name. Those that turns and rewinds took automatically have none."""
     found = [entry.payload for entry in entries if isinstance(entry.payload, Checkpoint)]
     named = {checkpoint.label: checkpoint for checkpoint in found if checkpoint.label and not checkpoint.moment}
     texts = {name: texts_of(journal, checkpoint) for name, checkpoint in named.items()}
     for name, one in texts.items():
         if one.left_out:
-            problem = f"{len(one.left_out)} files of checkpoint {name!r} are no text, which is all that the SDK keeps"
+            problem = f"{len(one.left_out)} files of checkpoint {name!r} were left out: the SDK keeps text only"
             target.note("loss", problem, thread_id=thread.id)
     if len(found) > len(named):
-        problem = f"{len(found) - len(named)} checkpoints of files without a name, or replaced later, are left out"
+        problem = f"{len(found) - len(named)} checkpoints of files that have no name or were replaced were left out"
         target.note("loss", problem, thread_id=thread.id)
     return {name: None if named[name].origin.get("is_null") else one.files for name, one in texts.items()}
 
@@ -386,7 +370,7 @@ def _by_key(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_null(mark: Entry) -> bool:
-    """Whether a checkpoint was written as null, which for the SDK is the same as an empty one."""
+    """Whether the checkpoint was ``null``, which means the same to the SDK as an empty one."""
     return isinstance(mark.payload, Custom) and bool(mark.payload.origin.get("is_null"))
 
 
@@ -400,7 +384,7 @@ def _messages(path: list[Entry]) -> list[dict[str, Any]]:
 
 
 def _sorted(value: Any) -> Any:
-    """Go writes the keys of a map in order."""
+    """The value with the keys of every object sorted, as Go writes maps."""
     match value:
         case dict():
             return {key: _sorted(value[key]) for key in sorted(value, key=str.encode)}
@@ -415,7 +399,7 @@ def _time(time_ns: int, written: Any) -> str:
     return written if is_same else _go.text(time_ns)
 
 
-def _mind_losses(journal: Journal, thread: Thread, entries: list[Entry], target: ExportTarget) -> None:
+def _note_losses(journal: Journal, thread: Thread, entries: list[Entry], target: ExportTarget) -> None:
     tips = [
         thread.leaf,
         *journal.labels(thread.id).values(),
@@ -425,9 +409,9 @@ def _mind_losses(journal: Journal, thread: Thread, entries: list[Entry], target:
     shown = {entry.id for tip in tips if tip in seen for entry in journal.path(thread.id, tip)}
     left = sum(entry.id not in shown and chat_of(entry.payload) is not None for entry in entries)
     if left:
-        problem = f"{left} entries on other branches, to which no checkpoint goes back, are left out"
+        problem = f"{left} entries on branches that no checkpoint leads to were left out"
         target.note("loss", problem, thread_id=thread.id)
     others = [entry for entry in entries if not _is_named(entry, MARK) and not _is_named(entry, STATE)]
     kinds = sorted({entry.type for entry in others if chat_of(entry.payload) is None} - {"label", "checkpoint"})
     if kinds:
-        target.note("loss", f"the SDK has no place for entries of type {', '.join(kinds)}", thread_id=thread.id)
+        target.note("loss", f"the SDK cannot hold entries of type {', '.join(kinds)}", thread_id=thread.id)

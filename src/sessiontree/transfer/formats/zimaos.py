@@ -1,10 +1,6 @@
-"""The table of ZimaOS-Blue and the JSON in it.
+"""The ``zimaos`` format: the SQLite database of ZimaOS-Blue (seed 003), one row per session.
 
-Reading a ZimaOS-Blue database without touching it.
-
-Writing a ZimaOS-Blue database. Its sessions are flat: the active path is written.
-
-ZimaOS-Blue's sessions (seed 003): one SQLite database, one row a session.
+A database is read without changing it or its folder. Sessions are flat, so an export writes the active path.
 """
 
 from __future__ import annotations
@@ -26,14 +22,20 @@ from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Custom, Entry, Payload, SessionKey, SystemMessage, Thread, ThreadFields
 from sessiontree.model.builders import system
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import ExportTarget, head_of, size_of, without_foreign_origins
+from sessiontree.transfer.formats._files import (
+    ExportTarget,
+    head_of,
+    note_other_branches,
+    size_of,
+    without_foreign_origins,
+)
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id
 
 __all__ = ["COLUMNS", "SCHEMA", "STATES", "Metadata", "detect", "sessions", "size", "write"]
 
 
 STATES = ("active", "idle", "compacting", "suspended", "archived")
-"""Names of the states by their number."""
+"""Names of the states, by number."""
 
 COLUMNS = (
     "id", "agent_id", "channel_id", "peer_id", "thread_id", "state", "metadata", "messages", "system_prompt",
@@ -81,7 +83,7 @@ _COPIES = 5
 
 
 def detect(source: Path) -> bool:
-    """An SQLite file with a table of sessions that has the seed's columns."""
+    """Whether the source is an SQLite file with the columns of the seed's table."""
     if head_of(source, 16) != b"SQLite format 3\x00":
         return False
     try:
@@ -104,14 +106,14 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
                 tally.advance(sum(len(value) for value in row.values() if isinstance(value, str)))
                 yield _Row(row, f"{source}, session {row['id']!r}", tally).session()
     except (sqlite3.Error, OSError, UnicodeError) as error:
-        tally.note("damage", str(source), f"the database cannot be read on: {error}")
+        tally.note("damage", str(source), f"the rest of the database cannot be read: {error}")
 
 
 @contextmanager
 def _opened(source: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that creates no file beside the source and takes no lock on it.
+    """A connection that creates no file next to the source and takes no lock on it.
 
-    Where a log or a rollback journal lies beside it, the database alone is not the truth: then a copy is opened.
+    If there is a log or a rollback journal, the database file alone is not complete; then a copy is opened.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "copy.db"
@@ -126,13 +128,13 @@ def _opened(source: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _logs(source: Path) -> list[Path]:
-    """What SQLite needs to bring the database up to date, or back to its last commit."""
+    """The log and the rollback journal that SQLite needs to read the database as of its last commit."""
     beside = (source.with_name(source.name + ending) for ending in _LOG_ENDINGS)
     return [path for path in beside if path.is_file() and path.stat().st_size]
 
 
 def _copy(source: Path, copy: Path) -> None:
-    """Copy the database with its logs; again if somebody wrote meanwhile, so that they belong together."""
+    """Copy the database with its logs; again if they were written meanwhile, so that they fit together."""
     for _ in range(_COPIES):
         before = _stamps(source)
         for ending in ("", *_LOG_ENDINGS):
@@ -206,7 +208,7 @@ class _Row:
             return empty
 
     def _items(self) -> Iterator[ImportedRecord]:
-        """The prompt, what an earlier compaction left as a summary, then the messages."""
+        """The system prompt, the summary of the last compaction, then the messages."""
         previous = ""
         if self._row["system_prompt"] is not None:
             prompt = _str(self._row["system_prompt"])
@@ -237,13 +239,15 @@ class _Row:
             self._damage("messages", f"the messages cannot be read: {error}")
             return []
         listed = found.get("messages") if isinstance(found, dict) else None
-        return [_folded(message) for message in listed if isinstance(message, dict)] if isinstance(listed, list) else []
+        return (
+            [_go.folded(message) for message in listed if isinstance(message, dict)] if isinstance(listed, list) else []
+        )
 
     def _time(self, name: str) -> int:
         text = self._row[name]
         found = _go.nanoseconds_of_any(text) if isinstance(text, str) else None
         if found is None:
-            self._damage(name, f"{name} is no time: {text!r}")
+            self._damage(name, f"{name} is not a time: {text!r}")
         return found or 0
 
     def _damage(self, column: str, problem: str) -> None:
@@ -259,13 +263,8 @@ class _Row:
 
 
 def _said(payload: Payload) -> Payload:
-    """A system message among the others is no new prompt: the prompt has a column of its own."""
+    """The payload of a message. A system message is not a new prompt: the prompt has a column of its own."""
     return Custom(name=FOREIGN, message=payload.message) if isinstance(payload, SystemMessage) else payload
-
-
-def _folded(message: dict[str, Any]) -> dict[str, Any]:
-    """Keys in the case that we write."""
-    return {key.casefold(): value for key, value in message.items()}
 
 
 def _str(value: Any) -> str:
@@ -285,9 +284,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
             connection.execute(f"INSERT OR REPLACE INTO sessions VALUES ({','.join('?' * len(COLUMNS))})", row)
             target.threads.append(thread.id)
             target.entries += len(path)
-            others = len(journal.entries(thread.id)) - len(path)
-            if others:
-                target.note("loss", f"{others} entries on other branches are left out", thread_id=thread.id)
+            note_other_branches(journal, thread, path, target)
         connection.commit()
 
 
@@ -351,7 +348,7 @@ def _ordered(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _time(time_ns: int, written: Any, of: Any = None) -> str:
-    """The text that the origin had, as long as the moment is the same."""
+    """The text that was imported if it is still the same time."""
     if isinstance(written, str) and _go.nanoseconds_of_any(of if isinstance(of, str) else written) == time_ns:
         return written
     return _go.text(time_ns).replace("T", " ").replace("Z", "+00:00")

@@ -1,4 +1,4 @@
-"""floret's ``sessiontree`` (seed 000): a folder a thread with thread.json, entries.jsonl and active_turn.json."""
+"""The ``floret`` format (seed 000): a folder per thread with thread.json, entries.jsonl and active_turn.json."""
 
 from sessiontree.transfer.formats.floret.read import detect, sessions, size
 from sessiontree.transfer.formats.floret.write import write

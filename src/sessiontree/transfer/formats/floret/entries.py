@@ -1,4 +1,4 @@
-"""floret's entries and ours, in both directions."""
+"""Convert floret's entries and messages to ours and back."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ __all__ = ["OURS", "message_of", "payload_of", "wire_message", "wire_of"]
 
 
 OURS = "sessiontree.payload"
-"""Metadata key of an entry that floret has no type for: our payload as it is."""
+"""Metadata key under which a payload is written that floret has no type for."""
 
 _ROLES = frozenset(get_args(Role))
 _STATUSES = frozenset(get_args(TurnStatus))
@@ -82,7 +82,7 @@ _NO_MESSAGE = records.FloretMessage()
 
 
 def payload_of(entry: records.FloretEntry) -> Payload:
-    """Our payload for an entry; what has no place in it shows when it is written back, and is kept as it was."""
+    """The payload for an entry of floret. What it cannot hold shows when the entry is written again for comparison."""
     metadata: dict[str, Any] = entry.metadata
     ours = _our_own(metadata)
     if ours is not None:
@@ -114,7 +114,7 @@ def payload_of(entry: records.FloretEntry) -> Payload:
 
 
 def _our_own(metadata: dict[str, Any]) -> Payload | None:
-    """A payload that we once wrote into floret's files; damaged text in there is nothing but text."""
+    """The payload that an export wrote into the metadata; ``None`` if there is none or it is damaged."""
     if OURS not in metadata:
         return None
     try:
@@ -131,7 +131,7 @@ def _said(kind: Any, entry: records.FloretEntry, metadata: dict[str, Any]) -> Pa
 
 
 def _custom(entry: records.FloretEntry, metadata: dict[str, Any]) -> Custom:
-    """An entry of the host's own, or a message without a role, which the original shows to no model either."""
+    """An entry of the host's own type, or a message without a role, which floret does not show to a model either."""
     if entry.message.role in _ROLES:
         return Custom(name=entry.type, message=message_of(entry.message), metadata=metadata)
     fields = {name: value for name, value in msgspec.to_builtins(entry.message).items() if value}
@@ -214,7 +214,7 @@ def wire_of(item: ImportedRecord, thread_id: str) -> records.FloretEntry:
 
 
 def _fill(entry: records.FloretEntry, payload: Payload) -> None:
-    """The fields of each type; a type that floret does not know carries our payload along."""
+    """Set the fields of the entry's type; for a type that floret does not know, the payload goes into the metadata."""
     entry.type = str(payload.__struct_config__.tag or "custom")
     match payload:
         case AssistantMessage() | ToolCallMessage():
@@ -260,7 +260,7 @@ def _mark(entry: records.FloretEntry, marker: TurnMarker) -> None:
 
 
 def _texts(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Go writes the keys of a map in the order of their bytes."""
+    """Metadata as text, with sorted keys as Go writes maps."""
     if not metadata:
         return {}
     pairs = sorted(metadata.items(), key=lambda pair: pair[0].encode())

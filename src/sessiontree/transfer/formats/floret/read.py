@@ -1,6 +1,6 @@
-"""Reading a floret store: every folder that holds a thread, whatever state its files are in.
+"""Read a floret store: every folder with a thread, whatever state its files are in.
 
-Which entry is the tip of a floret thread: thread.json is written after the journal and may lag behind it.
+thread.json is written after the entries and may lag behind them, so the leaf is repaired by floret's own rule.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["detect", "repaired_leaf", "sessions", "size"]
 
 
 def repaired_leaf(leaf: str, parents: Mapping[str, str]) -> str | None:
-    """The tip by the original's own rule; ``parents`` is every entry's parent in the order of the journal.
+    """The leaf by floret's own rule; ``parents`` has the parent of every entry, in the order of the file.
 
     >>> journal = {"a": "", "b": "a", "c": "b"}
     >>> repaired_leaf("b", journal), repaired_leaf("gone", journal), repaired_leaf("", journal)
@@ -68,7 +68,7 @@ _decode = json_decoder(records.FloretEntry).decode
 
 
 def detect(source: Path) -> bool:
-    """A folder of folders with a thread.json or an entries.jsonl in them."""
+    """Whether the source is a folder of folders that have a thread.json or an entries.jsonl."""
     return source.is_dir() and any(_folders(source))
 
 
@@ -126,12 +126,14 @@ class _Folder:
         return meta if meta.id else self._guessed(meta)
 
     def _guessed(self, meta: records.ThreadMeta) -> records.ThreadMeta:
-        """Identity and times from the first entry, where thread.json does not tell."""
+        """The metadata with id and times from the first entry, where thread.json does not have them."""
         first = self._first_entry()
         meta.id = (first.thread_id if first else "") or _id_in_name(self._folder.name)
         meta.created_at = meta.created_at or (first.created_at if first else "")
         meta.updated_at = meta.updated_at or meta.created_at
-        self._tally.note("repair", str(self._folder), f"the thread has no id of its own; it is {meta.id!r} now")
+        self._tally.note(
+            "repair", str(self._folder), f"the thread has no id in {_THREAD}; it was imported as {meta.id!r}"
+        )
         return meta
 
     def _first_entry(self) -> records.FloretEntry | None:
@@ -165,7 +167,7 @@ class _Folder:
         }
 
     def _lease(self) -> dict[str, Any]:
-        """A lease of the original is kept for the way back; nobody of that program holds a lease here."""
+        """A lease of floret is kept for an export only; it does not lock the thread in the journal."""
         path = self._folder / _LEASE
         body = whole_of(path, self._tally)
         if body is None:
@@ -181,7 +183,7 @@ class _Folder:
         path = self._folder / _ENTRIES
         if not path.is_file():
             if self._meta.leaf_id:
-                self._tally.note("damage", str(path), "the journal of the thread is missing")
+                self._tally.note("damage", str(path), "the entries of the thread are missing")
             return
         previous = ""
         for line in lines_of(path, self._tally):
@@ -200,7 +202,7 @@ class _Folder:
         yield from self._loose(line, previous)
 
     def _exact(self, body: bytes) -> ImportedRecord | None:
-        """The quick way: a line that we would write in the same way."""
+        """The fast path: a line that an export would write unchanged, else ``None``."""
         entry = _decode(body)
         item = self._item(entry)
         if not entry.id or records.encode_entry(wire_of(item, entry.thread_id)) != body:
@@ -209,7 +211,7 @@ class _Folder:
         return item
 
     def _loose(self, line: Line, previous: str) -> Iterator[ImportedRecord]:
-        """Any other line: by Go's rules, several values in it too, and kept as it is."""
+        """Any other line, read by Go's rules and kept as it was; it may hold several records."""
         start = count = 0
         try:
             for body in _go.values_in(line.body):
@@ -221,7 +223,7 @@ class _Folder:
             if count != 1:
                 self._has_holes = True
                 place = str(self._folder / _ENTRIES)
-                self._tally.note("repair", place, f"a line held {count} records", offset=line.offset)
+                self._tally.note("repair", place, f"a line has {count} records", offset=line.offset)
         except _go.JsonError as error:
             self._has_holes = True
             rest = line.body[start:]
@@ -259,7 +261,7 @@ def _time(written: str) -> int:
 
 
 def _id_in_name(name: str) -> str:
-    """The thread id that a folder's name stands for."""
+    """The thread id that a folder's name encodes."""
     try:
         coded = name.removeprefix("id_")
         return base64.urlsafe_b64decode(coded + "=" * (-len(coded) % 4)).decode() if name.startswith("id_") else name

@@ -1,7 +1,4 @@
-"""The records of floret's files, field by field in the order in which Go writes them.
-
-thread.json and the names of folders.
-"""
+"""The records of floret's files, with their fields in the order in which Go writes them."""
 
 from __future__ import annotations
 
@@ -122,7 +119,7 @@ class FloretEntry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 class _Raw(msgspec.Struct, omit_defaults=True, kw_only=True):
-    """What the hash of an entry is taken over: its content without identity, place and time."""
+    """The content of an entry that is hashed: everything but id, parent and time."""
 
     type: str
     turn_status: str = ""
@@ -177,13 +174,13 @@ _REST = tuple(name for name in _Raw.__struct_fields__ if name not in _PLAIN)
 
 
 def raw_of(entry: FloretEntry) -> bytes:
-    """The canonical content of an entry, as the original hashes it."""
+    """The canonical content of an entry, as floret hashes it."""
     given = {name: value for name in _REST if (value := getattr(entry, name))}
     return _go.encode(_Raw(type=entry.type, message=entry.message, **given))
 
 
 def encode_entry(entry: FloretEntry) -> bytes:
-    """The line of an entry; its ``raw`` and ``raw_hash`` are always computed."""
+    """The line of an entry, with ``raw`` and ``raw_hash`` computed."""
     raw = raw_of(entry)
     entry.raw = raw.decode()
     entry.raw_hash = hashlib.sha256(raw).hexdigest()
@@ -191,7 +188,7 @@ def encode_entry(entry: FloretEntry) -> bytes:
 
 
 def folder_name(thread_id: str) -> str:
-    """The folder that the original gives a thread.
+    """The name that floret gives the folder of a thread.
 
     >>> folder_name("a/b")
     'id_YS9i'
@@ -201,7 +198,7 @@ def folder_name(thread_id: str) -> str:
 
 
 def meta_of(thread: Thread) -> bytes:
-    """thread.json for a thread as it is now."""
+    """The contents of thread.json for a thread."""
     origin = thread.origin
     meta = ThreadMeta(
         id=origin.get("id", thread.id),

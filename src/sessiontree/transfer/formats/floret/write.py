@@ -1,4 +1,4 @@
-"""Writing a floret store. It holds trees, so every branch goes along."""
+"""Write a floret store: every branch of every thread."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
 
 
 def _free_folder(thread: Thread, target: ExportTarget) -> str:
-    """The original reads every folder whatever its name is, so two ids that it mixes up get two folders."""
+    """A folder name that is free: floret maps some ids to one name, but reads every folder whatever its name is."""
     wanted = str(thread.origin.get("folder") or folder_name(thread.origin.get("id", thread.id)))
     name = wanted if len(wanted.encode()) <= 255 and "/" not in wanted else f"thread-{len(target.threads) + 1}"
     number = 2
@@ -63,16 +63,18 @@ def _line(entry: Entry, native_id: str, *, is_own: bool, target: ExportTarget) -
     if "line" in origin and is_own:
         return from_kept(origin["line"])
     line = wire_of(ImportedRecord(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id), native_id)
-    _mind_losses(entry, line, target)
+    _note_losses(entry, line, target)
     return records.encode_entry(line)
 
 
-def _mind_losses(entry: Entry, line: records.FloretEntry, target: ExportTarget) -> None:
+def _note_losses(entry: Entry, line: records.FloretEntry, target: ExportTarget) -> None:
     message = entry.message
     calls = [part for part in message.parts if isinstance(part, ToolCallPart)] if message else []
     if len(calls) > 1 or (message and len(message.tool_results) > 1):
         line.metadata = dict(sorted({**line.metadata, OURS: _payload_text(entry)}.items()))
-        problem = f"entry {entry.id!r} has {len(calls)} tool calls, floret's messages hold one; ours is in its metadata"
+        problem = (
+            f"entry {entry.id!r} has {len(calls)} tool calls, a message of floret has one; all are in its metadata"
+        )
         target.note("loss", problem, thread_id=entry.thread_id)
 
 

@@ -1,8 +1,6 @@
-"""Reading a folder of ggcode sessions.
+"""Read a folder of ggcode sessions, with index.json and meta records.
 
-index.json: the list of sessions, which knows titles and models that the session files do not know yet.
-
-The meta record of a session: what its thread says about it now.
+index.json lists the sessions and may have newer titles and models than the session files.
 """
 
 from __future__ import annotations
@@ -65,7 +63,7 @@ INDEX = "index.json"
 
 
 class GgcodeIndex:
-    """The entries of an index file by session id, with their place in it."""
+    """The entries of index.json by session id, with their positions and original bytes."""
 
     def __init__(self, folder: Path, tally: Tally) -> None:
         self.entries: dict[str, tuple[int, records.IndexEntry, bytes]] = {}
@@ -76,7 +74,9 @@ class GgcodeIndex:
         try:
             rows = json_decoder(list[msgspec.Raw]).decode(body)
         except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-            tally.note("damage", str(path), f"the index cannot be read: {error}; the session files are enough")
+            tally.note(
+                "damage", str(path), f"the index cannot be read: {error}; the sessions were read from their files"
+            )
             return
         for position, row in enumerate(rows):
             self._add(position, bytes(row), path, tally)
@@ -88,17 +88,18 @@ class GgcodeIndex:
             tally.note("damage", str(path), f"entry {position} cannot be read: {error}", size=len(row))
             return
         if not (path.parent / f"{entry.id}.jsonl").is_file() or "/" in entry.id:
-            tally.note("damage", str(path), f"entry {position} names the session {entry.id!r}, which has no file")
+            tally.note("damage", str(path), f"entry {position} names session {entry.id!r}, which has no file")
             return
         self.entries[entry.id] = (position, entry, msgspec.json.format(row, indent=-1))
 
 
 def kept_entry(position: int, original: bytes, thread: Thread, messages: int) -> dict[str, Any]:
+    """What an export needs to write the index entry of a session again."""
     return {"position": position, "messages": messages, **keep_original(original, _entry(thread, messages))}
 
 
 def index_bytes(rows: list[tuple[Thread, int]]) -> bytes:
-    """The whole index: in the old order where there was one, new sessions at the end."""
+    """The contents of index.json: imported sessions in their old order, new ones at the end."""
     last = len(rows) + (1 << 31)
     rows = sorted(rows, key=lambda row: (row[0].origin.get("index", {}).get("position", last), row[0].created_ns))
     entries = [_original(thread, messages) for thread, messages in rows]
@@ -128,6 +129,7 @@ def _entry(thread: Thread, messages: int) -> bytes:
 
 
 def meta_record(thread: Thread) -> records.GgcodeRecord:
+    """The meta record for a thread."""
     return records.GgcodeRecord(
         type="meta",
         session_id=thread.origin.get("id", thread.id),
@@ -142,7 +144,7 @@ def meta_record(thread: Thread) -> records.GgcodeRecord:
 
 
 def meta_hash(thread: Thread) -> str:
-    """Tells whether the metadata changed since an import; the time of the last change does not count."""
+    """A hash that changes with the metadata of a thread, but not with the time of its last change."""
     record = meta_record(thread)
     record.updated_at = ""
     return hashlib.blake2b(_go.encode_plain(record), digest_size=16).hexdigest()
@@ -161,7 +163,7 @@ _decode = json_decoder(records.GgcodeRecord).decode
 
 
 def detect(source: Path) -> bool:
-    """A folder with an index, or with JSONL files whose records have a type and a session."""
+    """Whether the source is a folder with a JSONL file that starts with a record of ggcode."""
     return source.is_dir() and any(map(_is_ours, plain_files(source, "*.jsonl")))
 
 
@@ -200,14 +202,14 @@ class _Log:
     def session(self) -> ImportedSession:
         newest = self._indexed[1] if self._indexed else self._meta
         if self._has_index and not self._indexed:
-            self._tally.note("repair", str(self._path), f"the session is not in {INDEX}; it comes in all the same")
+            self._tally.note("repair", str(self._path), f"the session is missing in {INDEX}; it was imported anyway")
         return ImportedSession(
             id=self._id,
             place=str(self._path),
             created_ns=self._created_ns,
             updated_ns=self._updated_ns,
             fields={
-                "title": _mended(newest.title),
+                "title": _without_cut_character(newest.title),
                 "workspace": newest.workspace,
                 "vendor": newest.vendor,
                 "endpoint": newest.endpoint,
@@ -220,7 +222,7 @@ class _Log:
         )
 
     def _last_meta(self) -> records.GgcodeRecord:
-        """The last meta record decides; it is looked for first, because a thread is created with its times."""
+        """The last meta record, which is the valid one; read first, because a thread is created with its times."""
         found = records.bare("meta", self._id)
         for line in lines_starting(self._path, _META):
             try:
@@ -230,7 +232,7 @@ class _Log:
         return found
 
     def _times(self) -> dict[str, Any]:
-        """Times in the zone in which they were written."""
+        """Times that are not in UTC, as they were written."""
         newest = self._indexed[1] if self._indexed else self._meta
         written = {"created_at": self._meta.created_at, "updated_at": newest.updated_at}
         zoned = {name: text for name, text in written.items() if not text.endswith("Z")}
@@ -252,7 +254,7 @@ class _Log:
         ids = LineIds(self._id)
         for line in lines_of(self._path, self._tally):
             if line.body.isspace():
-                self._tally.note("repair", str(self._path), "a blank line is left out", offset=line.offset)
+                self._tally.note("repair", str(self._path), "a blank line was left out", offset=line.offset)
                 continue
             entry_id = ids.next(line.body)
             yield ImportedRecord(self._payload(line, entry_id), entry_id, self._updated_ns)
@@ -312,6 +314,6 @@ class _Log:
         return fields
 
 
-def _mended(title: str) -> str:
-    """ggcode cuts titles at a byte; half a character at the cut is taken away."""
+def _without_cut_character(title: str) -> str:
+    """The title without the half character that is left where ggcode cut it at a byte."""
     return re.sub("\ufffd+\\.\\.\\.$", "...", title)

@@ -1,13 +1,7 @@
-"""ggcode's records and our entries, in both directions.
+"""The records of ggcode's files, with fields in the order in which Go writes them, and their conversion.
 
-The records of ggcode's files, field by field in the order in which Go writes them.
-
-ggcode's messages and ours, in both directions.
-
-Checkpoints by reference.
-
-ggcode writes the whole new history into a checkpoint record. Most of it is what was said just before: that part is kept
-as a reference to the first entry of it, and only what is new (as a rule one summary) is kept with the checkpoint.
+A checkpoint record of ggcode contains the whole new history. Most of it repeats the latest messages: for that part the
+compaction refers to the first of those entries. Only the rest, as a rule one summary, is kept in it.
 """
 
 from __future__ import annotations
@@ -64,7 +58,7 @@ __all__ = [
 
 
 NO_RAW = Raw(b"")
-"""A raw field that is not there."""
+"""The value of a raw field that is missing."""
 
 
 class Image(msgspec.Struct):
@@ -131,7 +125,7 @@ class IndexEntry(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 def bare(kind: str, session_id: str) -> GgcodeRecord:
-    """A record without a time of its own, as everything but a meta record is."""
+    """A record without times: only meta records have them."""
     return GgcodeRecord(type=kind, session_id=session_id, created_at=_go.ZERO, updated_at=_go.ZERO)
 
 
@@ -139,11 +133,11 @@ _ROLES = frozenset({"user", "assistant", "tool", "system"})
 _PROVIDER = "ggcode"
 
 FOREIGN = "message"
-"""Name of a custom entry for a message whose role we do not have."""
+"""Name of the custom entry for a message with an unknown role."""
 
 
 def payload_of(message: GgcodeMessage) -> Payload:
-    """Our payload; the results of tools are no words of the user, although ggcode gives them that role."""
+    """The payload for a message. Tool results have the role ``user`` in ggcode, but are not user messages here."""
     ours = message_of(message)
     if "role" in ours.extra:
         return Custom(name=FOREIGN, message=ours)
@@ -185,7 +179,7 @@ def _parts(block: Block) -> list[Part]:
 
 
 def _thought(block: Block) -> list[Part]:
-    """The thinking that ggcode keeps inside of the block that came after it."""
+    """The reasoning that ggcode keeps inside the block that followed it."""
     if not (block.reasoning_content or block.thinking_signature or block.thinking_data):
         return []
     return [_reasoning(block, {"joined": True})]
@@ -269,7 +263,7 @@ def _result_block(part: ToolResultPart) -> Block:
 
 
 def _json(arguments: str) -> Raw:
-    """Arguments as JSON; what a model wrote that is none becomes a JSON string."""
+    """Arguments as JSON; if the model did not write JSON, as a JSON string."""
     if not arguments:
         return NO_RAW
     body = arguments.encode()
@@ -281,13 +275,13 @@ def _json(arguments: str) -> Raw:
 
 
 RECORD = "ggcode.record"
-"""Name of a custom entry for a record that has no meaning here."""
+"""Name of the custom entry for a record of an unknown type."""
 
 META_FIELDS = ("workspace", "vendor", "endpoint", "model", "tunnel_events_complete")
 
 
 def payload_of_record(record: GgcodeRecord) -> Payload:
-    """Our payload for every type but a checkpoint, which needs to know what came before it."""
+    """The payload for a record of any type but ``checkpoint``, which depends on the messages before it."""
     match record.type:
         case "message" if record.message is not None:
             return payload_of(record.message)
@@ -307,7 +301,7 @@ def _event(event: TunnelEvent) -> Event:
 
 
 def _usage(cost: Raw) -> UsageReport:
-    """The record is the host's own; what it calls dollars is the cost."""
+    """The usage for a cost record, which may have any fields; ``usd`` is the cost."""
     facts = msgspec.json.decode(cost)
     dollars = amount(facts.get("usd")) if isinstance(facts, dict) else None
     usage = Usage() if dollars is None else Usage(cost=dollars, currency="USD")
@@ -321,7 +315,7 @@ def _info(record: GgcodeRecord) -> ThreadInfo:
 
 
 def wire_record(payload: Payload, session_id: str) -> GgcodeRecord | None:
-    """ggcode's record for an entry; ``None`` for what it has none for."""
+    """ggcode's record for an entry; ``None`` if ggcode has no such record."""
     message: Message | None = getattr(payload, "message", None)
     if message is not None:
         record = bare("message", session_id)
@@ -357,7 +351,7 @@ _MOST = 512
 
 
 class Recent:
-    """The latest messages: what a checkpoint can refer to."""
+    """The latest messages, to which a checkpoint can refer."""
 
     def __init__(self) -> None:
         self._messages: deque[tuple[str, GgcodeMessage]] = deque(maxlen=_MOST)
@@ -366,7 +360,7 @@ class Recent:
         self._messages.append((entry_id, message))
 
     def checkpoint(self, entry_id: str, record: GgcodeRecord) -> Compaction:
-        """The checkpoint as a compaction: a summary of what is new, and a reference to what was kept."""
+        """The compaction for a checkpoint: a summary of the new messages and a reference to the kept ones."""
         messages = record.checkpoint_messages
         kept = self._kept(messages)
         head = messages[: len(messages) - kept]
@@ -384,7 +378,7 @@ class Recent:
         )
 
     def _kept(self, messages: list[GgcodeMessage]) -> int:
-        """How many messages at the end of a checkpoint are the latest ones."""
+        """How many messages at the end of a checkpoint repeat the latest ones."""
         count = 0
         for message, (_, recent) in zip(reversed(messages), reversed(self._messages), strict=False):
             if _go.encode_plain(message) != _go.encode_plain(recent):
@@ -394,7 +388,7 @@ class Recent:
 
 
 def head_of(compaction: Compaction) -> list[GgcodeMessage]:
-    """The messages of a checkpoint that are not references."""
+    """The messages of a checkpoint that do not repeat earlier ones."""
     if "head" in compaction.origin:
         return [wire_message(convert(message, Message)) for message in compaction.origin["head"]]
     if not compaction.summary:
@@ -403,5 +397,5 @@ def head_of(compaction: Compaction) -> list[GgcodeMessage]:
 
 
 def is_said_by_user(message: Message | None) -> bool:
-    """Whether a person wrote something in it."""
+    """Whether it is a user message with text."""
     return message is not None and message.role == "user" and bool(message.text.strip())

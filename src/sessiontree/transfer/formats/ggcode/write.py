@@ -1,4 +1,4 @@
-"""Writing ggcode sessions. They are flat: the active path is written, other branches are named in the report."""
+"""Write ggcode sessions. They are flat: the active path is written, other branches are counted as losses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from sessiontree.context import window_of
 from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Entry, Thread
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import ExportTarget, from_kept, joined, stem_of, without_foreign_origins
+from sessiontree.transfer.formats._files import (
+    ExportTarget,
+    from_kept,
+    joined,
+    note_other_branches,
+    stem_of,
+    without_foreign_origins,
+)
 from sessiontree.transfer.formats._records import unreadable_bytes
 from sessiontree.transfer.formats.ggcode import records
 from sessiontree.transfer.formats.ggcode.read import INDEX, index_bytes, meta_hash, meta_record
@@ -24,7 +31,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
         path = list(without_foreign_origins(journal.path(thread.id), thread, "ggcode"))
         session = _Session(thread, path)
         lines = list(session.lines())
-        _mind_losses(journal, thread, path, session, target)
+        _note_losses(journal, thread, path, session, target)
         target.write(f"{_free_stem(thread, target)}.jsonl", joined(lines))
         target.entries += len(lines)
         target.threads.append(thread.id)
@@ -33,11 +40,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
 
 
 def _free_stem(thread: Thread, target: ExportTarget) -> str:
-    stem = wanted = stem_of(str(thread.origin.get("id", thread.id)))
-    number = 2
-    while target.is_taken(f"{stem}.jsonl"):
-        stem, number = f"{wanted}~{number}", number + 1
-    return stem
+    return target.free_stem(stem_of(str(thread.origin.get("id", thread.id))), ".jsonl")
 
 
 class _Session:
@@ -63,7 +66,7 @@ class _Session:
             yield _go.encode_plain(meta_record(self._thread)), False
 
     def message_count(self) -> int:
-        """How many messages a reader will see; what the index said is kept while nothing was added."""
+        """The number of messages for the index; the imported number if nothing was added since."""
         known = self._thread.origin.get("index", {})
         if known and self._thread.origin.get("leaf") == self._thread.leaf:
             return int(known.get("messages", 0))
@@ -104,13 +107,10 @@ class _Session:
         return record
 
 
-def _mind_losses(
+def _note_losses(
     journal: Journal, thread: Thread, path: Sequence[Entry], session: _Session, target: ExportTarget
 ) -> None:
-    shown = {entry.id for entry in path}
-    others = sum(entry.id not in shown for entry in journal.entries(thread.id))
-    if others:
-        target.note("loss", f"{others} entries on other branches are left out", thread_id=thread.id)
+    note_other_branches(journal, thread, path, target)
     if session.kinds_left_out - {"custom"}:
         kinds = ", ".join(sorted(session.kinds_left_out))
-        target.note("loss", f"ggcode has no place for entries of type {kinds}", thread_id=thread.id)
+        target.note("loss", f"ggcode cannot hold entries of type {kinds}", thread_id=thread.id)

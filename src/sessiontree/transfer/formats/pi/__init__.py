@@ -1,4 +1,4 @@
-"""pi's session files, versions 1 to 3: a header line, then entries with parents."""
+"""The ``pi`` format: pi's session files, versions 1 to 3, a header line and then entries with parents."""
 
 from sessiontree.transfer.formats.pi.read import detect, sessions, size
 from sessiontree.transfer.formats.pi.write import write

@@ -1,4 +1,4 @@
-"""Reading pi's session files: one file, or every file below a folder."""
+"""Read pi's session files: one file, or every file below a folder."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _File:
         return ImportedRecord(payload, entry_id, self._last_ns, _str(wire.get("parentId")) or None)
 
     def _keep_index(self, wire: Json) -> None:
-        """Version 1 names the first kept entry by the number of its line."""
+        """Give a compaction of version 1, which has the line number of the first kept entry, that entry's id."""
         index = whole_number(wire["firstKeptEntryIndex"])
         if wire.get("type") == "compaction" and index is not None and "firstKeptEntryId" not in wire:
             following = [entry_id for entry_id in self._by_index[max(index, 0) :] if entry_id]
@@ -163,7 +163,7 @@ def _object(body: bytes) -> Json:
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         value = _go.decode(body)
     if not isinstance(value, dict):
-        raise _go.JsonError("the line holds no object")
+        raise _go.JsonError("the line is not a JSON object")
     return value
 
 

@@ -1,7 +1,4 @@
-"""pi's entries and ours, in both directions.
-
-pi's messages and ours, in both directions.
-"""
+"""Convert pi's entries and messages to ours and back."""
 
 from __future__ import annotations
 
@@ -65,7 +62,7 @@ _COUNTS = {
 
 
 def payload_of_message(wire: Json) -> Payload:
-    """Our payload; what pi alone knows of a message travels in ``extra``."""
+    """The payload for a message of pi; fields that only pi has go into ``extra``."""
     extra = {name: value for name, value in wire.items() if name not in ("role", "content")}
     match wire.get("role"):
         case "user":
@@ -118,7 +115,7 @@ def _result(wire: Json, extra: Json) -> Payload:
 
 
 def _shell(wire: Json) -> Payload:
-    """A command that the user ran: the model sees it as the user's words, unless the user kept it to himself."""
+    """A command that the user ran. The model sees it as a user message unless it was excluded from the context."""
     if wire.get("excludeFromContext") is True:
         return Custom(name="bashExecution", data=wire)
     text = f"Ran `{_str(wire.get('command'))}`\n```\n{_str(wire.get('output'))}\n```"
@@ -142,7 +139,7 @@ def _part(block: Any) -> Part:
 
 
 def _known_part(block: Json) -> Part | None:
-    # By the type first: a pattern for each whole block would take three times as long, for every block of a file.
+    # Match the type first: a pattern for each whole block would take three times as long.
     match block.get("type"):
         case "text" if isinstance(text := block.get("text"), str):
             return TextPart(text=text, extra=_besides(block, _TEXT))
@@ -173,7 +170,7 @@ def _besides(block: Json, known: frozenset[str]) -> Json:
 
 
 def wire_message(payload: Payload) -> Json | None:
-    """pi's message for an entry; ``None`` for an entry that is none."""
+    """pi's message for an entry; ``None`` if the entry is not a message."""
     if isinstance(payload, Custom):
         is_message = payload.name in ("message", "bashExecution") and isinstance(payload.data, dict)
         return payload.data if is_message else None
@@ -247,7 +244,7 @@ def _parsed(part: ToolCallPart) -> Any:
 
 
 def _parsed_loosely(arguments: str) -> Any:
-    """Python reads more than JSON allows, such as NaN; what nobody can read is kept as a text."""
+    """Arguments that are not JSON: Python accepts more, such as NaN; anything else is kept as text."""
     try:
         return json.loads(arguments)
     except (ValueError, RecursionError):
@@ -259,7 +256,7 @@ def _str(value: Any) -> str:
 
 
 OURS = "sessiontree."
-"""Start of the custom types that carry our own entries."""
+"""Prefix of the custom types in which our own entries are written."""
 
 _FRAME = frozenset({"id", "parentId", "timestamp"})
 _MESSAGE = frozenset({"type", "message", *_FRAME})
@@ -267,15 +264,15 @@ _MESSAGE_TYPES = frozenset({UserMessage, AssistantMessage, ToolCallMessage, Tool
 
 
 def payload_of(wire: Json) -> Payload:
-    """Our payload; where pi would not get the same fields back, they are kept beside it."""
+    """The payload for an entry of pi. If it would not be exported as the same fields, they are kept in its origin."""
     payload = _meaning(wire)
-    if not _comes_back(payload, wire):
+    if not _is_exported_unchanged(payload, wire):
         payload = with_origin(payload, entry=_body(wire))
     return payload
 
 
-def _comes_back(payload: Payload, wire: Json) -> bool:
-    # Nearly every entry is a message and nothing else: looking at that alone takes half the time.
+def _is_exported_unchanged(payload: Payload, wire: Json) -> bool:
+    # Nearly every entry is only a message: comparing that alone takes half the time.
     if type(payload) in _MESSAGE_TYPES and wire["type"] == "message" and wire.keys() <= _MESSAGE:
         message: Json = wire["message"]
         return wire_message(payload) == message
@@ -336,7 +333,7 @@ def _compaction(wire: Json) -> Compaction:
 
 
 def fields_of(payload: Payload) -> Json:
-    """The fields of pi's entry for a payload, without identity, place and time."""
+    """The fields of pi's entry for a payload, without id, parent and time."""
     origin: Json = getattr(payload, "origin", {})
     if isinstance(origin.get("entry"), dict):
         return dict(origin["entry"])
@@ -382,6 +379,7 @@ def _message_or_ours(payload: Payload) -> Json:
 
 
 def wire_entry(entry: Entry) -> Json:
+    """pi's entry for one of ours."""
     fields = dict(fields_of(entry.payload))
     kind = fields.pop("type")
     return {

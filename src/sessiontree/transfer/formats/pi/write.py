@@ -1,4 +1,4 @@
-"""Writing pi's session files, version 3. They hold trees: every branch goes along, the active tip stands last."""
+"""Write pi's session files, version 3: every branch of the tree, the active leaf last."""
 
 from __future__ import annotations
 
@@ -24,11 +24,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
 
 def _free_stem(thread: Thread, target: ExportTarget) -> str:
     moment = thread.created_at.strftime("%Y-%m-%dT%H-%M-%S-") + f"{thread.created_ns // 1_000_000 % 1000:03}Z"
-    stem = wanted = stem_of(str(thread.origin.get("file") or f"{moment}_{thread.id}"))
-    number = 2
-    while target.is_taken(f"{stem}.jsonl"):
-        stem, number = f"{wanted}~{number}", number + 1
-    return stem
+    return target.free_stem(stem_of(str(thread.origin.get("file") or f"{moment}_{thread.id}")), ".jsonl")
 
 
 def _lines(journal: Journal, thread: Thread, target: ExportTarget) -> Iterator[bytes]:

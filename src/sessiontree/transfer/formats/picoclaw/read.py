@@ -1,4 +1,4 @@
-"""Reading a folder of picoclaw sessions, the newer JSONL files and the older JSON files."""
+"""Read a folder of picoclaw sessions, the newer JSONL files and the older JSON files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _decode = json_decoder(records.PicoclawMessage).decode
 
 
 def detect(source: Path) -> bool:
-    """A folder with meta files, or with JSON files or JSONL files of messages."""
+    """Whether the source is a folder with meta files, or with JSON or JSONL files of messages."""
     if not source.is_dir():
         return False
     if plain_files(source, "*" + _META):
@@ -78,7 +78,7 @@ def _is_ours(path: Path) -> bool:
 
 
 class _Log:
-    """A session as a log of messages with its meta file."""
+    """A session: a log of messages with its meta file."""
 
     def __init__(self, folder: Path, stem: str, tally: Tally) -> None:
         self._path = folder / (stem + _LINES)
@@ -119,7 +119,7 @@ class _Log:
             return records.Meta()
 
     def _items(self) -> Iterator[ImportedRecord]:
-        """Every line; then what the meta file says about them: how many are skipped, and the summary of those."""
+        """Every line, then a compaction for the lines that the meta file skips, with its summary."""
         ids, first_kept = LineIds(self._stem), ""
         lines = lines_of(self._path, self._tally) if self._path.is_file() else ()
         for number, line in enumerate(lines):

@@ -1,9 +1,4 @@
-"""The records of picoclaw's files, field by field in the order in which Go writes them.
-
-picoclaw's messages and ours, in both directions.
-
-The meta file and the older session file.
-"""
+"""The records of picoclaw's files, with fields in the order in which Go writes them, and their conversion."""
 
 from __future__ import annotations
 
@@ -104,12 +99,13 @@ class LegacySession(msgspec.Struct, omit_defaults=True, kw_only=True):
 
 
 FOREIGN = "message"
-"""Name of a custom entry for a message whose role we do not have."""
+"""Name of the custom entry for a message with an unknown role."""
 
 _ROLES = frozenset({"user", "assistant", "tool", "system"})
 
 
 def payload_of(message: PicoclawMessage) -> Payload:
+    """The payload for a message of picoclaw."""
     if message.role not in _ROLES:
         return Custom(name=FOREIGN, data={"role": message.role, "content": message.content})
     role: Any = message.role
@@ -148,7 +144,7 @@ def _call(call: ToolCall) -> ToolCallPart:
 
 
 def wire_of(payload: Payload) -> PicoclawMessage | None:
-    """picoclaw's message for one of our entries; ``None`` for what is none."""
+    """picoclaw's message for an entry; ``None`` if the entry is not a message."""
     message: Message | None = getattr(payload, "message", None)
     if isinstance(payload, Custom) and payload.name == FOREIGN and isinstance(payload.data, dict):
         return PicoclawMessage(role=str(payload.data.get("role", "")), content=str(payload.data.get("content", "")))
@@ -197,6 +193,7 @@ def _system_parts(message: Message) -> list[SystemPart]:
 
 
 def meta_of(thread: Thread, skip: int, count: int, summary: str) -> bytes:
+    """The contents of the meta file."""
     meta = Meta(
         key=thread.origin.get("key", thread.id),
         summary=summary,
@@ -209,6 +206,7 @@ def meta_of(thread: Thread, skip: int, count: int, summary: str) -> bytes:
 
 
 def legacy_of(thread: Thread, messages: list[PicoclawMessage] | None, summary: str) -> bytes:
+    """The contents of a session file of the older version."""
     session = LegacySession(
         key=thread.origin.get("key", thread.id),
         messages=messages,

@@ -1,4 +1,4 @@
-"""Writing picoclaw sessions. They are flat: the active path is written, other branches are named in the report."""
+"""Write picoclaw sessions. They are flat: the active path is written, other branches are counted as losses."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from sessiontree.transfer.formats._files import (
     ExportTarget,
     from_kept,
     joined,
+    note_other_branches,
     original_or,
     stem_of,
     without_foreign_origins,
@@ -25,7 +26,7 @@ __all__ = ["write"]
 
 
 class _Log(NamedTuple):
-    """A path as picoclaw sees it."""
+    """A path as picoclaw's files hold it."""
 
     lines: list[tuple[bytes, bool]]
     skip: int
@@ -35,7 +36,7 @@ class _Log(NamedTuple):
 def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
     for thread in threads:
         path = list(without_foreign_origins(journal.path(thread.id), thread, "picoclaw"))
-        _mind_losses(journal, thread, path, target)
+        _note_losses(journal, thread, path, target)
         log = _log(path)
         target.entries += len(log.lines)
         target.threads.append(thread.id)
@@ -68,12 +69,10 @@ def _write_legacy(thread: Thread, log: _Log, target: ExportTarget) -> None:
 
 
 def _free_stem(thread: Thread, target: ExportTarget) -> str:
-    stem = wanted = stem_of(str(thread.origin.get("file") or thread.origin.get("key", thread.id)))
-    number = 2
-    while target.is_taken(f"{stem}.jsonl") or target.is_taken(f"{stem}.meta.json"):
-        stem, number = f"{wanted}~{number}", number + 1
+    wanted = stem_of(str(thread.origin.get("file") or thread.origin.get("key", thread.id)))
+    stem = target.free_stem(wanted, ".jsonl", ".meta.json")
     if stem != wanted:
-        problem = f"another key has the file name {wanted!r}, too; picoclaw itself cannot tell them apart"
+        problem = f"another key has the same file name {wanted!r}; picoclaw cannot tell them apart"
         target.note("loss", problem, thread_id=thread.id)
     return stem
 
@@ -104,11 +103,8 @@ def _line(entry: Entry) -> tuple[bytes, bool] | None:
     return None if message is None else (_go.encode(message), False)
 
 
-def _mind_losses(journal: Journal, thread: Thread, path: Sequence[Entry], target: ExportTarget) -> None:
-    shown = {entry.id for entry in path}
-    others = sum(entry.id not in shown for entry in journal.entries(thread.id))
-    if others:
-        target.note("loss", f"{others} entries on other branches are left out", thread_id=thread.id)
+def _note_losses(journal: Journal, thread: Thread, path: Sequence[Entry], target: ExportTarget) -> None:
+    note_other_branches(journal, thread, path, target)
     kinds = sorted({entry.type for entry in path if _line(entry) is None} - {"compaction"})
     if kinds:
-        target.note("loss", f"picoclaw has no place for entries of type {', '.join(kinds)}", thread_id=thread.id)
+        target.note("loss", f"picoclaw cannot hold entries of type {', '.join(kinds)}", thread_id=thread.id)
