@@ -18,7 +18,7 @@ _WORDS = "correct-horse-battery-staple"
 
 
 class DeleteContract(Contract):
-    def test_a_delete_can_expect_that_nobody_changed_the_thread(self, journal: Journal) -> None:
+    def test_a_delete_can_expect_an_unchanged_thread(self, journal: Journal) -> None:
         version = journal.create_thread("t").version
         journal.update_thread("t", title="changed")
         with pytest.raises(StaleVersionError):

@@ -103,8 +103,8 @@ class FilesContract(Contract):
     def test_blobs_go_with_the_last_thread_that_sees_their_checkpoint(self, journal: Journal, tmp_path: Path) -> None:
         root = tmp_path / "workspace"
         root.mkdir()
-        (root / "file").write_text("kept while somebody sees it")
-        kept = blob_of(b"kept while somebody sees it").hash
+        (root / "file").write_text("kept while a thread sees it")
+        kept = blob_of(b"kept while a thread sees it").hash
         journal.create_thread("t")
         fill(journal, "t", "one")
         checkpoint = journal.workspace.snapshot("t", "one", root)
@@ -113,7 +113,7 @@ class FilesContract(Contract):
         assert missing(journal, kept) == frozenset()
         (root / "file").write_text("changed")
         journal.rewind("fork", checkpoint.id, files=root, conflicts="force")
-        assert (root / "file").read_text() == "kept while somebody sees it"
+        assert (root / "file").read_text() == "kept while a thread sees it"
         journal.delete_thread("fork")
         assert missing(journal, kept) == {kept}
 

@@ -65,7 +65,7 @@ class LeaseContract(Contract):
         assert new.expires_ns == clock() + 10_000_000_000
         assert new.token > old.token
 
-    def test_whoever_was_overtaken_writes_nothing(self, store: Opened, clock: ManualClock) -> None:
+    def test_a_holder_that_was_overtaken_writes_nothing(self, store: Opened, clock: ManualClock) -> None:
         journal = store.journal
         journal.create_thread("t")
         old = journal.acquire_lease("t", owner="old", ttl_seconds=10)
@@ -83,7 +83,7 @@ class LeaseContract(Contract):
         assert store.reopen().active_lease("t") == new
         assert store.journal.entries("t") == []
 
-    def test_a_late_holder_may_write_as_long_as_nobody_took_over(self, journal: Journal, clock: ManualClock) -> None:
+    def test_a_late_holder_may_write_until_another_takes_over(self, journal: Journal, clock: ManualClock) -> None:
         journal.create_thread("t")
         lease = journal.acquire_lease("t", owner="me", ttl_seconds=1)
         clock.advance(100)

@@ -58,7 +58,7 @@ class ThreadContract(Contract):
         assert journal.path("t") == journal.entries("t") == []
         assert journal.reflog("t") == []
 
-    def test_ids_that_nobody_gave_are_new_and_grow(self, journal: Journal) -> None:
+    def test_generated_ids_are_unique_and_grow(self, journal: Journal) -> None:
         made = [journal.create_thread().id for _ in range(5)]
         assert sorted(set(made)) == made
 
@@ -217,7 +217,7 @@ class ThreadContract(Contract):
             store.journal.create_thread("t", contents=[user("never")])
         assert len(store.journal.entries("t")) == 3
 
-    def test_a_threads_first_entries_may_bring_ids_that_nobody_has(self, journal: Journal) -> None:
+    def test_the_first_entries_of_a_thread_may_bring_unused_ids(self, journal: Journal) -> None:
         given = [NewEntry(content=user(name), id=name) for name in ("a", "b")]
         journal.create_thread("t", contents=given)
         assert ids(journal.path("t")) == ["a", "b"]

@@ -114,7 +114,7 @@ class TurnContract(Contract):
         assert resumed.thread == store.journal.thread("t")
         assert store.journal.active_lease("t") is None
 
-    def test_resume_waits_for_somebody_elses_lease_but_not_for_ones_own(self, journal: Journal) -> None:
+    def test_resume_waits_for_the_lease_of_another_owner_but_not_for_its_own(self, journal: Journal) -> None:
         journal.create_thread("t")
         _crash(journal, "t", owner="worker", turn_id="lost", ttl_seconds=3600)
         with pytest.raises(ActiveTurnError, match="'worker'"):

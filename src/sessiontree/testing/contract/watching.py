@@ -44,7 +44,7 @@ class WatchContract(Contract):
         fill(journal, "t", "c")
         assert next(watched).id == "c"
 
-    def test_a_watcher_that_hears_nothing_ends_after_its_time(self, journal: Journal) -> None:
+    def test_a_watcher_without_new_entries_ends_after_its_timeout(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a")
         assert list(journal.watch("t", timeout=0.01)) == []
