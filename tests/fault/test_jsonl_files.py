@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from jsonl_world import append, create, delete, do, draft, fork, ids, tree_file
+from jsonl_commands import append, create, delete, do, draft, fork, ids, tree_file
 from sessiontree.errors import (
     CommitUnknownError,
     SessionTreeError,
@@ -252,7 +252,7 @@ SHORT_WRITER = """
 import resource, signal, sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from jsonl_world import append, create, do, draft, ids
+from jsonl_commands import append, create, do, draft, ids
 from sessiontree.errors import StoreFullError
 from sessiontree.stores.jsonl import JsonlBackend
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -283,7 +283,7 @@ KILLED = """
 import os, sys
 sys.path.insert(0, sys.argv[2])
 from pathlib import Path
-from jsonl_world import append, do
+from jsonl_commands import append, do
 from sessiontree.stores.jsonl import JsonlBackend
 store = JsonlBackend(Path(sys.argv[1]))
 for number in range(1_000_000):

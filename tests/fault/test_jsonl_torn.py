@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jsonl_world import EVERYTHING, append, create, delete, do, draft, fork, ids, torn_bytes, tree_file
+from jsonl_commands import EVERYTHING, append, create, delete, do, draft, fork, ids, torn_bytes, tree_file
 from sessiontree.errors import DamagedDataError, NewerFormatError, NotFoundError
 from sessiontree.stores._io import Files
 from sessiontree.stores.commands import Undo

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jsonl_world import EVERYTHING, append, create, do, fork
+from jsonl_commands import EVERYTHING, append, create, do, fork
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.jsonl.tree import Tree
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from jsonl_world import EVERYTHING, append, create, delete, draft, fork, portrait
+from jsonl_commands import EVERYTHING, append, create, delete, draft, fork, portrait
 from sessiontree.errors import SessionTreeError
 from sessiontree.model import Thread
 from sessiontree.stores.commands import (

@@ -14,7 +14,7 @@ from zlib import crc32
 import pytest
 from msgspec import UNSET
 
-from jsonl_world import EVERYTHING, all_bytes, append, create, delete, do, draft, fork, ids, portrait, tree_file
+from jsonl_commands import EVERYTHING, all_bytes, append, create, delete, do, draft, fork, ids, portrait, tree_file
 from sessiontree.errors import (
     ForeignStoreError,
     InvalidInputError,
@@ -259,7 +259,7 @@ WORKER = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from pathlib import Path
-from jsonl_world import append, do
+from jsonl_commands import append, do
 from sessiontree.stores.jsonl import JsonlBackend
 store = JsonlBackend(Path(sys.argv[1]))
 for number in range(60):
@@ -322,7 +322,7 @@ def test_a_closed_store_says_so(tmp_path: Path) -> None:
         store.thread("t")
 
 
-def test_more_trees_than_the_shelf_holds_stay_readable(store) -> None:
+def test_more_trees_than_the_cache_holds_stay_readable(store) -> None:
     for number in range(300):
         do(store, create(f"t{number}"))
     group = [append(f"t{number}", "e") for number in range(300)]

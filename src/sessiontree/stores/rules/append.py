@@ -93,13 +93,12 @@ def check_fence(view: View, state: ThreadState, token: int | None) -> None:
         raise FencedError(state.meta.id, token, state.fence)
 
 
-def check_leaf(state: ThreadState, expected: object) -> None:
+def check_leaf(state: ThreadState, expected: str | UnsetType | None) -> None:
     """Raise StaleLeafError unless the leaf is ``expected`` or that is UNSET."""
     if expected is UNSET:
         return
     actual = state.leaf.id if state.leaf else None
     if expected != actual:
-        assert expected is None or isinstance(expected, str)
         raise StaleLeafError(state.meta.id, expected, actual)
 
 

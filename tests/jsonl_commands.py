@@ -1,4 +1,4 @@
-"""Commands and questions for the tests of the JSONL store."""
+"""Commands and reads for the tests of the JSONL store."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def delete(thread_id: str) -> DeleteThread:
 
 
 def do(backend: Backend, *commands: Command) -> Result:
-    """Carry out the commands as one group and return the result of the last one."""
+    """Run the commands as one batch and return the result of the last one."""
     outcomes = backend.write(commands)
     for outcome in outcomes:
         if isinstance(outcome, SessionTreeError):
