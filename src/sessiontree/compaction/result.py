@@ -69,8 +69,8 @@ class CompactionResult(Record, frozen=True, kw_only=True):
         return self.status == "installed"
 
     @property
-    def is_setback(self) -> bool:
-        """Whether a summary was paid for and the window is as full as before, or still too full."""
+    def is_ineffective(self) -> bool:
+        """Whether a summary was written, but saved nothing or left the window too full."""
         return self.status == "not_worth_it" or (self.is_installed and self.is_over_budget)
 
     @property

@@ -72,12 +72,7 @@ class AsyncCheckpointedSessions:
 
     async def list(self) -> list[CheckpointedSession]:
         """Return all sessions, last changed first."""
-        page = await self._journal.list_threads(is_archived=None)
-        threads = [*page]
-        while page.cursor is not None:
-            page = await self._journal.list_threads(is_archived=None, cursor=page.cursor)
-            threads += page
-        return [await self._session(thread) for thread in threads]
+        return [await self._session(thread) async for thread in self._journal.iter_threads(is_archived=None)]
 
     async def set_state(self, id: str, messages: Iterable[dict[str, Any]], *, user_turns: int) -> CheckpointedSession:
         """Set the messages and user turns of a session, created if it does not exist.

@@ -1,11 +1,11 @@
-"""Find sessions by key, list and describe them, and change their metadata."""
+"""Find sessions by key, list and describe them, and change their state."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, TypedDict
 
-from sessiontree.errors import SessionNotFoundError, StaleVersionError
+from sessiontree.errors import SessionNotFoundError
 from sessiontree.journal.operations import threads
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import SessionKey, Thread, ThreadFields
@@ -35,7 +35,6 @@ __all__ = [
     "newest",
     "set_state",
     "stats",
-    "update",
 ]
 
 _PAGE = 1_000
@@ -232,20 +231,4 @@ def set_state(
             fields["custom"] = with_manager_data(thread.custom, resumed_ns=runtime.clock())
         return fields
 
-    return (yield from update(runtime, thread_id, changes))
-
-
-def update(runtime: Runtime, thread_id: str, changes: Callable[[Thread], ThreadFields | None]) -> Operation[Thread]:
-    """Change metadata depending on what it is; ``changes`` is called again if another writer was faster.
-
-    Nothing is written if it returns ``None``.
-    """
-    while True:
-        thread = yield from threads.thread(thread_id)
-        fields = changes(thread)
-        if fields is None:
-            return thread
-        try:
-            return (yield from threads.update_thread(runtime, thread_id, thread.version, fields))
-        except StaleVersionError:
-            continue
+    return (yield from threads.change_thread(runtime, thread_id, changes))

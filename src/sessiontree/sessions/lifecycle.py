@@ -28,7 +28,7 @@ from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import EndReason, Fault, HookPhase, SessionEnd
-from sessiontree.sessions.info import current, existing, generations, newest, set_state, update
+from sessiontree.sessions.info import current, existing, generations, newest, set_state
 from sessiontree.sessions.keys import format_key, generation_of, thread_id_of
 from sessiontree.sessions.states import (
     TRANSITIONS,
@@ -261,7 +261,7 @@ def _set_archived(
         is_changed = not thread.is_archived and still(thread)
         return ThreadFields(is_archived=True) if is_changed else None
 
-    thread = yield from update(config.runtime, thread_id, changes)
+    thread = yield from threads.change_thread(config.runtime, thread_id, changes)
     return thread if is_changed else None
 
 
@@ -311,7 +311,7 @@ def _update(
     config: ManagerConfig, key: SessionKey, changes: Callable[[Thread], ThreadFields | None]
 ) -> Operation[Thread]:
     thread = yield from existing(key)
-    return (yield from update(config.runtime, thread.id, changes))
+    return (yield from threads.change_thread(config.runtime, thread.id, changes))
 
 
 def _reread(key: SessionKey, thread_id: str) -> Operation[Thread]:

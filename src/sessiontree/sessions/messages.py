@@ -29,7 +29,7 @@ from sessiontree.model.builders import payload_of
 from sessiontree.model.tokens import estimate_message, estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import existing, generations, set_state, update
+from sessiontree.sessions.info import existing, generations, set_state
 from sessiontree.sessions.lifecycle import get_or_create
 from sessiontree.sessions.states import is_over, last_interaction_ns, stored_state, with_manager_data
 
@@ -224,4 +224,4 @@ def _keep_interaction_time(config: ManagerConfig, before: Thread, compacted: Ent
         custom = with_manager_data(thread.custom, leaf=compacted.id, interaction_ns=interaction_ns)
         return ThreadFields(custom=custom)
 
-    return (yield from update(config.runtime, before.id, changes))
+    return (yield from threads.change_thread(config.runtime, before.id, changes))

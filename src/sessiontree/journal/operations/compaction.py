@@ -219,7 +219,7 @@ def run_if_needed(
     except SummaryError as error:
         runtime.backoff.note_failure("compaction", thread_id, runtime.clock(), error.retry_after_seconds)
         raise
-    if result.is_setback:
+    if result.is_ineffective:
         runtime.backoff.note_failure("compaction", thread_id, runtime.clock())
     return result
 

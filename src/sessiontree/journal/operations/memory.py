@@ -23,7 +23,6 @@ from sessiontree.errors import (
     EmptySummaryError,
     InvalidInputError,
     StaleLeafError,
-    StaleVersionError,
     SummaryError,
     ThreadExistsError,
     ThreadNotFoundError,
@@ -62,7 +61,10 @@ def refresh(
     if text != NO_MEMORY_NEEDED:
         memory = ExtractedMemory(text=text, thread_id=thread_id, window_id=window_id, key=thread.key)
         yield Call(function=refresher.refresh, arguments=(memory,))
-    yield from _mark_refreshed(runtime, thread_id, window_id)
+    # In the thread's metadata, where every process sees it.
+    yield from threads.change_thread(
+        runtime, thread_id, lambda thread: ThreadFields(custom={**thread.custom, REFRESHED_WINDOW: window_id})
+    )
     return MemoryResult(status="nothing_to_remember" if text == NO_MEMORY_NEEDED else "stored", text=text)
 
 
@@ -124,18 +126,6 @@ def _extract(messages: list[Message], extract: Summarizer, policy: CompactionPol
         except Exception as error:
             raise SummaryError(f"the extraction failed with {type(error).__name__}: {error}") from error
     return normalize_memory("\n".join(found)) or NO_MEMORY_NEEDED
-
-
-def _mark_refreshed(runtime: Runtime, thread_id: str, window_id: str) -> Operation[None]:
-    """Note the window in the thread's metadata, where every process sees it."""
-    while True:
-        thread = yield from threads.thread(thread_id)
-        fields = ThreadFields(custom={**thread.custom, REFRESHED_WINDOW: window_id})
-        try:
-            yield from threads.update_thread(runtime, thread_id, thread.version, fields)
-        except StaleVersionError:
-            continue
-        return
 
 
 def _payload_of(memory: ExtractedMemory, lines: Sequence[str]) -> Memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
@@ -20,6 +20,7 @@ from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, For
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 
 __all__ = [
+    "change_thread",
     "checked_thread",
     "create_thread",
     "delete_thread",
@@ -73,6 +74,24 @@ def update_thread(
         at_ns=runtime.clock(),
     )
     return changed
+
+
+def change_thread(
+    runtime: Runtime, thread_id: str, changes: Callable[[Thread], ThreadFields | None]
+) -> Operation[Thread]:
+    """Change metadata depending on what it is; ``changes`` is called again if another writer was faster.
+
+    Nothing is written if it returns ``None``.
+    """
+    while True:
+        current = yield from thread(thread_id)
+        fields = changes(current)
+        if fields is None:
+            return current
+        try:
+            return (yield from update_thread(runtime, thread_id, current.version, fields))
+        except StaleVersionError:
+            continue
 
 
 def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
