@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import subprocess
+import sys
 
 import pytest
 
@@ -21,3 +23,26 @@ def test_both_workspaces_have_the_verb_with_the_same_signature_and_words(name: s
 
 def test_the_verbs_are_the_ones_that_the_documentation_names() -> None:
     assert {"snapshot", "checkpoints", "plan", "restore", "diff", "recover"} <= set(VERBS)
+
+
+def test_undo_of_moves_without_files_loads_nothing_about_files() -> None:
+    code = """
+import sys
+import sessiontree as st
+
+with st.open("memory:") as journal:
+    journal.create_thread("t")
+    first = journal.append("t", st.user("one")).id
+    journal.append("t", st.user("two"))
+    journal.rewind("t", first)
+    before = set(sys.modules)
+    journal.undo("t")
+    journal.redo("t")
+    journal.undo("t", dry_run=True)
+    print(*(set(sys.modules) - before))
+    print(*(name for name in sys.modules if name.startswith("sessiontree.workspace.")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded, workspace = done.stdout.splitlines()
+    assert loaded == ""
+    assert "open_workspace" not in workspace

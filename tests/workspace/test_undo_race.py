@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import sessiontree as st
-from opened import open_store
 
-STORES = ["memory", "sqlite", "jsonl", "postgres"]
-
-
-@pytest.fixture(params=STORES)
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
-    with open_store(request.param, tmp_path) as opened:
-        opened.create_thread("t")
-        yield opened
-        assert opened.check() == []
+pytestmark = pytest.mark.parametrize("journal", ["memory", "sqlite", "jsonl", "postgres"], indirect=True)
 
 
 class Between:
@@ -125,26 +114,3 @@ def test_a_redo_with_files_that_was_interrupted_after_its_checkpoint_can_be_repe
     journal.redo("t")
     assert (root / "a").read_text() == "one"
     assert [message.text for message in journal.context("t").messages] == ["one"]
-
-
-def test_undo_of_moves_without_files_loads_nothing_about_files() -> None:
-    code = """
-import sys
-import sessiontree as st
-
-with st.open("memory:") as journal:
-    journal.create_thread("t")
-    first = journal.append("t", st.user("one")).id
-    journal.append("t", st.user("two"))
-    journal.rewind("t", first)
-    before = set(sys.modules)
-    journal.undo("t")
-    journal.redo("t")
-    journal.undo("t", dry_run=True)
-    print(*(set(sys.modules) - before))
-    print(*(name for name in sys.modules if name.startswith("sessiontree.workspace.")))
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded, workspace = done.stdout.splitlines()
-    assert loaded == ""
-    assert "open_workspace" not in workspace

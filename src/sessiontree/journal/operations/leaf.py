@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
@@ -89,27 +88,22 @@ def take_back(
     The move is looked up first, because one that moved files takes more than a command. If another move comes in
     between, the command is refused, and the lookup starts again.
     """
-    for _ in range(_ATTEMPTS - 1):
-        with suppress(StaleLeafError):
-            return (yield from _take_back(runtime, workspace_cache, thread_id, direction, conflicts))
-    return (yield from _take_back(runtime, workspace_cache, thread_id, direction, conflicts))
+    attempts = 0
+    while True:
+        attempts += 1
+        found = yield from next_move(thread_id, direction)
+        try:
+            if found.checkpoint is not None:
+                from sessiontree.journal.operations import restore  # noqa: PLC0415  only a move with files loads it
 
-
-def _take_back(
-    runtime: Runtime,
-    workspace_cache: Callable[[], WorkspaceCache],
-    thread_id: str,
-    direction: Direction,
-    conflicts: Conflicts,
-) -> Operation[Thread]:
-    found = yield from next_move(thread_id, direction)
-    if found.checkpoint is not None:
-        from sessiontree.journal.operations import restore  # noqa: PLC0415  only a move with files loads it
-
-        return (yield from restore.take_back(runtime, workspace_cache(), found, direction, conflicts))
-    command = Undo if direction == "undo" else Redo
-    moved: Thread = yield command(thread_id=thread_id, at_ns=runtime.clock(), expect_move=found.move.number)
-    return moved
+                return (yield from restore.take_back(runtime, workspace_cache(), found, direction, conflicts))
+            command = Undo if direction == "undo" else Redo
+            moved: Thread = yield command(thread_id=thread_id, at_ns=runtime.clock(), expect_move=found.move.number)
+        except StaleLeafError:
+            if attempts == _ATTEMPTS:
+                raise
+        else:
+            return moved
 
 
 def reflog(thread_id: str) -> Operation[list[Move]]:

@@ -31,7 +31,7 @@ from sessiontree.journal.operations.checkpoints import (
 )
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, acquire_lease, release_lease, this_process
-from sessiontree.model import Checkpoint, Entry, Lease, Move, NextMove, Thread
+from sessiontree.model import Checkpoint, Lease, Move, NextMove, Thread
 from sessiontree.model._base import Record
 from sessiontree.model.blobs import Blob
 from sessiontree.model.manifest import ManifestItem, Tree, difference
@@ -246,9 +246,7 @@ def _plan_again(
 
 def _foreign(workspace: OpenWorkspace, task: RestoreTask, current: Tree) -> Operation[set[str]]:
     """Return the paths that changed outside the turns of this thread, or in another thread."""
-    known: list[Entry] = yield from checkpoints(task.thread_id, workspace.root)
-    of_here = [entry for entry in known if isinstance(entry.payload, Checkpoint) and entry.payload.root]
-    baseline = _baseline(workspace, task.thread_id, of_here)
+    baseline = yield from _baseline(workspace, task.thread_id)
     if not baseline:
         return set()
     before = yield from resolve(workspace.cache, baseline)
@@ -256,13 +254,16 @@ def _foreign(workspace: OpenWorkspace, task: RestoreTask, current: Tree) -> Oper
     return {*changed, *removed}
 
 
-def _baseline(workspace: OpenWorkspace, thread_id: str, known: Sequence[Entry]) -> str:
+def _baseline(workspace: OpenWorkspace, thread_id: str) -> Operation[str]:
     """Return the manifest since which every change is foreign; '' while a turn of this thread is running."""
     head = workspace.stats.head
-    if head is not None and head.place == workspace.cache.place:
-        is_ours = head.thread_id == thread_id or any(entry.id == head.checkpoint for entry in known)
-        if is_ours:
-            return head.manifest if head.is_closed else ""
+    is_of_store = head is not None and head.place == workspace.cache.place
+    if head is not None and is_of_store and head.thread_id == thread_id:
+        return head.manifest if head.is_closed else ""
+    found = yield from checkpoints(thread_id, workspace.root)
+    known = [entry for entry in found if isinstance(entry.payload, Checkpoint) and entry.payload.root]
+    if head is not None and is_of_store and any(entry.id == head.checkpoint for entry in known):
+        return head.manifest if head.is_closed else ""
     newest = known[-1].payload if known else None
     if not isinstance(newest, Checkpoint):
         return ""
