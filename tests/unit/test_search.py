@@ -1,5 +1,6 @@
 """Search: one meaning on every store."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from property_settings import examples
+from sessiontree.compaction.files import files_in
+from sessiontree.model.message import PATH_KEYS, PATH_LIST_KEYS
 from sessiontree.search.query import parse_query
 from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import fold, tokens_of
@@ -423,3 +426,12 @@ def test_a_repair_makes_the_index_anew(tmp_path):
 def test_a_snippet_of_a_long_text_holds_the_match_and_marks_it(text, words, marked):
     snippet = snippet_of(text, parse_query(words, now=NOW))
     assert [snippet.text[start:end] for start, end in snippet.marks][-1:] == [marked]
+
+
+@pytest.mark.parametrize("key", [*PATH_KEYS, *PATH_LIST_KEYS])
+def test_search_and_compaction_know_the_same_arguments_that_name_files(journal, key):
+    value = ["lib/only_here.py"] if key in PATH_LIST_KEYS else "lib/only_here.py"
+    arguments = json.dumps({key: value})
+    said = journal.append(journal.create_thread().id, st.assistant(calls=[st.call("c", "read_file", arguments)]))
+    assert [hit.entry.id for hit in journal.search("file:only_here.py")] == [said.id]
+    assert files_in([said.message]).read == ("lib/only_here.py",)

@@ -16,6 +16,7 @@ import msgspec
 
 from sessiontree.model import Message, ToolCallPart
 from sessiontree.model._base import Record
+from sessiontree.model.message import PATH_KEYS, PATH_LIST_KEYS
 from sessiontree.model.tokens import estimate_text
 
 __all__ = ["TouchedFiles", "files_in", "with_files", "without_files"]
@@ -63,10 +64,6 @@ _WRITERS = frozenset(
     ]
 )
 _READING_COMMANDS = frozenset({"view", "read"})
-_PATH_KEYS = (
-    "path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "source", "destination",
-    "old_path", "new_path",
-)  # fmt: skip
 _PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$"
 _BLOCKS = r"(?s)\n*<(read|modified)-files>\n.*?\n</\1-files>"
 
@@ -144,9 +141,9 @@ def _arguments(text: str) -> dict[str, Any]:
 
 
 def _paths(arguments: dict[str, Any]) -> tuple[str, ...]:
-    named = [arguments.get(key) for key in _PATH_KEYS]
-    several = arguments.get("paths") or arguments.get("files")
-    listed: Sequence[Any] = several if isinstance(several, list) else ()
+    named = [arguments.get(key) for key in PATH_KEYS]
+    several = [arguments.get(key) for key in PATH_LIST_KEYS]
+    listed = [path for paths in several if isinstance(paths, list) for path in paths]
     patches = [value for key in ("patch", "input", "diff") if isinstance(value := arguments.get(key), str)]
     patched = [one or other for patch in patches for one, other in re.findall(_PATCHED, patch)]
     found = {path.strip() for path in (*named, *listed, *patched) if isinstance(path, str)}
