@@ -196,7 +196,7 @@ def test_a_failing_summariser_is_not_asked_with_each_call_of_a_model_that_still_
     assert len(failing.requests) == 1
 
 
-def test_a_compaction_that_is_asked_for_is_tried_in_spite_of_setbacks_and_ends_them(journal):
+def test_a_compaction_that_is_asked_for_is_tried_during_a_pause_and_ends_it(journal):
     talk(journal, "t")
     with pytest.raises(st.SummaryError):
         journal.compact_if_needed("t", Told(RuntimeError("no model")), policy=SMALL)

@@ -4,6 +4,8 @@
 >>> backoff.note_failure("compaction", "t", now_ns=0)
 >>> [backoff.is_waiting("compaction", "t", now_ns=seconds * 10**9) for seconds in (29, 30)]
 [True, False]
+>>> backoff.is_waiting("memory", "t", now_ns=0), backoff.is_waiting("compaction", "other", now_ns=0)
+(False, False)
 >>> backoff.note_failure("compaction", "t", now_ns=30 * 10**9)
 >>> [backoff.is_waiting("compaction", "t", now_ns=seconds * 10**9) for seconds in (89, 90)]
 [True, False]
