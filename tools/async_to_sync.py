@@ -5,15 +5,17 @@ Run ``python tools/async_to_sync.py`` to write the files, or with ``--check`` to
 An ``x_async.py`` is a source unless a hand-written ``x.py`` stands next to it; to make one a source, delete its
 ``x.py`` and run the script. What it does to a source:
 
-- ``async`` and ``await`` go; ``Awaitable[T]`` becomes ``T``, except in a union;
+- ``async`` and ``await`` go;
 - ``import asyncio`` becomes ``import time``, and ``asyncio.sleep`` becomes ``time.sleep``;
 - ``AsyncName`` becomes ``Name``, ``name_async`` becomes ``name``, and the names in ``NAMES`` become their values; this
   holds for names in strings and comments too;
-- ``if True:  # ASYNC`` is replaced by its ``else`` block as it is, or dropped if it has none (a source with such an ``else``
-  starts with ``# mypy: no-warn-unreachable``, which is dropped too);
-- ruff sorts the imports and ``__all__``, removes unused imports, turns loops that only yield into ``yield from``, and formats the result.
+- ``if True:  # ASYNC`` is replaced by its ``else`` block as it is, or dropped if it has none (a source with such an
+  ``else`` starts with ``# mypy: no-warn-unreachable``, which is dropped too);
+- ruff sorts the imports and ``__all__``, removes unused imports, turns loops that only yield into ``yield from``, and
+  formats the result.
 
-A name that still contains "async" afterwards is an error: the code around it belongs into an ``# ASYNC`` block.
+A name that still contains "async" afterwards is an error: the code around it belongs into an ``# ASYNC`` block. So is a
+class without ``Async`` in its name, because both modules would have one.
 """
 
 from __future__ import annotations
@@ -36,22 +38,21 @@ HEADER = "# Generated from {} by tools/async_to_sync.py; do not edit.\n"
 NAMES = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
-    "__aiter__": "__iter__",
-    "__anext__": "__next__",
     "aclose": "close",
-    "aclosing": "closing",
     "acommit": "commit",
     "amark": "mark",
-    "anext": "next",
     "aread": "read",
     "arepair": "repair",
-    "asynccontextmanager": "contextmanager",
     "await_change": "wait",
 }
 PREFIX = re.compile(r"^(_*)Async(?=[A-Z])")
 SUFFIX = "_async"
+SHARED_CLASS = re.compile(r"^class (?!_*Async[A-Z])(\w+)", re.MULTILINE)
 WORD = re.compile(r"\w+")
 SYNTAX_IN_TEXT = re.compile(r"\basync (?=(?:def|with|for)\b)|\bawait (?=\w)")
+
+# Python 3.12 has tokens for the parts of an f-string.
+REPLACED = {tokenize.NAME, tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 
 Edit = tuple[int, int, str]
 
@@ -60,13 +61,13 @@ class ConversionError(Exception):
     """A source that cannot be converted: the message says where and why."""
 
 
+def sync_text(text: str) -> str:
+    """A name, string or comment with every name and every piece of async syntax in it replaced."""
+    return WORD.sub(lambda word: sync_name(word[0]), SYNTAX_IN_TEXT.sub("", text))
+
+
 def sync_name(name: str) -> str:
     return NAMES.get(name) or PREFIX.sub(r"\1", name).removesuffix(SUFFIX)
-
-
-def sync_text(text: str) -> str:
-    """A string or comment with every name and every piece of async syntax in it replaced."""
-    return WORD.sub(lambda word: sync_name(word[0]), SYNTAX_IN_TEXT.sub("", text))
 
 
 def convert(source: str) -> str:
@@ -109,36 +110,22 @@ def take_block(lines: list[str], outer: str) -> list[str]:
 
 
 def edits(tokens: list[TokenInfo], starts: list[int], finished: set[int]) -> Iterator[Edit]:
+    """What to replace outside of the finished lines: the start, the end and the new text."""
+
+    def offset(position: tuple[int, int]) -> int:
+        return starts[position[0] - 1] + position[1]
+
     for index, token in enumerate(tokens):
-        if token.start[0] in finished:
+        start, end = offset(token.start), offset(token.end)
+        if token.start[0] in finished or token.type not in REPLACED:
             continue
-        start = starts[token.start[0] - 1] + token.start[1]
-        end = starts[token.end[0] - 1] + token.end[1]
-        if token.string in {"async", "await"} and token.type in {tokenize.NAME, tokenize.OP}:
-            following = tokens[index + 1].start
-            yield start, starts[following[0] - 1] + following[1], ""
-        elif token.string == "Awaitable" and tokens[index + 1].string == "[" and tokens[index - 1].string != "|":
-            bracket = tokens[closing_bracket(tokens, index + 1)].start
-            close = starts[bracket[0] - 1] + bracket[1]
-            yield start, end + 1, ""
-            yield close, close + 1, ""
-        elif token.string == "asyncio" and (
-            tokens[index - 1].string == "import" or tokens[index + 2].string == "sleep"
-        ):
-            yield start, end, "time"
-        elif token.type == tokenize.NAME:
-            yield start, end, sync_name(token.string)
-        elif token.type in {tokenize.STRING, tokenize.COMMENT}:
-            yield start, end, sync_text(token.string)
-
-
-def closing_bracket(tokens: list[TokenInfo], opening: int) -> int:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        depth += (tokens[index].string == "[") - (tokens[index].string == "]")
-        if depth == 0:
-            return index
-    raise ConversionError(f"line {tokens[opening].start[0]}: a bracket is not closed")
+        if token.string in {"async", "await"}:
+            yield start, offset(tokens[index + 1].start), ""
+        elif token.string == "asyncio":
+            is_known = tokens[index - 1].string == "import" or tokens[index + 2].string == "sleep"
+            yield start, end, "time" if is_known else "asyncio"
+        elif (text := sync_text(token.string)) != token.string:
+            yield start, end, text
 
 
 def ruff(code: str, path: Path, *arguments: str) -> str:
@@ -149,6 +136,10 @@ def ruff(code: str, path: Path, *arguments: str) -> str:
 def generate(source: Path) -> str:
     """The text of the blocking module."""
     target = target_of(source)
+    if shared := SHARED_CLASS.search(source.read_text()):
+        raise ConversionError(
+            f"{source.relative_to(ROOT)}: class {shared[1]} would exist twice; move it to a module that both forms import"
+        )
     code = HEADER.format(source.name) + convert(source.read_text())
     code = ruff(code, target, "check", "--select", "I,F401,UP028,RUF022", "--fix", "--unsafe-fixes", "--exit-zero")
     code = ruff(code, target, "format")

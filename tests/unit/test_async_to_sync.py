@@ -29,7 +29,7 @@ def test_syntax_and_names_are_replaced():
         async def __aexit__(self, *_: object) -> None:
             await self.store.aclose()
 
-        def run(self) -> Awaitable[dict[str, int]]:
+        async def run(self) -> dict[str, int]:
             await asyncio.sleep(1)
             return drive_async(self.store.await_change)
 
@@ -83,6 +83,14 @@ def test_what_has_no_blocking_form_is_refused_with_its_place(tmp_path, monkeypat
     source = tmp_path / "work_async.py"
     source.write_text("import asyncio\n\nasync def rest():\n    await asyncio.gather()\n")
     with pytest.raises(async_to_sync.ConversionError, match=r"work_async\.py: 'asyncio' has no blocking form.*# ASYNC"):
+        async_to_sync.generate(source)
+
+
+def test_a_class_that_would_exist_twice_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(async_to_sync, "ROOT", tmp_path)
+    source = tmp_path / "work_async.py"
+    source.write_text("class AsyncWork:\n    pass\n\n\nclass Options:\n    pass\n")
+    with pytest.raises(async_to_sync.ConversionError, match="class Options would exist twice"):
         async_to_sync.generate(source)
 
 

@@ -34,7 +34,7 @@ def drive(operation: Operation[T], store: Store) -> T:
 
 
 def _answer(request: Request, store: Store) -> Any:
-    # Under asyncio this returns what is to be awaited: a coroutine of its own would cost every append one more.
+    # Under asyncio this returns what to await: as a coroutine itself it would make every request slower.
     match request:
         case Query():
             return store.read(request)
