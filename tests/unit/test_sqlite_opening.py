@@ -91,3 +91,30 @@ def test_a_command_behind_the_last_one_waits_until_the_store_is_closed():
     closing_thread.join()
     late.join()
     assert steps == ["closed", "written"]
+
+
+def test_a_repair_and_a_command_never_run_at_the_same_time():
+    steps: list[str] = []
+    is_repairing, may_finish = threading.Event(), threading.Event()
+
+    def write(commands):
+        steps.append("written")
+        return [None for _ in commands]
+
+    def repair():
+        is_repairing.set()
+        may_finish.wait()
+        steps.append("repaired")
+
+    committer = Committer(write, "place")
+    repairing = threading.Thread(target=committer.run_alone, args=(repair,))
+    repairing.start()
+    assert is_repairing.wait(10)
+    writing = threading.Thread(target=committer.commit, args=(DeleteThread(thread_id="t"),))
+    writing.start()
+    while not committer._is_serving:
+        pass
+    may_finish.set()
+    repairing.join()
+    writing.join()
+    assert steps == ["repaired", "written"]

@@ -14,14 +14,17 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.render.text import is_bookkeeping
 from sessiontree.errors import NotFoundError
-from sessiontree.journal import Journal
 from sessiontree.model import Record, Thread
 from sessiontree.model.sanitize import one_line
+
+if TYPE_CHECKING:
+    from sessiontree.journal import Journal
 
 __all__ = [
     "Address",

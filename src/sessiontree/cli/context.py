@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import Output
-from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Record
 
 if TYPE_CHECKING:
@@ -101,6 +100,8 @@ class CliContext:
     def journal(self) -> Journal:
         """The journal, opened on first use; a store that does not exist is created."""
         if self._journal is None:
+            from sessiontree.journal.opening import open as open_journal  # noqa: PLC0415  --help does not need it
+
             self._journal = open_journal(self.location.url)
         return self._journal
 

@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import io
 import os
-import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -53,7 +50,9 @@ class Output:
     @property
     def width(self) -> int:
         """The number of columns of the terminal."""
-        return shutil.get_terminal_size((100, 24)).columns
+        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed in a pipe
+
+        return get_terminal_size((100, 24)).columns
 
     def line(self, text: str = "", style: str = "") -> None:
         """Write one line of data. Text that comes from a conversation must be sanitized first."""
@@ -101,8 +100,10 @@ class Output:
         if not (is_enabled and self.is_terminal and sys.stdin.isatty()) or self.is_dumb:
             write()
             return
+        from shutil import which  # noqa: PLC0415  slow to load, not needed in a pipe
+
         command = _pager()
-        if command in {"", "cat"} or shutil.which(command.split()[0]) is None:
+        if command in {"", "cat"} or which(command.split()[0]) is None:
             write()
             return
         _write_to_pager(command, write)
@@ -206,6 +207,8 @@ def _pager() -> str:
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
     """Leave Ctrl-C to the pager: exiting while it is still on the screen would leave two programs on one terminal."""
+    import signal  # noqa: PLC0415  slow to load, only needed for a pager
+
     previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         yield
@@ -214,6 +217,8 @@ def _interrupts_ignored() -> Iterator[None]:
 
 
 def _write_to_pager(command: str, write: Callable[[], None]) -> None:
+    import subprocess  # noqa: PLC0415  slow to load, only needed for a pager
+
     environment = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  PAGER is a command
     assert pager.stdin is not None

@@ -19,7 +19,6 @@ import msgspec
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Entry
 from sessiontree.model._base import Record, json_decoder
-from sessiontree.search.words import compounds_of, tokens_of
 
 __all__ = [
     "FILTERS",
@@ -146,6 +145,8 @@ _EXAMPLES = {
 
 def _terms(value: str, *, is_phrase: bool, is_excluded: bool) -> list[Term]:
     is_prefix = not is_phrase and value.endswith("*")
+    from sessiontree.search.words import compounds_of, tokens_of  # noqa: PLC0415  compiling its patterns is slow
+
     tokens = tuple(tokens_of(value))
     if not tokens:
         return []

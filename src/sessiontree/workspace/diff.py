@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
@@ -159,7 +158,9 @@ def _text(source: str, target: str, old: ManifestItem | None, new: ManifestItem 
     before, after = _bytes(old, read), _bytes(new, read)
     if _is_binary(before) or _is_binary(after):
         return "", True
-    lines = difflib.unified_diff(
+    from difflib import unified_diff  # noqa: PLC0415  slow to load, and every journal imports this module
+
+    lines = unified_diff(
         before.decode(errors="replace").splitlines(keepends=True),
         after.decode(errors="replace").splitlines(keepends=True),
         "/dev/null" if old is None else f"a/{source}",

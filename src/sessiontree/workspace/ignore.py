@@ -6,7 +6,6 @@ counts. An ignored folder is not entered, as in git. Settings hold the limits on
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
@@ -83,9 +82,11 @@ class Rules:
         self._lines = tuple(lines)
         self._above = above
         self._never = never
-        digest = hashlib.sha256("\n".join((prefix, *self._lines)).encode("utf-8", "surrogateescape"))
+        from hashlib import sha256  # noqa: PLC0415  slow to load, and every journal imports this module
+
+        digest = sha256("\n".join((prefix, *self._lines)).encode("utf-8", "surrogateescape"))
         digest.update(repr((sorted(never), names)).encode("utf-8", "surrogateescape"))
-        self.fingerprint: bytes = hashlib.sha256((above.fingerprint if above else b"") + digest.digest()).digest()
+        self.fingerprint: bytes = sha256((above.fingerprint if above else b"") + digest.digest()).digest()
 
     def within(self, folder: str, texts: Iterable[bytes]) -> Rules:
         """Return the rules inside a subfolder, given the texts of its ignore files, weakest first."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import click
 
@@ -58,22 +57,16 @@ class Totals(Record, kw_only=True, frozen=True):
 def stats(cli: CliContext, *, thread: str | None, since: str) -> None:
     """Count messages, tokens, cost, tools and models, and plot the messages of each day."""
     start = nanoseconds("--since", since) if since else 0
-    threads = [resolve_thread(cli.journal, thread)] if thread else list(_all_threads(cli))
+    threads = (
+        [resolve_thread(cli.journal, thread)]
+        if thread
+        else list(cli.journal.iter_threads(is_archived=None, limit=1000))
+    )
     totals = _count(cli, threads, start, is_whole_store=thread is None)
     if cli.out.is_json:
         cli.out.json(stats=totals)
     else:
         _print(cli, totals)
-
-
-def _all_threads(cli: CliContext) -> Iterator[Thread]:
-    cursor: str | None = None
-    while True:
-        page = cli.journal.list_threads(is_archived=None, limit=1000, cursor=cursor)
-        yield from page
-        cursor = page.cursor
-        if cursor is None:
-            return
 
 
 def _count(cli: CliContext, threads: list[Thread], start: int, *, is_whole_store: bool) -> Totals:
