@@ -82,6 +82,8 @@ def test_annotations_load_nothing_before_they_are_asked_for() -> None:
         "psycopg",
         "click",
         "pathspec",
+        "hashlib",
+        "difflib",
         "sqlite3",
         "sessiontree.journal.workspace",
         "sessiontree.workspace.open_workspace",
