@@ -3,6 +3,7 @@
 import pytest
 
 import sessiontree as st
+from sessiontree.journal._background import Background
 from sessiontree.journal.operations.turns import ending_for
 from sessiontree.testing import ManualClock
 
@@ -44,3 +45,17 @@ def test_a_turn_without_an_owner_is_named_after_its_process():
         journal.create_thread("t")
         with journal.turn("t") as turn:
             assert turn.lease.owner.rpartition(":")[2].isdigit()
+
+
+def test_a_turn_ends_even_if_stopping_its_heartbeat_is_interrupted(monkeypatch):
+    def interrupted(self):
+        close(self)
+        raise KeyboardInterrupt
+
+    close = Background.close
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        with pytest.raises(KeyboardInterrupt), journal.turn("t"):
+            monkeypatch.setattr(Background, "close", interrupted)
+        assert journal.path("t")[-1].payload.status == "completed"
+        assert journal.active_lease("t") is None

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Verbs:
-    """Base class of the groups of verbs that make up a journal."""
+    """Base class of the groups of verbs. ``run`` runs operations on ``store``; they share the journal's ``runtime``."""
 
     def __init__(
         self,
