@@ -13,8 +13,8 @@ splits it into rows of limited size.
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 from sessiontree.errors import DamagedDataError
 from sessiontree.model._base import Record
@@ -25,6 +25,7 @@ __all__ = [
     "Blobs",
     "Pack",
     "PackedBlob",
+    "batches",
     "blob_of",
     "chunks_of",
     "data_of",
@@ -37,6 +38,10 @@ CHUNK_BYTES = 1 << 20
 """The size of the rows into which a database splits a pack."""
 
 _LEVEL = 3
+_BATCH_BYTES = 8 << 20
+_BATCH_ITEMS = 1000
+
+T = TypeVar("T")
 
 
 class Blob(Record, frozen=True, kw_only=True):
@@ -110,6 +115,25 @@ def unpacked(pack: Pack) -> Iterator[Blob]:
     """Yield the blobs of a pack."""
     for place in pack.places:
         yield Blob(hash=place.hash, size=place.size, body=pack.body[place.start : place.start + place.length])
+
+
+def batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+    """Split items into lists that fit into memory, by the bytes that each item takes; never an empty list.
+
+    >>> list(batches([5_000_000, 5_000_000, 1], lambda size: size))
+    [[5000000], [5000000, 1]]
+    """
+    batch: list[T] = []
+    total = 0
+    for item in items:
+        size = size_of(item)
+        if batch and (total + size > _BATCH_BYTES or len(batch) == _BATCH_ITEMS):
+            yield batch
+            batch, total = [], 0
+        batch.append(item)
+        total += size
+    if batch:
+        yield batch
 
 
 def chunks_of(pack: Pack) -> list[bytes]:

@@ -23,6 +23,7 @@ from sessiontree.errors import CopyMismatchError, EntryNotFoundError, MissingBlo
 from sessiontree.journal import Draft, Journal, PositionedDraft, make_draft
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Checkpoint, Entry, Move, Record, Thread, content_hash, data_of, decode_manifest
+from sessiontree.model.blobs import batches
 
 __all__ = ["CopyReport", "copy_store"]
 
@@ -31,8 +32,6 @@ Place = str | PathLike[str] | Journal
 _ATTEMPTS = 5
 _PAGE = 500
 _BATCH_STEPS = 500
-_BATCH_BLOBS = 500
-_BATCH_BYTES = 16 << 20
 _COPY_MARK = {"sessiontree": "made for a copy, to be deleted again"}
 """Origin of the threads that a copy creates only to delete them again."""
 
@@ -376,22 +375,9 @@ def _draft(entry: Entry, blobs: tuple[str, ...]) -> Draft:
 
 def _copy_blobs(old: Journal, new: Journal, sizes: Sizes) -> int:
     missing = new.missing_blobs(sizes)
-    for names in _batches(sorted(missing), sizes):
+    for names in batches(sorted(missing), sizes.__getitem__):
         new.put_blobs(old.read_blobs(names))
     return len(missing)
-
-
-def _batches(names: Iterable[str], sizes: Sizes) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for name in names:
-        if batch and (size + sizes[name] > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
-            yield batch
-            batch, size = [], 0
-        batch.append(name)
-        size += sizes[name]
-    if batch:
-        yield batch
 
 
 def _compare(old: Journal, new: Journal, thread_id: str) -> None:

@@ -11,13 +11,14 @@ from functools import cached_property
 from typing import NamedTuple
 
 from sessiontree.errors import WorkspaceError
+from sessiontree.model.blobs import batches
 from sessiontree.model.manifest import LeftOut, Tree
 from sessiontree.workspace.cache import CacheHeader, Key, StatCache, drop_cache, load_cache, save_cache
 from sessiontree.workspace.disk import Disk, StateDir
 from sessiontree.workspace.ignore import Conflicts, Rules, Settings, root_rules
 from sessiontree.workspace.plan import RestorePlan, RestoreTarget, make_plan
 from sessiontree.workspace.safe_paths import Folder, check_path, check_portable, parts_of
-from sessiontree.workspace.scan import FolderScan, batches_of, load, scan
+from sessiontree.workspace.scan import FolderScan, load, scan
 from sessiontree.workspace.staging import Staged, Staging, discard, pending_restore
 
 __all__ = ["OpenWorkspace", "Resolved", "WorkspaceCache"]
@@ -146,7 +147,7 @@ class OpenWorkspace:
     def scan_and_hash(self) -> FolderScan:
         """Scan the folder and read the files that changed, for their hashes only."""
         found = self.scan()
-        for batch in batches_of(found.pending):
+        for batch in batches(found.pending, lambda file: file.size):
             load(self.folder, found, batch)
         return found
 

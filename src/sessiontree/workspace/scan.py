@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sessiontree.model.blobs import Blob, blob_of
@@ -14,7 +14,7 @@ from sessiontree.workspace.cache import Key, Known, KnownFolder, StatCache
 from sessiontree.workspace.ignore import IGNORE_FILES, Rules, Settings
 from sessiontree.workspace.safe_paths import Folder, unsafe_names
 
-__all__ = ["FolderScan", "LoadedFile", "Pending", "batches_of", "compress", "hash_data", "key_of", "load", "scan"]
+__all__ = ["FolderScan", "LoadedFile", "Pending", "compress", "hash_data", "key_of", "load", "scan"]
 
 
 _DEEPEST = 400
@@ -359,8 +359,6 @@ def _largest_first(found: FolderScan) -> Sequence[tuple[int, Pending]]:
     return sorted(sizes, key=lambda pair: (-pair[0], pair[1].path))
 
 
-_BATCH_BYTES = 8 << 20
-_BATCH_FILES = 1000
 _ATTEMPTS = 3
 
 
@@ -369,20 +367,6 @@ class LoadedFile(NamedTuple):
 
     hash: str
     data: bytes
-
-
-def batches_of(pending: Sequence[Pending]) -> Iterator[Sequence[Pending]]:
-    """Yield files in batches that fit into memory."""
-    batch: list[Pending] = []
-    size = 0
-    for file in pending:
-        if batch and (size + file.size > _BATCH_BYTES or len(batch) == _BATCH_FILES):
-            yield batch
-            batch, size = [], 0
-        batch.append(file)
-        size += file.size
-    if batch:
-        yield batch
 
 
 def load(folder: Folder, scan: FolderScan, batch: Sequence[Pending]) -> list[LoadedFile]:

@@ -10,7 +10,7 @@ from sessiontree.journal.operations.entries import NewEntry, append_many
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.model import Checkpoint, CheckpointMoment, Entry, Lease, Thread
 from sessiontree.model._base import Record
-from sessiontree.model.blobs import Blob, data_of
+from sessiontree.model.blobs import Blob, batches, data_of
 from sessiontree.model.manifest import (
     LeftOut,
     Manifest,
@@ -24,7 +24,7 @@ from sessiontree.stores.commands import PutBlobs
 from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs, ReadEntries, ReadPath, ReadThread
 from sessiontree.workspace.cache import CacheHeader, StatCache
 from sessiontree.workspace.open_workspace import OpenWorkspace, Resolved, WorkspaceCache
-from sessiontree.workspace.scan import FolderScan, LoadedFile, batches_of, compress, hash_data, load
+from sessiontree.workspace.scan import FolderScan, LoadedFile, compress, hash_data, load
 
 __all__ = [
     "CheckpointNote",
@@ -184,7 +184,7 @@ def _store_files(
     """Put changed files and the manifest into the store. Return the scan, the manifest, and the blobs it relies on."""
     scan: FolderScan = yield Work(function=workspace.scan, arguments=(tuple(include),))
     loaded: list[LoadedFile] = []
-    for batch in batches_of(scan.pending):
+    for batch in batches(scan.pending, lambda file: file.size):
         yield from _put(loaded)
         loaded = yield Work(function=load, arguments=(workspace.folder, scan, batch))
     manifest = yield from _new_manifest(workspace, scan, base)

@@ -8,7 +8,7 @@ old ones are put back.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -33,8 +33,8 @@ from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, acquire_lease, release_lease, this_process
 from sessiontree.model import Checkpoint, Lease, Move, NextMove, Thread
 from sessiontree.model._base import Record
-from sessiontree.model.blobs import Blob
-from sessiontree.model.manifest import ManifestItem, Tree, difference
+from sessiontree.model.blobs import Blob, batches
+from sessiontree.model.manifest import Tree, difference
 from sessiontree.model.thread import Direction
 from sessiontree.stores.commands import MoveLeaf, Redo, Undo
 from sessiontree.stores.queries import ReadBlobs, ReadEntry, ReadMoves
@@ -62,8 +62,6 @@ LeafMove = MoveLeaf | Undo | Redo
 
 Settled = Literal["old", "new"]
 """Which files an interrupted restore ends with: those before it, or those it was bringing back."""
-
-_BATCH_BYTES = 8 << 20
 
 
 class RestoreTask(Record, frozen=True, kw_only=True):
@@ -298,7 +296,7 @@ def _apply(
     staging: Staging = yield Work(function=prepare, arguments=(workspace,))
     stats: dict[int, os.stat_result] = {}
     try:
-        for batch in _batches(contents):
+        for batch in batches(contents.items(), lambda pair: pair[1].size):
             hashes = tuple({item.hash for _, item in batch if item.hash})
             blobs: list[Blob] = (yield ReadBlobs(hashes=hashes)) if hashes else []
             stats |= yield Work(function=stage_files, arguments=(workspace, staging, batch, blobs))
@@ -315,19 +313,6 @@ def _apply(
         yield Work(function=roll_back_pending, arguments=(workspace, staging))
         raise
     return staging
-
-
-def _batches(contents: dict[int, ManifestItem]) -> Iterator[list[tuple[int, ManifestItem]]]:
-    batch: list[tuple[int, ManifestItem]] = []
-    size = 0
-    for number, item in contents.items():
-        if batch and size + item.size > _BATCH_BYTES:
-            yield batch
-            batch, size = [], 0
-        batch.append((number, item))
-        size += item.size
-    if batch:
-        yield batch
 
 
 def _has_happened(workspace: OpenWorkspace, marker: CommitMarker | None) -> Operation[bool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from uuid import UUID
 
 from sessiontree.errors import BlobNotFoundError
 from sessiontree.model import Lease, Move
 from sessiontree.model._base import Progress
-from sessiontree.model.blobs import Blob
+from sessiontree.model.blobs import Blob, batches
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.blobs import blobs_of, in_order, read_blobs, texts_of
@@ -20,8 +20,6 @@ from sessiontree.stores.rules.state import Node, ThreadState
 __all__ = ["inspect"]
 
 
-_BATCH_BYTES = 16 << 20
-_BATCH_BLOBS = 500
 _LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
 _MANIFESTS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
@@ -126,8 +124,8 @@ def _check_blobs(namespace: str, place: str) -> Steps[list[Finding]]:
     manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
     blobs = _FetchedBlobs(row[0].hex() for row in lengths)
     found: list[Finding] = []
-    for names in _batches(lengths):
-        batch = blobs_of((yield read_blobs(namespace, names)))
+    for rows in batches(lengths, lambda row: int(row[1])):
+        batch = blobs_of((yield read_blobs(namespace, [digest.hex() for digest, _ in rows])))
         found += blob_findings((), _FetchedBlobs(batch, batch), batch, place)
         blobs.add({name: blob for name, blob in batch.items() if name in manifests})
     while True:
@@ -165,16 +163,3 @@ class _FetchedBlobs:
             if name not in self._bodies:
                 raise _NotFetched(name)
         return in_order(self._bodies, hashes)
-
-
-def _batches(lengths: Iterable[Row]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for digest, length in lengths:
-        if batch and (size + length > _BATCH_BYTES or len(batch) == _BATCH_BLOBS):
-            yield batch
-            batch, size = [], 0
-        batch.append(digest.hex())
-        size += length
-    if batch:
-        yield batch
