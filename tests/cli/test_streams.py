@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 import sessiontree as st
-from cli_world import COMMAND, Shell
+from cli_shell import COMMAND, Shell
 
 
 @pytest.fixture
@@ -117,3 +117,19 @@ def test_a_message_that_is_no_text_or_empty_is_refused(shell):
 
 def test_the_version_is_printed(shell):
     assert shell("--version") == f"sessiontree {st.__version__}"
+
+
+def test_the_process_ends_normally_and_keeps_the_collector_as_it_is(shell):
+    code = (
+        "import atexit, gc, sys; before = gc.get_threshold(); sys.argv[1:] = ['ls', '--quiet']\n"
+        "atexit.register(lambda: print(gc.get_threshold() == before))\n"
+        "from sessiontree.cli import main; main()"
+    )
+    done = subprocess.run([COMMAND[0], "-c", code], env=shell.environment, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "True"
+
+
+def test_a_program_without_a_command_gets_the_help_and_a_usage_error(shell):
+    done = shell.run(code=2)
+    assert done.stdout == ""
+    assert "Usage: sessiontree" in done.stderr

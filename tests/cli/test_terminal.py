@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 import sessiontree as st
-from cli_world import COMMAND, Shell, screen, without_colour
+from cli_shell import COMMAND, Shell, screen, without_colour
 
 HOSTILE = (
     "red \x1b[31malert\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \x1b]52;c;cGFzcw==\x07 "

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cli_world import Shell
+from cli_shell import Shell
 from sessiontree.cli.app import COMMANDS
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"

@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 import sessiontree as st
-from cli_world import Shell
+from cli_shell import Shell
 from long_talks import SMALL, round_of
 from sessiontree.journal.memory import ExtractedMemory, JournalMemory, refresh_memory
 from sessiontree.sessions import Lifetimes, SessionManager, format_key, route

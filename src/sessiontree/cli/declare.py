@@ -15,7 +15,9 @@ __all__ = [
     "FilePath",
     "all_entries_option",
     "argument",
+    "choice_option",
     "command",
+    "count_option",
     "dry_run_option",
     "no_pager_option",
     "store_option",
@@ -86,6 +88,18 @@ def command(name: str, *, examples: Sequence[str], notes: str = "") -> Callable[
 def argument(name: str, about: str, **attributes: Any) -> Callable[[F], F]:
     """Declare a positional argument with a line of help."""
     return click.argument(name, cls=_Argument, about=about, **attributes)
+
+
+def count_option(*names: str, default: int, minimum: int = 1, metavar: str = "N", about: str) -> Callable[[F], F]:
+    """Declare an option that takes a number."""
+    kind = click.IntRange(min=minimum)
+    return click.option(*names, type=kind, default=default, show_default=True, metavar=metavar, help=about)
+
+
+def choice_option(name: str, choices: Sequence[str], *, metavar: str = "NAME", about: str) -> Callable[[F], F]:
+    """Declare an option that takes one of a few words; the first one is the default."""
+    kind = click.Choice(choices)
+    return click.option(name, type=kind, default=choices[0], show_default=True, metavar=metavar, help=about)
 
 
 thread_argument = argument("thread", "The thread.", required=False)

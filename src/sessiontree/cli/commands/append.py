@@ -9,7 +9,7 @@ from msgspec import UNSET
 
 from sessiontree.cli.addresses import resolve, short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import argument, command, dry_run_option, thread_argument
+from sessiontree.cli.declare import argument, choice_option, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.errors import StaleLeafError, ThreadExistsError, ThreadNotFoundError
 from sessiontree.journal.opening import open as open_journal
@@ -55,13 +55,8 @@ def new(
 )
 @thread_argument
 @argument("text", "The message; read from stdin if omitted or -.", required=False)
-@click.option(
-    "--role",
-    type=click.Choice(["user", "assistant", "system", "tool"]),
-    default="user",
-    show_default=True,
-    metavar="ROLE",
-    help="user, assistant, system or tool.",
+@choice_option(
+    "--role", ["user", "assistant", "system", "tool"], metavar="ROLE", about="user, assistant, system or tool."
 )
 @click.option("--call", default="", help="With --role tool: the id of the tool call that is answered.")
 @click.option("--expect-leaf", help="Append only if this entry is the leaf; otherwise exit with code 4.")

@@ -6,7 +6,7 @@ import click
 
 from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import command, dry_run_option, thread_argument
+from sessiontree.cli.declare import choice_option, command, count_option, dry_run_option, thread_argument
 from sessiontree.compaction import CompactionPolicy, CompactionResult, Strategy
 from sessiontree.context import window_of
 from sessiontree.errors import NothingToUncompactError
@@ -24,22 +24,10 @@ __all__ = ["compact", "uncompact"]
     ],
 )
 @thread_argument
-@click.option(
-    "--keep-recent",
-    type=click.IntRange(min=0),
-    default=20_000,
-    show_default=True,
-    metavar="TOKENS",
-    help="How many tokens at the end to keep unchanged.",
+@count_option(
+    "--keep-recent", default=20_000, minimum=0, metavar="TOKENS", about="How many tokens at the end to keep unchanged."
 )
-@click.option(
-    "--strategy",
-    type=click.Choice(["summarize", "truncate", "hybrid"]),
-    default="summarize",
-    show_default=True,
-    metavar="NAME",
-    help="summarize, truncate or hybrid.",
-)
+@choice_option("--strategy", ["summarize", "truncate", "hybrid"], about="summarize, truncate or hybrid.")
 @click.option("--instructions", default="", help="What the summary must preserve.")
 @click.option("--force", is_flag=True, help="Install the summary even if it saves nothing.")
 @dry_run_option

@@ -9,7 +9,7 @@ import click
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import command
+from sessiontree.cli.declare import choice_option, command, count_option
 from sessiontree.cli.output import Column
 from sessiontree.cli.render.text import ago, nanoseconds
 from sessiontree.model import Thread, ThreadOrder, ThreadQuery
@@ -35,15 +35,7 @@ _COLUMNS = (
         "sessiontree ls | cut -f1",
     ],
 )
-@click.option(
-    "--limit",
-    "-n",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="List at most N threads.",
-)
+@count_option("--limit", "-n", default=50, about="List at most N threads.")
 @click.option("--cursor", default="", help="Continue after a page, with the cursor that it printed.")
 @click.option("--title", default="", help="Only threads with this text in their title.")
 @click.option("tags", "--tag", multiple=True, help="Only threads with this tag; may be repeated.")
@@ -57,14 +49,7 @@ _COLUMNS = (
 )
 @click.option("--archived", is_flag=True, help="Only archived threads.")
 @click.option("everything", "--all", "-a", is_flag=True, help="Include archived threads.")
-@click.option(
-    "--order",
-    type=click.Choice(["updated", "created"]),
-    default="updated",
-    show_default=True,
-    metavar="TIME",
-    help="Sort by the time updated or created.",
-)
+@choice_option("--order", ["updated", "created"], metavar="TIME", about="Sort by the time updated or created.")
 def ls(
     cli: CliContext,
     *,

@@ -20,7 +20,7 @@ __all__ = ["prune"]
     "--older-than",
     required=True,
     metavar="TIME",
-    help="Only threads not changed since then: a date, or an age such as 90d.  [required]",
+    help="Only threads not changed since then: a date, or an age such as 90d.",
 )
 @click.option("everything", "--all", "-a", is_flag=True, help="Include threads that are not archived.")
 @yes_option

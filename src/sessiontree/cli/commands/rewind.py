@@ -8,7 +8,7 @@ import click
 
 from sessiontree.cli.addresses import resolve, short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, thread_argument
+from sessiontree.cli.declare import FilePath, argument, choice_option, command, dry_run_option, thread_argument
 from sessiontree.cli.render.text import gist, role_of
 from sessiontree.model import NextMove, Thread
 from sessiontree.workspace import Conflicts
@@ -32,17 +32,14 @@ __all__ = ["redo", "rewind", "undo"]
     metavar="FOLDER",
     help="Also restore this folder from the checkpoint of the entry; both happen, or neither.",
 )
-@click.option(
+@choice_option(
     "--conflicts",
-    type=click.Choice(["stop", "force", "keep_mine"]),
-    default="stop",
-    show_default=True,
-    metavar="NAME",
-    help="With --files, about files changed since: stop, force or keep_mine.",
+    ["stop", "force", "keep_mine"],
+    about="With --files, about files changed since: stop, force or keep_mine.",
 )
 @dry_run_option
 def rewind(cli: CliContext, *, address: str, files: Path | None, conflicts: Conflicts, dry_run: bool) -> None:
-    """Move the leaf back to an entry: the next message follows it. Nothing is deleted, and `undo` returns."""
+    """Move the leaf back to an entry: the next message follows it. Nothing is deleted, and `undo` reverses it."""
     found = resolve(cli.journal, address)
     if files is not None and found.entry_id is not None:
         _rewind_files(cli, found.thread, found.entry_id, files, conflicts, is_dry_run=dry_run)

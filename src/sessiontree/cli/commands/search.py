@@ -8,7 +8,7 @@ import click
 
 from sessiontree.cli.addresses import short
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import argument, command
+from sessiontree.cli.declare import argument, choice_option, command, count_option
 from sessiontree.cli.exit_codes import NOT_FOUND
 from sessiontree.cli.render.text import ago, role_of
 from sessiontree.model.sanitize import for_terminal, one_line
@@ -42,23 +42,8 @@ _FILTERS = """Filters:
     ],
 )
 @argument("words", 'Words, "phrases", prefix*, -excluded words and filters.', nargs=-1, required=True)
-@click.option(
-    "--limit",
-    "-n",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    metavar="N",
-    help="Show at most N hits.",
-)
-@click.option(
-    "--order",
-    type=click.Choice(["best", "newest"]),
-    default="best",
-    show_default=True,
-    metavar="NAME",
-    help="best or newest first.",
-)
+@count_option("--limit", "-n", default=20, about="Show at most N hits.")
+@choice_option("--order", ["best", "newest"], about="best or newest first.")
 @click.option("--cursor", default="", help="Continue after a page, with the cursor that it printed.")
 def search(cli: CliContext, *, words: tuple[str, ...], limit: int, order: SearchOrder, cursor: str) -> None:
     """Search the text of all entries in all threads. Exits with code 1 if nothing is found.

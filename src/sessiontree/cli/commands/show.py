@@ -7,7 +7,7 @@ import msgspec
 
 from sessiontree.cli.addresses import resolve, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import all_entries_option, argument, command, no_pager_option
+from sessiontree.cli.declare import all_entries_option, argument, command, count_option, no_pager_option
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import as_json
 from sessiontree.cli.render.text import is_bookkeeping
@@ -25,15 +25,7 @@ __all__ = ["context", "show"]
     ],
 )
 @argument("address", "A thread, or the entry to show last.", required=False)
-@click.option(
-    "--last",
-    "-n",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Show only the last N entries; 0 shows all.",
-)
+@count_option("--last", "-n", default=0, minimum=0, about="Show only the last N entries; 0 shows all.")
 @click.option("--full", is_flag=True, help="Show tool calls, results and thinking in full.")
 @click.option("--raw", is_flag=True, help="Do not render Markdown.")
 @all_entries_option

@@ -10,7 +10,7 @@ import click
 
 from sessiontree.cli.addresses import short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import all_entries_option, command, thread_argument
+from sessiontree.cli.declare import all_entries_option, command, count_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import SCHEMA_VERSION, as_json
 from sessiontree.cli.render.text import gist, is_bookkeeping, role_of
@@ -28,15 +28,7 @@ __all__ = ["tail"]
     ],
 )
 @thread_argument
-@click.option(
-    "--lines",
-    "-n",
-    type=click.IntRange(min=0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Start with the last N entries.",
-)
+@count_option("--lines", "-n", default=10, minimum=0, about="Start with the last N entries.")
 @click.option(
     "seconds",
     "--for",

@@ -6,7 +6,14 @@ import click
 
 from sessiontree.cli.addresses import resolve, short, thread_or_pick
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import all_entries_option, argument, command, no_pager_option, thread_argument
+from sessiontree.cli.declare import (
+    all_entries_option,
+    argument,
+    command,
+    count_option,
+    no_pager_option,
+    thread_argument,
+)
 from sessiontree.cli.output import cell_width, fit
 from sessiontree.cli.render.text import clock_time, gist, is_bookkeeping, role_of
 from sessiontree.cli.render.tree import ASCII, Row, rows_of
@@ -52,15 +59,7 @@ def tree(cli: CliContext, *, thread: str | None, no_fold: bool, everything: bool
     ],
 )
 @argument("address", "A thread, or the entry to start from.", required=False)
-@click.option(
-    "--limit",
-    "-n",
-    type=click.IntRange(min=1),
-    default=50,
-    show_default=True,
-    metavar="N",
-    help="List at most N entries.",
-)
+@count_option("--limit", "-n", default=50, about="List at most N entries.")
 @click.option("--graph", is_flag=True, help="Draw branches, as `tree` does.")
 @all_entries_option
 @no_pager_option

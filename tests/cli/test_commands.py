@@ -1,4 +1,4 @@
-"""What each verb promises, run as a process in a pipe."""
+"""What each command promises, run as a process in a pipe."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import sessiontree as st
-from cli_world import Shell
+from cli_shell import Shell
 
 
 @pytest.fixture
