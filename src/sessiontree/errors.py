@@ -368,10 +368,10 @@ class EmptySummaryError(SummaryError):
 
 
 class OversizedSummaryError(SummaryError):
-    def __init__(self, tokens: int, most_tokens: int) -> None:
+    def __init__(self, tokens: int, max_tokens: int) -> None:
         self.tokens = tokens
-        self.most_tokens = most_tokens
-        super().__init__(f"the answer has {tokens} tokens, but at most {most_tokens} fit the window")
+        self.max_tokens = max_tokens
+        super().__init__(f"the answer has {tokens} tokens, but at most {max_tokens} fit the window")
 
 
 class TruncatedSummaryError(SummaryError):

@@ -156,7 +156,7 @@ def check_budget(journal: Journal, thread_id: str, result: CompactionResult, pol
     unavoidable = sum(item.tokens for item in kept[last:])
     quoted = max(policy.user_share, policy.target // 2)
     frame = 400
-    assert unavoidable + quoted + policy.summary_room + frame >= policy.threshold
+    assert unavoidable + quoted + policy.max_summary_tokens + frame >= policy.threshold
 
 
 def check_uncompact(journal: Journal, thread_id: str, before: Context) -> None:

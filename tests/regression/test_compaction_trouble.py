@@ -56,7 +56,7 @@ def test_a_summary_that_is_longer_than_the_window_is_not_installed(journal, forc
     before = journal.context("t")
     with pytest.raises(st.OversizedSummaryError) as caught:
         journal.compact("t", Told("word " * 12_000), policy=SMALL, force=force)
-    assert caught.value.tokens > caught.value.most_tokens == SMALL.summary_room
+    assert caught.value.tokens > caught.value.max_tokens == SMALL.max_summary_tokens
     assert journal.context("t") == before
     assert journal.thread("t").compaction_claim is None
 
@@ -70,7 +70,7 @@ def test_hybrid_puts_a_notice_in_the_place_of_a_summary_that_is_too_long(journal
 
 def test_a_summary_that_is_a_little_long_but_fits_is_installed(journal):
     talk(journal, "t", 60)
-    result = journal.compact("t", Told("word " * (SMALL.summary_room + 100)), policy=SMALL)
+    result = journal.compact("t", Told("word " * (SMALL.max_summary_tokens + 100)), policy=SMALL)
     assert result.is_installed
     assert not result.is_over_budget
 

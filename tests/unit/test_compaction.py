@@ -370,7 +370,7 @@ def test_the_extractive_summary_keeps_goals_decisions_open_items_files_and_says_
     second = journal.compact("t", policy=SMALL).summary
     assert "Port the parser to Rust" in second
     assert first.count("Extractive summary") == second.count("Extractive summary") == 1
-    assert st.estimate_text(second) < SMALL.summary_room
+    assert st.estimate_text(second) < SMALL.max_summary_tokens
 
 
 def test_the_verbs_of_both_journals_agree():

@@ -16,7 +16,7 @@ from hypothesis import strategies as some
 import sessiontree as st
 from property_settings import examples
 from sessiontree.compaction.files import files_in
-from sessiontree.model.message import PATH_KEYS, PATH_LIST_KEYS
+from sessiontree.model.tool_arguments import PATH_KEYS
 from sessiontree.search.query import parse_query
 from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import fold, tokens_of
@@ -428,9 +428,9 @@ def test_a_snippet_of_a_long_text_holds_the_match_and_marks_it(text, words, mark
     assert [snippet.text[start:end] for start, end in snippet.marks][-1:] == [marked]
 
 
-@pytest.mark.parametrize("key", [*PATH_KEYS, *PATH_LIST_KEYS])
-def test_search_and_compaction_know_the_same_arguments_that_name_files(journal, key):
-    value = ["lib/only_here.py"] if key in PATH_LIST_KEYS else "lib/only_here.py"
+@pytest.mark.parametrize("value", ["lib/only_here.py", ["lib/only_here.py"]], ids=["one", "list"])
+@pytest.mark.parametrize("key", PATH_KEYS)
+def test_search_and_compaction_know_the_same_arguments_that_name_files(journal, key, value):
     arguments = json.dumps({key: value})
     said = journal.append(journal.create_thread().id, st.assistant(calls=[st.call("c", "read_file", arguments)]))
     assert [hit.entry.id for hit in journal.search("file:only_here.py")] == [said.id]

@@ -85,6 +85,7 @@ def test_annotations_load_nothing_before_they_are_asked_for() -> None:
         "hashlib",
         "difflib",
         "sqlite3",
+        "sessiontree.search.words",
         "sessiontree.journal.workspace",
         "sessiontree.workspace.open_workspace",
     }

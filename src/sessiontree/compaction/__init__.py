@@ -1,4 +1,7 @@
-"""Compaction: plan (pure), summarise (a callable), commit. Nothing is deleted; ``uncompact`` gives everything back."""
+"""Compaction: when and how to shorten a context. Plan (pure), summarise (a callable), write one entry.
+
+Nothing is deleted: ``uncompact`` restores the full context.
+"""
 
 from sessiontree.compaction.files import TouchedFiles, files_in
 from sessiontree.compaction.plan import BranchPlan, CompactionPlan, items_of, occupied_tokens, plan, plan_branch

@@ -1,8 +1,8 @@
-"""Which files the tools of a conversation read and changed.
+"""The files that the tools of a conversation read and modified.
 
 >>> from sessiontree.model.builders import assistant, call
->>> looked = assistant(calls=[call("1", "read_file", '{"path": "a.py"}'), call("2", "edit", '{"file_path": "b.py"}')])
->>> files_in([looked.message])
+>>> calls = [call("1", "read_file", '{"path": "a.py"}'), call("2", "edit", '{"file_path": "b.py"}')]
+>>> files_in([assistant(calls=calls).message])
 TouchedFiles(read=('a.py',), modified=('b.py',))
 """
 
@@ -12,12 +12,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import msgspec
-
 from sessiontree.model import Message, ToolCallPart
 from sessiontree.model._base import Record
-from sessiontree.model.message import PATH_KEYS, PATH_LIST_KEYS
 from sessiontree.model.tokens import estimate_text
+from sessiontree.model.tool_arguments import decode_arguments, paths_in
 
 __all__ = ["TouchedFiles", "files_in", "with_files", "without_files"]
 
@@ -64,12 +62,13 @@ _WRITERS = frozenset(
     ]
 )
 _READING_COMMANDS = frozenset({"view", "read"})
+_PATCH_KEYS = ("patch", "input", "diff")
 _PATCHED = r"(?m)^\*\*\* (?:Add|Update|Delete) File: (.+)$|^\+\+\+ b/(.+)$"
 _BLOCKS = r"(?s)\n*<(read|modified)-files>\n.*?\n</\1-files>"
 
 
 class TouchedFiles(Record, frozen=True, kw_only=True):
-    """Sorted; a file that was changed is not listed as read as well."""
+    """Sorted paths; a modified file is not listed as read."""
 
     read: tuple[str, ...] = ()
     modified: tuple[str, ...] = ()
@@ -81,40 +80,40 @@ class TouchedFiles(Record, frozen=True, kw_only=True):
 
 
 def files_in(messages: Iterable[Message]) -> TouchedFiles:
-    """Calls that failed changed nothing, so only their reading counts."""
-    said = list(messages)
-    failed = {result.call_id for message in said for result in message.tool_results if result.is_error}
-    touched = [_touched(call) for message in said for call in message.tool_calls if call.id not in failed]
+    """Return the files that the calls in the messages touched; calls that failed do not count."""
+    messages = list(messages)
+    failed = {result.call_id for message in messages for result in message.tool_results if result.is_error}
+    touched = [_touched(call) for message in messages for call in message.tool_calls if call.id not in failed]
     read = {path for files in touched for path in files.read}
     modified = {path for files in touched for path in files.modified}
     return TouchedFiles(read=tuple(sorted(read - modified)), modified=tuple(sorted(modified)))
 
 
-def with_files(summary: str, files: TouchedFiles, room: int) -> str:
-    """The summary with the files named at its end, for the model to see; those that were changed go first."""
+def with_files(summary: str, files: TouchedFiles, max_tokens: int) -> str:
+    """Return the summary followed by lists of files, modified ones first, that take at most ``max_tokens`` tokens."""
     blocks = [summary.rstrip()]
     for name, paths in (("modified", files.modified), ("read", files.read)):
-        shown, room = _shown(paths, room)
+        shown, max_tokens = _shown(paths, max_tokens)
         if shown:
             blocks.append(f"<{name}-files>\n" + "\n".join(shown) + f"\n</{name}-files>")
     return "\n\n".join(blocks)
 
 
-def _shown(paths: Sequence[str], room: int) -> tuple[list[str], int]:
-    """As many paths as fit, the number of the others, and the room that is left."""
+def _shown(paths: Sequence[str], max_tokens: int) -> tuple[list[str], int]:
+    """Return the paths that fit, with the number of the others, and the tokens that are left."""
     shown: list[str] = []
     for path in paths:
-        room -= estimate_text(path) + 1
-        if room < 0:
+        max_tokens -= estimate_text(path) + 1
+        if max_tokens < 0:
             return [*shown, f"({len(paths) - len(shown)} more)"], 0
         shown.append(path)
-    return shown, room
+    return shown, max_tokens
 
 
 def without_files(summary: str) -> str:
-    """The opposite of ``with_files``: what the next summary builds on.
+    """Return a summary without the lists of files: the reverse of ``with_files``.
 
-    >>> without_files(with_files("Done.", TouchedFiles(read=("a",)), room=100))
+    >>> without_files(with_files("Done.", TouchedFiles(read=("a",)), max_tokens=100))
     'Done.'
     """
     return re.sub(_BLOCKS, "", summary)
@@ -122,7 +121,10 @@ def without_files(summary: str) -> str:
 
 def _touched(call: ToolCallPart) -> TouchedFiles:
     name = call.name.rsplit("__", 1)[-1].rsplit(".", 1)[-1].lower()
-    arguments = _arguments(call.arguments)
+    decoded = decode_arguments(call.arguments)
+    arguments = (
+        decoded if isinstance(decoded, dict) else {"patch": decoded if isinstance(decoded, str) else call.arguments}
+    )
     if name.startswith("str_replace") and arguments.get("command") in _READING_COMMANDS:
         return TouchedFiles(read=_paths(arguments))
     if name in _WRITERS or name.startswith("str_replace"):
@@ -132,19 +134,8 @@ def _touched(call: ToolCallPart) -> TouchedFiles:
     return TouchedFiles()
 
 
-def _arguments(text: str) -> dict[str, Any]:
-    try:
-        decoded = msgspec.json.decode(text)
-    except msgspec.DecodeError:
-        decoded = text
-    return decoded if isinstance(decoded, dict) else {"patch": str(decoded)}
-
-
 def _paths(arguments: dict[str, Any]) -> tuple[str, ...]:
-    named = [arguments.get(key) for key in PATH_KEYS]
-    several = [arguments.get(key) for key in PATH_LIST_KEYS]
-    listed = [path for paths in several if isinstance(paths, list) for path in paths]
-    patches = [value for key in ("patch", "input", "diff") if isinstance(value := arguments.get(key), str)]
+    patches = [value for key in _PATCH_KEYS if isinstance(value := arguments.get(key), str)]
     patched = [one or other for patch in patches for one, other in re.findall(_PATCHED, patch)]
-    found = {path.strip() for path in (*named, *listed, *patched) if isinstance(path, str)}
+    found = {path.strip() for path in (*paths_in(arguments), *patched)}
     return tuple(sorted(path for path in found if path and "\n" not in path))

@@ -1,13 +1,10 @@
-"""When to compact and how much to keep, in tokens.
+"""When to compact and how much to keep, and how to recognise a context overflow.
 
 >>> policy = CompactionPolicy(window_tokens=100_000, reserve_tokens=10_000)
 >>> policy.threshold
 90000
 >>> needs_compaction(89_999, policy), needs_compaction(90_000, policy)
 (False, True)
-
-Telling from an error that a request was too long for the model.
-
 >>> is_context_overflow(ValueError("This model's maximum context length is 8192 tokens"))
 True
 >>> is_context_overflow(ValueError("rate limit"))
@@ -26,17 +23,17 @@ __all__ = ["CompactionPolicy", "Strategy", "is_context_overflow", "needs_compact
 
 
 Strategy = Literal["summarize", "truncate", "hybrid"]
-"""How the head of a conversation is replaced.
+"""What replaces the head of a conversation.
 
-``summarize``: by a model's summary; a failing model changes nothing. ``truncate``: by a notice that says how much
-was left out. ``hybrid``: a summary, or the notice if the model fails.
+``summarize``: a summary; if the summariser fails, nothing is changed. ``truncate``: a notice that says how many messages
+were left out. ``hybrid``: a summary, or the notice if the summariser fails.
 """
 
 
 class CompactionPolicy(Record, frozen=True, kw_only=True):
-    """Each share is capped to a part of the window, so that a small window gets a sensible policy too.
+    """Sizes in tokens. Each is limited to a part of the window, so that the defaults suit small windows too.
 
-    ``keep_recent_messages`` above zero counts messages where ``keep_recent_tokens`` counts tokens.
+    ``keep_recent_messages`` above zero replaces ``keep_recent_tokens``: it keeps a number of messages.
     """
 
     window_tokens: int = 200_000
@@ -51,7 +48,7 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
     strategy: Strategy = "summarize"
 
     def __post_init__(self) -> None:
-        shares = (
+        checks = (
             self.window_tokens > 0,
             self.reserve_tokens >= 0,
             self.keep_recent_tokens >= 0,
@@ -63,46 +60,51 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
             0 < self.soft_ratio <= 1,
             self.strategy in get_args(Strategy),
         )
-        if not all(shares):
+        if not all(checks):
             raise InvalidInputError(
-                f"no policy: sizes must not be negative, ratios lie in (0, 1], strategies are {get_args(Strategy)}; got {self}"
+                "invalid policy: use sizes that are not negative, ratios above 0 and up to 1, and a strategy of "
+                f"{get_args(Strategy)}; got {self}"
             )
 
     @property
     def threshold(self) -> int:
-        """The first size that is too much."""
-        room = self.window_tokens - self._share(self.reserve_tokens)
-        return max(1, min(int(self.window_tokens * self.threshold_ratio), room))
+        """The number of tokens from which on a compaction is needed."""
+        available = self.window_tokens - self._share(self.reserve_tokens)
+        return max(1, min(int(self.window_tokens * self.threshold_ratio), available))
 
     @property
     def soft_threshold(self) -> int:
-        """Where memories are drawn out: always below the threshold, or it would never be crossed first."""
+        """The number of tokens from which on memories are extracted; always below the threshold."""
         return min(int(self.window_tokens * self.soft_ratio), self.threshold * 9 // 10)
 
     @property
     def target(self) -> int:
-        """What a compaction aims at: half of the threshold, or the next message would need another one."""
+        """The number of tokens that a compaction aims at: half of the threshold, so that the next one is not soon."""
         return max(1, self.threshold // 2)
 
     @property
     def recent_share(self) -> int:
+        """The tokens of recent messages that are kept."""
         return self._share(self.keep_recent_tokens)
 
     @property
     def user_share(self) -> int:
+        """The tokens of user messages that are quoted."""
         return min(self.keep_user_tokens, self.window_tokens // 8)
 
     @property
-    def summary_room(self) -> int:
-        """What a summary may grow to with the notes on a turn that is cut in two and the files at its end."""
+    def max_summary_tokens(self) -> int:
+        """The most tokens of a summary, with the notes on a split turn and the lists of files."""
         return self.summary_share * 2
 
     @property
     def file_share(self) -> int:
+        """The tokens for the lists of files."""
         return self.summary_share // 3
 
     @property
     def summary_share(self) -> int:
+        """The tokens that a summariser is asked to stay below."""
         return max(1, min(self.summary_tokens, self.window_tokens // 8))
 
     def _share(self, tokens: int) -> int:
@@ -110,6 +112,7 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
 
 
 def needs_compaction(tokens: int, policy: CompactionPolicy) -> bool:
+    """Return whether a context of this size has to be compacted."""
     return tokens >= policy.threshold
 
 
@@ -122,7 +125,7 @@ def ratio_policy(
     soft_ratio: float = 0.6,
     strategy: Strategy = "summarize",
 ) -> CompactionPolicy:
-    """The policy by ratios: compact at 80 % of the window, keep the last five messages.
+    """Return a policy by ratios: compact at 80 % of the window and keep the last five messages.
 
     >>> ratio_policy(10_000).threshold
     8000
@@ -149,7 +152,7 @@ _LIMITS = r"(?i)rate.?limit|per (minute|day)|quota|\btpm\b"
 
 
 def is_context_overflow(error: BaseException) -> bool:
-    """By the code that providers give, or by what they say; a rate limit in tokens is none."""
+    """Return whether an error says that the request was too long for the model; a rate limit does not count."""
     if getattr(error, "code", None) in _CODES or getattr(error, "status_code", None) == 413:
         return True
     text = str(error)

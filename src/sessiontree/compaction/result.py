@@ -1,7 +1,4 @@
-"""What a compaction did, in numbers.
-
-From a plan and its summaries to the entry that is written.
-"""
+"""The entry that a compaction writes, and the result that its caller gets."""
 
 from __future__ import annotations
 
@@ -37,10 +34,10 @@ Reason = Literal["manual", "threshold", "provider_overflow", "follow_up_pressure
 
 
 class CompactionResult(Record, frozen=True, kw_only=True):
-    """``installed`` wrote an entry; the other outcomes wrote nothing.
+    """What a compaction did. Only the status ``installed`` means that an entry was written.
 
-    Tokens are estimates by one counter on both sides, so that their difference means something; it is negative where
-    the summary is longer than what it replaces. ``failure`` says why ``hybrid`` fell back to truncating.
+    ``tokens_before`` and ``tokens_after`` are estimates by the same counter. ``failure`` says why the strategy
+    ``hybrid`` fell back to a notice.
     """
 
     thread_id: str
@@ -66,6 +63,7 @@ class CompactionResult(Record, frozen=True, kw_only=True):
 
     @property
     def is_installed(self) -> bool:
+        """Whether an entry was written."""
         return self.status == "installed"
 
     @property
@@ -75,11 +73,12 @@ class CompactionResult(Record, frozen=True, kw_only=True):
 
     @property
     def tokens_saved(self) -> int:
+        """How much smaller the context is; negative if the summary is longer than what it replaces."""
         return self.tokens_before - self.tokens_after
 
 
 class BranchResult(Record, frozen=True, kw_only=True):
-    """Where the conversation goes on, and the entry that tells about the branch it left, if there was one."""
+    """Where the conversation continues, and the entry that summarises the branch it left, if there is one."""
 
     thread_id: str
     leaf: str | None
@@ -92,7 +91,7 @@ _SPLIT = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 
 
 def joined(history: str, turn_prefix: str) -> str:
-    """One summary out of that of the history and that of the turn which is cut in two.
+    """Return the summaries of the history and of a split turn as one text.
 
     >>> joined("", "The user wants a list.").splitlines()[0]
     'No prior history.'
@@ -102,25 +101,25 @@ def joined(history: str, turn_prefix: str) -> str:
     return (history.strip() or "No prior history.") + _SPLIT + turn_prefix.strip()
 
 
-def notice(plan: CompactionPlan, room: int, count: TokenCounter) -> str:
-    """What stands in the place of a head that nobody summarised: the earlier summary, and that something is missing.
+def notice(plan: CompactionPlan, max_tokens: int, count: TokenCounter) -> str:
+    """Return the text that replaces a head without a summary: the earlier summary, and how many messages are missing.
 
-    An earlier notice is counted into the new one, so that they do not pile up.
+    An earlier notice is merged into the new one.
     """
     earlier = without_files(plan.previous_summary)
     missing = plan.removed_messages + sum(int(number) for number in re.findall(_NOTICE, earlier))
     text = (
         f"[{missing} earlier messages were left out of the context without a summary. They are still in the journal.]"
     )
-    told = _within(re.sub(_NOTICE, "", earlier).strip(), room, count)
-    return f"{told}\n\n{text}" if told else text
+    kept = _within(re.sub(_NOTICE, "", earlier).strip(), max_tokens, count)
+    return f"{kept}\n\n{text}" if kept else text
 
 
-def _within(text: str, room: int, count: TokenCounter) -> str:
-    """The beginning of a text that was written for a larger window."""
+def _within(text: str, max_tokens: int, count: TokenCounter) -> str:
+    """Return the beginning of a text, as much as fits."""
     short = text
-    while (size := count(short)) > room:
-        short = short[: len(short) * room // size - 1].rstrip()
+    while (size := count(short)) > max_tokens:
+        short = short[: len(short) * max_tokens // size - 1].rstrip()
     return short if short == text else f"{short}… (shortened)"
 
 
@@ -133,12 +132,13 @@ def compaction_of(
     trigger: Trigger,
     reason: Reason,
     instructions: str,
-    file_room: int,
+    max_file_tokens: int,
 ) -> Compaction:
+    """Return the payload of the entry that a compaction writes."""
     return Compaction(
         id=id,
         window_id=id,
-        summary=with_files(summary, plan.files, file_room),
+        summary=with_files(summary, plan.files, max_file_tokens),
         previous_id=plan.previous.id if plan.previous else "",
         through_entry_id=plan.through_entry_id,
         first_kept_entry_id=plan.first_kept_entry_id,
@@ -161,13 +161,13 @@ def compaction_of(
 
 
 def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter) -> int:
-    """What the context would cost if the compaction stood at the end of the path."""
+    """Return the tokens of the context if the compaction were appended to the path."""
     entry = Entry(id=compaction.id, thread_id="", parent=path[-1].id, created_ns=0, payload=compaction)
     return sum(segment.token_estimate for segment in build_context([*path, entry], count=count).segments)
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:
-    """What several calls cost together; ``None`` if nobody said."""
+    """Return the total usage of several summaries; ``None`` if none was reported."""
     reported = [summary.usage for summary in summaries if summary.usage]
     if not reported:
         return None

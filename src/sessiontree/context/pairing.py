@@ -112,7 +112,7 @@ class _Pairing:
         self._early: dict[CallKey, PairedMessage] = {}
 
     def read(self, source: int, message: Message) -> None:
-        if not _is_about_tools(message):
+        if not _has_tool_parts(message):
             self._add_plain(message, source)
             return
         for result in message.tool_results:
@@ -184,7 +184,7 @@ def _result_message(message: Message, result: ToolResultPart) -> Message:
     return Message(role="tool", parts=(result,), extra=message.extra if message.role == "tool" else {})
 
 
-def _is_about_tools(message: Message) -> bool:
+def _has_tool_parts(message: Message) -> bool:
     return message.role == "tool" or any(isinstance(part, ToolCallPart | ToolResultPart) for part in message.parts)
 
 

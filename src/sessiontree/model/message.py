@@ -11,8 +11,6 @@ from typing import Any, Literal
 from sessiontree.model._base import Record
 
 __all__ = [
-    "PATH_KEYS",
-    "PATH_LIST_KEYS",
     "ArtifactRef",
     "FilePart",
     "ImagePart",
@@ -27,15 +25,6 @@ __all__ = [
     "ToolResultPart",
 ]
 
-
-PATH_KEYS = (
-    "path", "file_path", "filepath", "filename", "file", "notebook_path", "target_file", "source", "destination",
-    "old_path", "new_path",
-)  # fmt: skip
-"""Arguments of tool calls that name a file."""
-
-PATH_LIST_KEYS = ("paths", "files")
-"""Arguments of tool calls that name several files."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 

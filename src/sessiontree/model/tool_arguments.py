@@ -11,15 +11,14 @@ from typing import Any
 
 import msgspec
 
-__all__ = ["decode_arguments", "paths_in"]
+__all__ = ["PATH_KEYS", "decode_arguments", "paths_in"]
 
 
-_PATH_KEYS = frozenset(
-    [
-        "path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path", "target_file", "source",
-        "destination", "old_path", "new_path",
-    ]
+PATH_KEYS = (
+    "path", "paths", "file", "files", "file_path", "filepath", "filename", "notebook_path", "target_file", "source",
+    "destination", "old_path", "new_path",
 )  # fmt: skip
+"""The arguments that name a file or a list of files."""
 
 
 def decode_arguments(arguments: str) -> Any:
@@ -31,9 +30,9 @@ def decode_arguments(arguments: str) -> Any:
 
 
 def paths_in(arguments: Any) -> Iterator[str]:
-    """Yield the paths in decoded arguments: the texts, and lists of texts, under the usual keys."""
+    """Yield the paths in decoded arguments: the texts, and lists of texts, under PATH_KEYS."""
     if not isinstance(arguments, dict):
         return
     for key, value in arguments.items():
-        if key in _PATH_KEYS:
+        if key in PATH_KEYS:
             yield from (text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str))

@@ -267,7 +267,7 @@ class SearchIndex:
                     yield seqs[item.number], *index_words(content.text)
 
     def _reconcile(self, source: Source, state: SourceState) -> None:
-        """Compare with the store and drop what is gone, after a delete that the index was not told of."""
+        """Compare with the store and drop what is gone, after a delete that was not reported to the index."""
         with self._writing() as run:
             row = run("SELECT key FROM source WHERE name = ?", (state.name,)).fetchone()
             if row is None:

@@ -129,7 +129,9 @@ def messages_in_force(path: Sequence[Entry]) -> list[CutItem]:
     window = window_of(path)
     messages = ((entry.id, entry.message) for entry in (*window.tail, *window.after))
     return [
-        CutItem(entry_id=entry_id, message=message, said=message, tokens=0) for entry_id, message in messages if message
+        CutItem(entry_id=entry_id, message=message, original=message, tokens=0)
+        for entry_id, message in messages
+        if message
     ]
 
 

@@ -55,7 +55,7 @@ class SimpleStore:
 
     def get_history(self, key: str) -> list[Message]:
         """Return the messages in force, oldest first; an empty list for an unknown key."""
-        return [item.said for item in messages_in_force(self._path(key))]
+        return [item.original for item in messages_in_force(self._path(key))]
 
     def get_full_history(self, key: str) -> list[Message]:
         """Return all messages, including those that were cut off by truncations."""

@@ -54,7 +54,7 @@ class AsyncSimpleStore:
 
     async def get_history(self, key: str) -> list[Message]:
         """Return the messages in force, oldest first; an empty list for an unknown key."""
-        return [item.said for item in messages_in_force(await self._path(key))]
+        return [item.original for item in messages_in_force(await self._path(key))]
 
     async def get_full_history(self, key: str) -> list[Message]:
         """Return all messages, including those that were cut off by truncations."""

@@ -1,4 +1,4 @@
-"""Summarisers that are shipped: an offline one, and two that ask a model (each behind its extra)."""
+"""Summarisers: an offline one, and those that call a model (each needs its extra)."""
 
 from sessiontree.compaction.summarizers.extractive import extractive
 

@@ -1,4 +1,4 @@
-"""What a summariser gets and what it gives back."""
+"""The protocol of summarisers: a SummaryRequest in, a Summary or a text out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["Summarizer", "Summary", "SummaryRequest", "summary_of"]
 
 
 class SummaryRequest(Record, frozen=True, kw_only=True):
-    """A part of a conversation to put into few words; ``prompt`` says it all to a model.
+    """A part of a conversation to summarise; ``system`` and ``prompt`` are ready to be sent to a model.
 
     >>> request = SummaryRequest(kind="history", messages=(), instructions="mind the numbers", max_tokens=500)
     >>> "mind the numbers" in request.prompt
@@ -28,10 +28,12 @@ class SummaryRequest(Record, frozen=True, kw_only=True):
 
     @property
     def system(self) -> str:
+        """The system prompt for a model."""
         return SYSTEM
 
     @property
     def prompt(self) -> str:
+        """The whole request as one text."""
         return task_text(
             self.kind,
             self.messages,
@@ -42,7 +44,7 @@ class SummaryRequest(Record, frozen=True, kw_only=True):
 
 
 class Summary(Record, frozen=True, kw_only=True):
-    """A summariser's answer and, if it knows, what it cost."""
+    """A summary and, if known, its usage and model."""
 
     text: str
     usage: Usage | None = None
@@ -51,11 +53,11 @@ class Summary(Record, frozen=True, kw_only=True):
 
 
 Summarizer = Callable[[SummaryRequest], str | Summary | Awaitable[str | Summary]]
-"""Any function; under an AsyncJournal it may be a coroutine function."""
+"""Any function of this type; with an AsyncJournal it may be a coroutine function."""
 
 
 def summary_of(answer: object) -> Summary:
-    """A summariser's answer as a Summary; one that says nothing is an error, never an empty history.
+    """Return the answer of a summariser as a Summary; raise EmptySummaryError if it has no content.
 
     >>> summary_of("We agreed.").text
     'We agreed.'
@@ -65,7 +67,7 @@ def summary_of(answer: object) -> Summary:
     if not isinstance(answer, Summary):
         hint = "; a coroutine function needs an AsyncJournal" if hasattr(answer, "__await__") else ""
         raise SummaryError(f"the summariser returned {type(answer).__name__}, not a text{hint}")
-    # Zero-width characters or an empty code fence say as little as blanks do.
+    # Zero-width characters or an empty code fence are as empty as white space.
     if not any(char.isalnum() for char in answer.text):
         raise EmptySummaryError
     return answer

@@ -1,11 +1,11 @@
-"""A summariser without a model: it picks sentences out of the conversation, and says so.
+"""A summariser without a model: it picks sentences from the conversation, and says so.
 
-It keeps goals, decisions, open items, file paths and the last exchanges, works offline, and gives the same text for
+It keeps goals, decisions, open items, file paths and the last exchanges, works offline, and returns the same text for
 the same conversation.
 
 >>> from sessiontree.model.builders import assistant, user
->>> said = (user("Port the parser to Rust.").message, assistant("We decided to use nom for src/parser.rs.").message)
->>> text = extractive(SummaryRequest(kind="history", messages=said, max_tokens=400)).text
+>>> messages = (user("Port the parser to Rust.").message, assistant("We decided to use nom for src/parser.rs.").message)
+>>> text = extractive(SummaryRequest(kind="history", messages=messages, max_tokens=400)).text
 >>> "Port the parser to Rust." in text and "src/parser.rs" in text and text.startswith(NOTICE)
 True
 """
@@ -29,11 +29,11 @@ NO_MEMORY = "NO_MEMORY_NEEDED"
 _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
     "Goal", "Asked for", "Decisions", "Open items", "Files", "Last exchanges", "Earlier",
 )  # fmt: skip
-# What part of the room each heading may take; what one leaves over the next ones get.
+# The share of the remaining tokens that each heading may use.
 _SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
-_NEWEST_COUNT_MOST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
+_NEWEST_FIRST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
 
-# Patterns are texts: compiling them here would slow down every start of a program.
+# Patterns are compiled on first use: compiling them here would slow down every start.
 _DECIDED = (
     r"(?i)\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
     r"prefer\w*|switch(?:ed)? to|going with|settled on)\b|决定|必须|使用|决めた|決定"
@@ -74,7 +74,7 @@ _EXCHANGES = 4
 
 
 def extractive(request: SummaryRequest) -> Summary:
-    """The summariser that is used when none is given."""
+    """Summarise without a model; this is the default summariser."""
     if request.kind == "memory":
         return Summary(text=_memories(request.messages), model="extractive")
     notes = _earlier_notes(request.previous_summary)
@@ -84,8 +84,8 @@ def extractive(request: SummaryRequest) -> Summary:
         notes[_LAST] = list(_last_exchanges(request.messages))
     text = _fitted(notes, request.max_tokens)
     if request.kind == "turn_prefix":
-        # It stands behind the notes on the history, which say already what kind of notes they are.
-        text = text.removeprefix(NOTICE).lstrip() or "(the turn goes on below)"
+        # It follows the notes on the history, which have the notice already.
+        text = text.removeprefix(NOTICE).lstrip() or "(the turn continues below)"
     return Summary(text=text, model="extractive")
 
 
@@ -101,7 +101,7 @@ def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
 
 
 def _about(instructions: str, sentences: Sequence[str]) -> list[str]:
-    """Sentences that share words with what the user wants to be kept, those that share most first."""
+    """Return the sentences that share words with the instructions, those that share most first."""
     wanted = _words(instructions) - _FILLERS
     shared = {sentence: len(wanted & _words(sentence)) for sentence in dict.fromkeys(sentences)}
     return sorted((sentence for sentence in shared if shared[sentence]), key=lambda sentence: -shared[sentence])
@@ -124,7 +124,7 @@ def _memories(messages: Iterable[Message]) -> str:
 
 
 def _earlier_notes(previous: str) -> dict[str, list[str]]:
-    """The headings of an earlier extractive summary; any other summary stays whole under one heading."""
+    """Return the notes of an earlier extractive summary by heading; any other summary is kept under one heading."""
     if not previous.strip():
         return {}
     if NOTICE not in previous:
@@ -136,32 +136,32 @@ def _earlier_notes(previous: str) -> dict[str, list[str]]:
         if heading == _EARLIER:
             notes.setdefault(heading, []).extend(line for line in lines if line.strip())
         elif heading != _LAST:
-            # A turn that was cut in two has notes of its own behind the others, under the same headings.
+            # The notes on a split turn follow the others, under the same headings.
             notes.setdefault(heading, []).extend(line[2:] for line in lines if line.startswith("- "))
     return notes
 
 
 def _merged(earlier: Sequence[str], lines: Iterable[str]) -> list[str]:
-    """What was said again counts as new."""
+    """Return both without duplicates; a repeated line counts as new."""
     fresh = dict.fromkeys(line for line in lines if line)
     return [line for line in earlier if line not in fresh] + list(fresh)
 
 
 def _fitted(notes: dict[str, list[str]], max_tokens: int) -> str:
-    room = max_tokens - estimate_text(NOTICE) - 4
+    available = max_tokens - estimate_text(NOTICE) - 4
     kept: dict[str, list[str]] = {}
     for heading, share in _SHARES.items():
-        budget = int(room * share) - estimate_text(heading) - 4
-        chosen = _within(notes.get(heading, []), budget, from_end=heading in _NEWEST_COUNT_MOST)
+        budget = int(available * share) - estimate_text(heading) - 4
+        chosen = _within(notes.get(heading, []), budget, from_end=heading in _NEWEST_FIRST)
         if chosen:
             kept[heading] = chosen
-            room -= estimate_text(_block(heading, chosen)) + 2
+            available -= estimate_text(_block(heading, chosen)) + 2
     shown = [heading for heading in (_EARLIER, _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST) if heading in kept]
     return "\n\n".join([NOTICE, *(_block(heading, kept[heading]) for heading in shown)])
 
 
 def _within(lines: Sequence[str], budget: int, *, from_end: bool) -> list[str]:
-    """As many lines as fit, at least a piece of the first one."""
+    """Return the lines that fit, or at least the beginning of the first one."""
     chosen: list[str] = []
     for line in reversed(lines) if from_end else lines:
         cost = estimate_text(line) + 2
@@ -186,7 +186,7 @@ def _block(heading: str, lines: Sequence[str]) -> str:
 
 
 def _text(message: Message) -> str:
-    """Everything readable, tool traffic included: paths stand in calls and results too."""
+    """Return all text of a message; calls and results are included because they name paths."""
     lines = [""]
     for part in message.parts:
         match part:

@@ -1,108 +1,56 @@
-"""What every summariser that asks a model over HTTP has in common; a provider says how its protocol differs.
+"""Summarisers that call a model: any OpenAI-compatible server, or Anthropic.
 
-The SDK itself repeats a request after 429, 500 and time-outs, and heeds Retry-After; ``max_retries`` says how often.
-
-What the summarisers that ask a model have in common: when to trust an answer, how to tell what went wrong.
-
-Summaries by Anthropic's Messages protocol. Needs the extra ``anthropic``.
-
-Summaries by any endpoint that speaks OpenAI's chat protocol. Needs the extra ``openai``.
+They need the extra ``openai`` or ``anthropic``. The provider's SDK repeats a request after 429, 500 and time-outs and
+respects Retry-After; ``max_retries`` limits how often.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from sessiontree.compaction.summarizers.base import Summary, SummaryRequest
 from sessiontree.errors import EmptySummaryError, MissingExtraError, SummaryError, TruncatedSummaryError
 from sessiontree.model import Usage
 
 if TYPE_CHECKING:
-    from anthropic.types import Message as Answer
-
-if TYPE_CHECKING:
+    from anthropic.types import Message as AnthropicMessage
     from openai.types.chat import ChatCompletion
 
-__all__ = [
-    "AnthropicSummarizer",
-    "AsyncAnthropicSummarizer",
-    "AsyncModelSummarizer",
-    "AsyncOpenAISummarizer",
-    "ModelSummarizer",
-    "OpenAISummarizer",
-    "Provider",
-    "checked_text",
-    "decoded",
-    "failure",
-]
-
-
-T = TypeVar("T")
-
-
-def decoded(answer: T | str) -> T:
-    """The answer as the SDK's record: what is no JSON, a gateway's page for instance, it passes on as a text."""
-    if isinstance(answer, str):
-        raise SummaryError(f"the server did not speak the protocol: {answer[:200]!r}")
-    return answer
-
-
-def checked_text(text: str | None, *, is_cut_off: bool, max_tokens: int) -> str:
-    """The answer, if it is whole: half a summary would replace the other half of the conversation by nothing."""
-    if is_cut_off:
-        raise TruncatedSummaryError(max_tokens)
-    if text is None or not text.strip():
-        raise EmptySummaryError
-    return text.strip()
-
-
-def failure(error: Exception) -> SummaryError:
-    """The SDK's error as ours, with the time to wait if the provider named one."""
-    response = getattr(error, "response", None)
-    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
-    status = getattr(error, "status_code", None)
-    problem = f"{type(error).__name__}{f' ({status})' if status else ''}: {error}"
-    return SummaryError(problem, retry_after_seconds=_seconds(headers.get("retry-after")))
-
-
-def _seconds(text: str | None) -> float | None:
-    try:
-        return None if text is None else float(text)
-    except ValueError:
-        return None
+__all__ = ["AnthropicSummarizer", "AsyncAnthropicSummarizer", "AsyncOpenAISummarizer", "OpenAISummarizer"]
 
 
 _DEFAULT_TIMEOUT_SECONDS = 120.0
 _DEFAULT_RETRIES = 2
 
 
-class Provider(Protocol):
-    """One protocol: the SDK that speaks it, what a request looks like, and what an answer means."""
+class _Provider(Protocol):
+    """A provider's SDK: how a request is made, and what a response means."""
 
-    extra: ClassVar[str]
-    """The extra, and the SDK's name."""
-    what: ClassVar[str]
+    sdk: ClassVar[str]
+    """The module of the SDK, which is also the name of the extra."""
+    feature: ClassVar[str]
     client: ClassVar[str]
-    """The SDK's client class; the awaiting one has ``Async`` before it."""
+    """The SDK's client class; its asynchronous form has the prefix ``Async``."""
     error: ClassVar[str]
-    """The class of all errors of the SDK."""
+    """The base class of the SDK's errors."""
 
     def send(self, client: Any, body: dict[str, Any]) -> Any:
-        """The SDK's call: an answer, or something to await."""
+        """Call the SDK and return a response, or an awaitable of one."""
 
     def body(self, request: SummaryRequest) -> dict[str, Any]:
-        """What a request holds beside model, size and options."""
+        """Return what a request contains besides model, size and options."""
 
-    def summary(self, answer: Any, request: SummaryRequest) -> Summary:
-        """What an answer says, or a SummaryError."""
+    def summary(self, response: Any, request: SummaryRequest) -> Summary:
+        """Return the summary in a response, or raise a SummaryError."""
 
 
-class _Frame:
-    """A model, and a client to ask it with: one of yours, or one that is made here."""
+class _Base:
+    """A model, and a client to call it with: the caller's own, or one that is made here."""
 
-    provider: ClassVar[Provider]
+    provider: ClassVar[_Provider]
     _prefix: ClassVar[str]
 
     def __init__(
@@ -122,104 +70,60 @@ class _Frame:
             base_url=base_url, api_key=api_key, timeout=timeout_seconds, max_retries=max_retries
         )
 
-    def _body(self, request: SummaryRequest) -> dict[str, Any]:
-        return {
+    def _send(self, request: SummaryRequest) -> Any:
+        body = {
             "model": self.model,
             "max_tokens": request.max_tokens,
             "stream": False,
             "extra_body": self._options,
             **self.provider.body(request),
         }
+        return self.provider.send(self._client, body)
 
-    def _errors(self) -> type[Exception]:
-        errors: type[Exception] = getattr(_sdk(self.provider), self.provider.error)
-        return errors
+    @contextmanager
+    def _translating_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except getattr(_sdk(self.provider), self.provider.error) as error:
+            raise _translate_error(error) from error
+
+    def _summary(self, response: Any, request: SummaryRequest) -> Summary:
+        if isinstance(response, str):  # the SDK returns a body that is not JSON, such as a gateway's page, as text
+            raise SummaryError(f"the server's response is not JSON: {response[:200]!r}")
+        return self.provider.summary(response, request)
 
 
-class ModelSummarizer(_Frame):
-    """Asks a model and waits."""
-
+class _Summarizer(_Base):
     _prefix = ""
 
     def __call__(self, request: SummaryRequest) -> Summary:
-        try:
-            answer = self.provider.send(self._client, self._body(request))
-        except self._errors() as error:
-            raise failure(error) from error
-        return self.provider.summary(decoded(answer), request)
+        """Call the model and wait for its answer."""
+        with self._translating_errors():
+            response = self._send(request)
+        return self._summary(response, request)
 
     def close(self) -> None:
+        """Close the client."""
         self._client.close()
 
 
-class AsyncModelSummarizer(_Frame):
-    """The same for an AsyncJournal."""
-
+class _AsyncSummarizer(_Base):
     _prefix = "Async"
 
     async def __call__(self, request: SummaryRequest) -> Summary:
-        try:
-            answer = await self.provider.send(self._client, self._body(request))
-        except self._errors() as error:
-            raise failure(error) from error
-        return self.provider.summary(decoded(answer), request)
+        """Call the model and wait for its answer."""
+        with self._translating_errors():
+            response = await self._send(request)
+        return self._summary(response, request)
 
     async def close(self) -> None:
+        """Close the client."""
         await self._client.close()
 
 
-def _sdk(provider: Provider) -> Any:
-    try:
-        return importlib.import_module(provider.extra)
-    except ImportError as error:
-        raise MissingExtraError(provider.what, provider.extra) from error
-
-
-class _Anthropic:
-    extra: ClassVar[str] = "anthropic"
-    what: ClassVar[str] = "a summary by an Anthropic model"
-    client: ClassVar[str] = "Anthropic"
-    error: ClassVar[str] = "AnthropicError"
-
-    def send(self, client: Any, body: dict[str, Any]) -> Any:
-        return client.messages.create(**body)
-
-    def body(self, request: SummaryRequest) -> dict[str, Any]:
-        return {"system": request.system, "messages": [{"role": "user", "content": request.prompt}]}
-
-    def summary(self, answer: Answer, request: SummaryRequest) -> Summary:
-        if answer.stop_reason == "refusal":
-            raise SummaryError("the model refused")
-        text = "".join(block.text for block in answer.content or () if block.type == "text")
-        whole = checked_text(text, is_cut_off=answer.stop_reason == "max_tokens", max_tokens=request.max_tokens)
-        return Summary(text=whole, usage=_anthropic_usage(answer), provider="anthropic", model=answer.model)
-
-
-class AnthropicSummarizer(ModelSummarizer):
-    """``journal.compact(thread_id, AnthropicSummarizer("claude-haiku-4-5"))``."""
-
-    provider = _Anthropic()
-
-
-class AsyncAnthropicSummarizer(AsyncModelSummarizer):
-    """The same for an AsyncJournal."""
-
-    provider = _Anthropic()
-
-
-def _anthropic_usage(answer: Answer) -> Usage:
-    used = answer.usage
-    return Usage(
-        input_tokens=used.input_tokens,
-        output_tokens=used.output_tokens,
-        cache_read_tokens=used.cache_read_input_tokens or 0,
-        cache_write_tokens=used.cache_creation_input_tokens or 0,
-    )
-
-
 class _OpenAI:
-    extra: ClassVar[str] = "openai"
-    what: ClassVar[str] = "a summary by an OpenAI-compatible model"
+    sdk: ClassVar[str] = "openai"
+    feature: ClassVar[str] = "a summary by an OpenAI-compatible model"
     client: ClassVar[str] = "OpenAI"
     error: ClassVar[str] = "OpenAIError"
 
@@ -234,32 +138,107 @@ class _OpenAI:
             ]
         }
 
-    def summary(self, answer: ChatCompletion, request: SummaryRequest) -> Summary:
-        if not answer.choices:
-            raise SummaryError("the answer holds no choice")
-        choice = answer.choices[0]
+    def summary(self, response: ChatCompletion, request: SummaryRequest) -> Summary:
+        if not response.choices:
+            raise SummaryError("the response has no choices")
+        choice = response.choices[0]
         refusal = getattr(choice.message, "refusal", None)
         if refusal:
             raise SummaryError(f"the model refused: {refusal}")
         is_cut_off = choice.finish_reason == "length"
-        text = checked_text(choice.message.content, is_cut_off=is_cut_off, max_tokens=request.max_tokens)
-        return Summary(text=text, usage=_openai_usage(answer), provider="openai", model=answer.model or "")
+        text = _complete_text(choice.message.content, is_cut_off=is_cut_off, max_tokens=request.max_tokens)
+        return Summary(text=text, usage=_openai_usage(response), provider="openai", model=response.model or "")
 
 
-class OpenAISummarizer(ModelSummarizer):
+class OpenAISummarizer(_Summarizer):
     """``journal.compact(thread_id, OpenAISummarizer("gpt-5-mini"))``; ``base_url`` names any compatible server."""
 
     provider = _OpenAI()
 
 
-class AsyncOpenAISummarizer(AsyncModelSummarizer):
-    """The same for an AsyncJournal."""
+class AsyncOpenAISummarizer(_AsyncSummarizer):
+    """OpenAISummarizer for an AsyncJournal."""
 
     provider = _OpenAI()
 
 
-def _openai_usage(answer: ChatCompletion) -> Usage | None:
-    used = answer.usage
+def _openai_usage(response: ChatCompletion) -> Usage | None:
+    used = response.usage
     if used is None:
         return None
     return Usage(input_tokens=used.prompt_tokens, output_tokens=used.completion_tokens, total_tokens=used.total_tokens)
+
+
+class _Anthropic:
+    sdk: ClassVar[str] = "anthropic"
+    feature: ClassVar[str] = "a summary by an Anthropic model"
+    client: ClassVar[str] = "Anthropic"
+    error: ClassVar[str] = "AnthropicError"
+
+    def send(self, client: Any, body: dict[str, Any]) -> Any:
+        return client.messages.create(**body)
+
+    def body(self, request: SummaryRequest) -> dict[str, Any]:
+        return {"system": request.system, "messages": [{"role": "user", "content": request.prompt}]}
+
+    def summary(self, response: AnthropicMessage, request: SummaryRequest) -> Summary:
+        if response.stop_reason == "refusal":
+            raise SummaryError("the model refused")
+        text = "".join(block.text for block in response.content or () if block.type == "text")
+        is_cut_off = response.stop_reason == "max_tokens"
+        complete = _complete_text(text, is_cut_off=is_cut_off, max_tokens=request.max_tokens)
+        return Summary(text=complete, usage=_anthropic_usage(response), provider="anthropic", model=response.model)
+
+
+class AnthropicSummarizer(_Summarizer):
+    """``journal.compact(thread_id, AnthropicSummarizer("claude-haiku-4-5"))``."""
+
+    provider = _Anthropic()
+
+
+class AsyncAnthropicSummarizer(_AsyncSummarizer):
+    """AnthropicSummarizer for an AsyncJournal."""
+
+    provider = _Anthropic()
+
+
+def _anthropic_usage(response: AnthropicMessage) -> Usage:
+    used = response.usage
+    return Usage(
+        input_tokens=used.input_tokens,
+        output_tokens=used.output_tokens,
+        cache_read_tokens=used.cache_read_input_tokens or 0,
+        cache_write_tokens=used.cache_creation_input_tokens or 0,
+    )
+
+
+def _complete_text(text: str | None, *, is_cut_off: bool, max_tokens: int) -> str:
+    """Return the text if it is complete: with half a summary, the rest of the conversation would be lost."""
+    if is_cut_off:
+        raise TruncatedSummaryError(max_tokens)
+    if text is None or not text.strip():
+        raise EmptySummaryError
+    return text.strip()
+
+
+def _translate_error(error: Exception) -> SummaryError:
+    """Return an error of the SDK as a SummaryError, with the time to wait if the provider named one."""
+    response = getattr(error, "response", None)
+    headers: Mapping[str, str] = getattr(response, "headers", None) or {}
+    status = getattr(error, "status_code", None)
+    problem = f"{type(error).__name__}{f' ({status})' if status else ''}: {error}"
+    return SummaryError(problem, retry_after_seconds=_seconds(headers.get("retry-after")))
+
+
+def _seconds(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def _sdk(provider: _Provider) -> Any:
+    try:
+        return importlib.import_module(provider.sdk)
+    except ImportError as error:
+        raise MissingExtraError(provider.feature, provider.sdk) from error

@@ -65,8 +65,8 @@ _DOCUMENT_TYPES = frozenset({"application/pdf"})
 def to_request(context: Context) -> Wire:
     """Return ``system`` and ``messages``: the user first and last, alternating roles, no empty block."""
     ids = CallIds(_ID_LIMIT)
-    said = [_wire_message(message, ids) for message in conversation(context)]
-    messages = _in_turn([message for message in said if message["content"]])
+    written = [_wire_message(message, ids) for message in conversation(context)]
+    messages = _in_turn([message for message in written if message["content"]])
     if not messages or messages[0]["role"] != "user":
         messages.insert(0, {"role": "user", "content": [OPENING]})
     if messages[-1]["role"] != "user":

@@ -79,8 +79,8 @@ _CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
 def to_request(context: Context) -> Wire:
     """Return ``system_instruction`` and ``contents``: the user first and last, the results of a batch in one content."""
     ids = CallIds(_ID_LIMIT)
-    said = [_content(message, ids) for message in _with_joined_results(conversation(context))]
-    contents = same_role_runs([content for content in said if content["parts"]], "parts", frozenset({"model"}))
+    written = [_content(message, ids) for message in _with_joined_results(conversation(context))]
+    contents = same_role_runs([content for content in written if content["parts"]], "parts", frozenset({"model"}))
     if not contents or contents[0]["role"] == "model":
         contents.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
     if contents[-1]["role"] == "model":

@@ -58,8 +58,8 @@ def to_request(context: Context) -> Wire:
     """Return ``messages``, the system prompt first."""
     ids = CallIds(_ID_LIMIT, may_repeat=True)
     head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
-    said = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
-    return {"messages": [*head, *(said or [{"role": "user", "content": OPENING}])]}
+    written = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
+    return {"messages": [*head, *(written or [{"role": "user", "content": OPENING}])]}
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:
@@ -69,10 +69,10 @@ def from_request(body: Wire) -> tuple[str, list[Message]]:
     ('Be brief.', [])
     """
     match list(body.get("messages", ())):
-        case [{"role": "system", "content": str(system), **rest}, *said] if not rest and not is_blank(system):
-            return system, [_message(wire) for wire in said]
-        case said:
-            return "", [_message(wire) for wire in said]
+        case [{"role": "system", "content": str(system), **rest}, *messages] if not rest and not is_blank(system):
+            return system, [_message(wire) for wire in messages]
+        case messages:
+            return "", [_message(wire) for wire in messages]
 
 
 def from_response(body: Wire) -> Answer:

@@ -59,9 +59,9 @@ def to_request(context: Context) -> Wire:
     """Return ``instructions`` and ``input``."""
     ids = CallIds(_ID_LIMIT)
     items = [item for message in conversation(context) for item in _items(message, ids)]
-    said = _without_loose_thoughts(items) or [{"role": "user", "content": OPENING}]
+    written = _without_loose_thoughts(items) or [{"role": "user", "content": OPENING}]
     system = {} if is_blank(context.system) else {"instructions": context.system}
-    return {**system, "input": said}
+    return {**system, "input": written}
 
 
 def from_request(body: Wire) -> tuple[str, list[Message]]:

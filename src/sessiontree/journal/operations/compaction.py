@@ -296,18 +296,18 @@ def _release(thread_id: str, claim_id: str, error: BaseException) -> Operation[N
 def _check_size(text: str, path: list[Entry], planned: CompactionPlan, options: CompactionOptions) -> None:
     """Raise OversizedSummaryError if the window is still too full, because of the summary."""
     size = options.count(text)
-    if size <= options.policy.summary_room:
+    if size <= options.policy.max_summary_tokens:
         return
     compaction = _compaction(planned, text, "summarize", id="", options=options)
     if tokens_with(path, compaction, options.count) >= options.policy.threshold:
-        raise OversizedSummaryError(size, options.policy.summary_room)
+        raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
 
 def _check_branch_size(text: str, arriving: list[Entry], options: CompactionOptions) -> None:
     size = options.count(text)
     held = sum(segment.token_estimate for segment in build_context(arriving, count=options.count).segments)
-    if size > options.policy.summary_room and held + size >= options.policy.threshold:
-        raise OversizedSummaryError(size, options.policy.summary_room)
+    if size > options.policy.max_summary_tokens and held + size >= options.policy.threshold:
+        raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
 
 def _compaction(
@@ -321,7 +321,7 @@ def _compaction(
         trigger=options.trigger,
         reason=options.reason,
         instructions=options.instructions,
-        file_room=options.policy.file_share,
+        max_file_tokens=options.policy.file_share,
     )
 
 
