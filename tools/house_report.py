@@ -268,7 +268,7 @@ def import_floret(folder: Path, _dsn: str) -> Trace:
 
 def search_jsonl(folder: Path, _dsn: str) -> Trace:
     """search on JSONL"""
-    with st.open(f"jsonl://{folder}/journal") as journal:
+    with st.open(f"jsonl:///{folder}/journal") as journal:
         journal.append(journal.create_thread().id, st.user("hello world"))
         with (trace := Trace()):
             found = journal.search("hello")
