@@ -11,7 +11,7 @@ import pytest
 import sessiontree as st
 from sessiontree.stores._io import FileDescriptor, ProcessLock
 from sessiontree.stores.commands import DeleteThread
-from sessiontree.stores.embedded import Committer
+from sessiontree.stores.group_commit import Committer
 from sessiontree.stores.sqlite import schema
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of open files")

@@ -19,7 +19,7 @@ from sessiontree.compaction import (
 )
 from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.context import Context, Purpose
-from sessiontree.journal._verbs import Verbs
+from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import call_model as calling
 from sessiontree.journal.operations import compaction, reads
 from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECONDS, CompactionOptions

@@ -9,7 +9,7 @@ from typing import Unpack, cast
 from msgspec import UNSET, UnsetType
 
 from sessiontree.compaction.titles import Titler
-from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed

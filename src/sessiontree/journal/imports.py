@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sessiontree.journal._verbs import Verbs
+from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import imports
 from sessiontree.model import Move, Thread
 from sessiontree.model.blobs import Blob

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import imports
 from sessiontree.model import Move, Thread
 from sessiontree.model.blobs import Blob

@@ -8,7 +8,7 @@ from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.journal._verbs import Verbs
+from sessiontree.journal._base import Verbs
 from sessiontree.journal.context import CompactionVerbs
 from sessiontree.journal.entries import EntryVerbs, ThreadVerbs
 from sessiontree.journal.imports import ImportVerbs

@@ -7,7 +7,7 @@ from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.context_async import AsyncCompactionVerbs
 from sessiontree.journal.entries_async import AsyncEntryVerbs, AsyncThreadVerbs
 from sessiontree.journal.imports_async import AsyncImportVerbs

@@ -10,7 +10,7 @@ from typing import Self
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background import Background
-from sessiontree.journal._verbs import Verbs
+from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for

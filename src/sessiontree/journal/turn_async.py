@@ -11,7 +11,7 @@ from typing import Self
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background_async import AsyncBackground
-from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for

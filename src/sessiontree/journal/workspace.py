@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sessiontree.journal._verbs import Verbs
+from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
 from sessiontree.model import Entry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from sessiontree.journal._verbs_async import AsyncVerbs
+from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
 from sessiontree.model import Entry

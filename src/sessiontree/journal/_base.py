@@ -1,4 +1,4 @@
-# Generated from _verbs_async.py by tools/async_to_sync.py; do not edit.
+# Generated from _base_async.py by tools/async_to_sync.py; do not edit.
 """The base class of a journal's verbs: the store, the runtime, and a way to run an operation."""
 
 from __future__ import annotations
