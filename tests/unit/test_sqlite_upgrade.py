@@ -190,6 +190,19 @@ def test_an_old_store_with_a_repeated_id_is_refused_and_left_unchanged(old):
     assert layout_of(old) == 2
 
 
+def test_an_old_store_with_a_damaged_page_is_refused_and_left_unchanged(old):
+    ((root,),) = ask(old, "SELECT rootpage FROM sqlite_schema WHERE name = 'entry'")
+    ((page_size,),) = ask(old, "PRAGMA page_size")
+    with old.open("r+b") as file:
+        file.seek((root - 1) * page_size)
+        file.write(b"\xff" * 100)
+    before = old.read_bytes()
+    with pytest.raises(st.StoreError, match=r"malformed.*export its threads"):
+        st.open(old)
+    assert old.read_bytes() == before
+    assert layout_of(old) == 2
+
+
 def test_a_store_of_a_build_before_the_first_release_is_left_untouched(old):
     with closing(sqlite3.connect(old)) as connection:
         connection.execute("PRAGMA user_version = 1")

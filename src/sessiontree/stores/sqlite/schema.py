@@ -244,17 +244,22 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> None:
     try:
         for statement in _UPGRADE_FROM_2:
             connection.execute(statement)
-    except sqlite3.IntegrityError:
-        connection.execute("ROLLBACK")
-        repeated = connection.execute(REPEATED_IDS).fetchone()
-        if repeated is None:
+    except sqlite3.DatabaseError as error:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        if not error.sqlite_errorname.startswith(("SQLITE_CORRUPT", "SQLITE_CONSTRAINT")):
             raise
         raise StoreError(
             str(path),
-            f"it is damaged: several entries have the id {repeated[0]!r}, so it cannot be upgraded to layout {_LAYOUT};"
+            f"it is damaged: {_damage(connection, error)}, so it cannot be upgraded to layout {_LAYOUT};"
             " it was left unchanged, export its threads with the release that wrote it",
-        ) from None
+        ) from error
     connection.execute("COMMIT")
+
+
+def _damage(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> str:
+    repeated = connection.execute(REPEATED_IDS).fetchone() if isinstance(error, sqlite3.IntegrityError) else None
+    return f"several entries have the id {repeated[0]!r}" if repeated else str(error)
 
 
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
