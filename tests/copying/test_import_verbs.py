@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from msgspec.structs import replace
 
 import sessiontree as st
 from sessiontree.journal import Draft, PositionedDraft, make_draft
@@ -57,6 +58,44 @@ def test_a_history_is_written_whole_or_not_at_all(journal):
     assert journal.entries("t") == []
 
 
+BACK = Move(number=1, thread_id="t", from_entry="b", to_entry="a", reason="rewind", at_ns=9)
+DRAFT = make_draft(st.user("x"), id="x", created_ns=7)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        "c",
+        PositionedDraft(parent=None, draft=None),
+        PositionedDraft(parent=None, draft=replace(DRAFT, id=5)),
+        PositionedDraft(parent=None, draft=replace(DRAFT, id="\ud800")),
+        PositionedDraft(parent=None, draft=replace(DRAFT, created_ns=2**63)),
+        replace(BACK, thread_id="another"),
+        replace(BACK, number="1"),
+        replace(BACK, reason="whim"),
+        replace(BACK, from_entry=5),
+        replace(BACK, at_ns=2**63),
+    ],
+)
+def test_a_step_that_no_store_can_hold_is_refused(journal, wrong):
+    journal.create_thread("t")
+    with pytest.raises(st.InvalidInputError):
+        journal.import_history("t", [positioned("a"), positioned("b", "a"), wrong])
+    assert journal.entries("t") == []
+    assert journal.check() == []
+
+
+@pytest.mark.parametrize("reason", ["undo", "redo"])
+def test_a_reflog_that_undoes_nothing_is_reported_as_damage(journal, reason):
+    journal.create_thread("t")
+    journal.import_history("t", [positioned("a"), positioned("b", "a"), replace(BACK, reason=reason)])
+    assert [finding.kind for finding in journal.check()] == ["reflog"]
+    for verb in (journal.undo, journal.redo):
+        with pytest.raises(st.DamagedDataError, match="reflog of thread 't'"):
+            verb("t")
+
+
 def test_a_thread_that_no_store_can_hold_is_refused(journal):
     for fields in ({"id": ""}, {"title": 5}, {"custom": {"x": float("nan")}}, {"created_ns": 2**63}):
         values = {"id": "t", "tree": "t", "created_ns": 0, "updated_ns": 0, **fields}
@@ -89,6 +128,17 @@ def test_blobs_are_put_once_and_read_in_the_order_asked_for(journal):
     assert journal.missing_blobs([]) == frozenset()
     with pytest.raises(st.BlobNotFoundError):
         journal.read_blobs(["0" * 64])
+
+
+@pytest.mark.parametrize("wrong", ["", "x", "0" * 63, "A" * 64, 5, None])
+def test_a_hash_that_no_blob_can_have_is_refused(journal, wrong):
+    for verb in (journal.missing_blobs, journal.read_blobs):
+        with pytest.raises(st.InvalidInputError, match="hash of a blob"):
+            verb([wrong])
+    with pytest.raises(st.InvalidInputError):
+        journal.put_blobs([Blob(hash=wrong, size=1, body=b"x")])
+    with pytest.raises(st.InvalidInputError, match="blob_of"):
+        journal.put_blobs([wrong])
 
 
 def test_a_blob_that_does_not_match_its_hash_is_refused(journal):

@@ -28,8 +28,8 @@ class ImportVerbs(Verbs):
     def import_history(self, thread_id: str, steps: Iterable[PositionedDraft | Move]) -> Thread:
         """Add entries and leaf moves of another store to a thread, in the order in which they happened, in one commit.
 
-        Steps that are already there are skipped, so an interrupted import can be repeated. An entry id that is taken
-        by different content raises DuplicateEntryError, and nothing is written.
+        Make the drafts with ``make_draft``. Steps that are already there are skipped, so an interrupted import can be
+        repeated. An entry id that is taken by different content raises DuplicateEntryError, and nothing is written.
         """
         return self.run(imports.import_history(thread_id, steps))
 

@@ -14,13 +14,14 @@ from sessiontree.errors import InvalidInputError, StaleVersionError
 from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
-from sessiontree.model._base import json_decoder
+from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
 from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 
 __all__ = [
     "change_thread",
+    "checked_record",
     "checked_thread",
     "create_thread",
     "delete_thread",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 
-T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 _FIELDS = frozenset(ThreadFields.__annotations__)
 
@@ -147,9 +148,8 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
     if unknown:
         raise InvalidInputError(f"unknown thread fields {sorted(unknown)}; a thread has {sorted(_FIELDS)}")
     values = {name: _checked_field(name, value) for name, value in fields.items()}
-    stored = _as_stored(replace(thread, **values), f"thread {thread.id!r}", Thread)
+    stored = checked_record(replace(thread, **values), f"thread {thread.id!r}", Thread)
     check_finite(to_builtins(values))
-    _check_numbers(stored)
     return stored
 
 
@@ -185,24 +185,21 @@ def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
         raise InvalidInputError(
             f"unknown filters {sorted(unknown)}; threads can be listed by {sorted(ThreadQuery.__struct_fields__)}"
         )
-    asked = _as_stored(replace(query, **filters), "the query", ThreadQuery)
-    _check_numbers(asked)
+    asked = checked_record(replace(query, **filters), "the query", ThreadQuery)
     check_number(asked.limit + 1)
     return asked
 
 
-def _check_numbers(record: Thread | ThreadQuery) -> None:
-    for value in astuple(record):
-        if isinstance(value, int):
-            check_number(value)
-
-
-def _as_stored(record: T, what: str, kind: type[T]) -> T:
-    """Return the record as a reader will see it."""
+def checked_record(record: R, what: str, kind: type[R]) -> R:
+    """Return the record as a reader will see it. Raises InvalidInputError for a value that the field cannot have."""
     try:
-        return json_decoder(kind).decode(encode_record(record, what))
+        stored = json_decoder(kind).decode(encode_record(record, what))
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error
+    for value in astuple(stored):
+        if isinstance(value, int):
+            check_number(value)
+    return stored
 
 
 def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:

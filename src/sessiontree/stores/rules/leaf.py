@@ -10,7 +10,13 @@ from collections.abc import Iterable
 
 from msgspec.structs import replace
 
-from sessiontree.errors import EntryNotFoundError, NothingToRedoError, NothingToUndoError, StaleLeafError
+from sessiontree.errors import (
+    DamagedDataError,
+    EntryNotFoundError,
+    NothingToRedoError,
+    NothingToUndoError,
+    StaleLeafError,
+)
 from sessiontree.model import Checkpoint, Move, MoveReason, NextMove
 from sessiontree.model._base import Record
 from sessiontree.model.thread import Direction
@@ -43,7 +49,8 @@ def replay(moves: Iterable[Move]) -> History:
     """Return what can be undone and redone after these moves.
 
     An undo leads to where the leaf was before the move, and a redo to where it was before the undo, so that a redo also
-    finds the entries that were appended between a move and its undo.
+    finds the entries that were appended between a move and its undo. Raises IndexError for an undo or a redo that had
+    nothing to take back: older releases could write one when two processes undid at the same time.
     """
     undo: list[Move] = []
     redo: list[Move] = []
@@ -96,15 +103,23 @@ def redo(command: Redo, view: View) -> Decision:
     return _take_back(command, view, state, _next_redo(view, state), "redo")
 
 
+def _history(view: View, state: ThreadState) -> History:
+    try:
+        return replay(view.moves(state))
+    except IndexError as error:
+        place = f"the reflog of thread {state.meta.id!r}"
+        raise DamagedDataError(place, 0, "an undo or redo has nothing to go back to") from error
+
+
 def _next_undo(view: View, state: ThreadState) -> Move:
-    history = replay(view.moves(state))
+    history = _history(view, state)
     if not history.undo_moves:
         raise NothingToUndoError(state.meta.id)
     return history.undo_moves[-1]
 
 
 def _next_redo(view: View, state: ThreadState) -> Move:
-    history = replay(view.moves(state))
+    history = _history(view, state)
     if not history.redo_moves or history.last is None or not _is_leaf(view, state, history.last.to_entry):
         raise NothingToRedoError(state.meta.id)
     return history.redo_moves[-1]
