@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from sessiontree.errors import StoreUrlError as StoreUrlError
     from sessiontree.errors import SummaryError as SummaryError
     from sessiontree.errors import ThreadArchivedError as ThreadArchivedError
+    from sessiontree.errors import ThreadChangedError as ThreadChangedError
     from sessiontree.errors import ThreadExistsError as ThreadExistsError
     from sessiontree.errors import ThreadNotFoundError as ThreadNotFoundError
     from sessiontree.errors import TruncatedSummaryError as TruncatedSummaryError
@@ -188,8 +189,8 @@ _NAMES = {
         NothingToUndoError OversizedSummaryError PendingRestoreError RestoreConflictError SessionNotArchivedError
         SessionNotFoundError SessionTreeError StaleLeafError StaleVersionError StoreAccessError StoreClosedError
         StoreError StoreFullError StoreGoneError StorePoisonedError StoreReadOnlyError StoreUnavailableError
-        StoreUrlError SummaryError ThreadArchivedError ThreadExistsError ThreadNotFoundError TruncatedSummaryError
-        UnsafePathError WorkspaceError
+        StoreUrlError SummaryError ThreadArchivedError ThreadChangedError ThreadExistsError ThreadNotFoundError
+        TruncatedSummaryError UnsafePathError WorkspaceError
     """,
     "sessiontree.journal": "Draft Journal NewEntry PositionedDraft make_draft",
     "sessiontree.journal.journal_async": "AsyncJournal",

@@ -20,6 +20,7 @@
     ├── ConflictError                    the store has changed: read it again, then decide
     │   ├── ThreadExistsError
     │   ├── ThreadArchivedError
+    │   ├── ThreadChangedError           the thread does not match the query any more
     │   ├── DuplicateEntryError          the id belongs to an entry with other content
     │   ├── InvalidParentError           the parent is not visible in the thread
     │   ├── StaleLeafError               another writer moved the leaf
@@ -73,8 +74,8 @@ __all__ = [
     "PendingRestoreError", "RestoreConflictError", "SessionNotArchivedError", "SessionNotFoundError",
     "SessionTreeError", "StaleLeafError", "StaleVersionError", "StoreAccessError", "StoreClosedError", "StoreError",
     "StoreFullError", "StoreGoneError", "StorePoisonedError", "StoreReadOnlyError", "StoreUnavailableError",
-    "StoreUrlError", "SummaryError", "ThreadArchivedError", "ThreadExistsError", "ThreadNotFoundError",
-    "TruncatedSummaryError", "UnsafePathError", "WorkspaceError",
+    "StoreUrlError", "SummaryError", "ThreadArchivedError", "ThreadChangedError", "ThreadExistsError",
+    "ThreadNotFoundError", "TruncatedSummaryError", "UnsafePathError", "WorkspaceError",
 ]  # fmt: skip
 
 
@@ -208,6 +209,15 @@ class ThreadArchivedError(ConflictError):
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} is archived; unarchive it first, or append without expect_live")
+
+
+class ThreadChangedError(ConflictError):
+    def __init__(self, thread_id: str) -> None:
+        self.thread_id = thread_id
+        super().__init__(
+            f"thread {thread_id!r} was not deleted, because it does not match the query any more; "
+            "read it again, then decide"
+        )
 
 
 class DuplicateEntryError(ConflictError):

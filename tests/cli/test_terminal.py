@@ -299,3 +299,17 @@ def test_a_follower_says_when_the_thread_went_back(shell):
         child.expect("another way")
         child.sendintr()
         screen(child)
+
+
+def test_prune_keeps_a_thread_that_is_used_while_it_asks(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        for name in ("old", "used"):
+            journal.create_thread(name, created_ns=1_000)
+        terminal = shell.terminal("prune", "--older-than", "1d", "--all")
+        terminal.expect(r"delete 2 threads permanently\? \[y/N\]")
+        journal.append("used", st.user("again"))
+        terminal.sendline("y")
+        terminal.expect(pexpect.EOF)
+        assert "deleted 1 threads" in terminal.before
+        assert "kept 1 threads that changed meanwhile: used" in terminal.before
+        assert {thread.id for thread in journal.list_threads()} == {"talk", "used"}

@@ -66,6 +66,16 @@ def open_at_the_same_time(url, name):
     say("done")
 
 
+def sweep_old(url):
+    """Delete every thread that is a second old, and name it."""
+    with st.open(url, durability="process_crash") as journal:
+        say("ready")
+        hear()
+        for thread in journal.delete_older_than(time.time_ns() - 10**9):
+            say(thread.id)
+    say("done")
+
+
 def append_what_is_heard(url):
     with st.open(url) as journal:
         say("ready")

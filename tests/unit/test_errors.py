@@ -16,6 +16,7 @@ EXAMPLES = [
     (st.NothingToRedoError("t"), "reflog"),
     (st.NothingToRetryError("t"), "user message"),
     (st.ThreadExistsError("t"), "another id"),
+    (st.ThreadChangedError("t"), "read it again"),
     (st.DuplicateEntryError("t", "e"), "new id"),
     (st.InvalidParentError("t", "p"), "fork there instead"),
     (st.StaleLeafError("t", "a", None), "try again"),

@@ -49,12 +49,16 @@ class AsyncThreadVerbs(AsyncVerbs):
         """
         return await self.run(threads.update_thread(self.runtime, thread_id, expect_version, fields))
 
-    async def delete_thread(self, thread_id: str, *, expect_version: int | None = None) -> Deleted:
+    async def delete_thread(
+        self, thread_id: str, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+    ) -> Deleted:
         """Delete a thread for good. Entries that a fork of it still shows are kept.
 
-        With ``expect_version``, raises StaleVersionError if the thread has been changed since it was read.
+        With ``expect_version``, raises StaleVersionError if the metadata has been changed since it was read. With
+        ``expect_match``, raises ThreadChangedError if the thread does not pass the filters of that query; appends
+        change ``updated_ns``, so a query by ``updated_before_ns`` spares a thread that is in use again.
         """
-        return await self.run(threads.delete_thread(thread_id, expect_version))
+        return await self.run(threads.delete_thread(thread_id, expect_version, expect_match))
 
     async def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.
@@ -101,7 +105,10 @@ class AsyncThreadVerbs(AsyncVerbs):
     async def delete_older_than(
         self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
     ) -> list[Thread]:
-        """Delete the threads that were last changed before a time, and return them; a dry run only returns them."""
+        """Delete the threads that were last changed before a time, and return them; a dry run only returns them.
+
+        Each thread is deleted only if it is still that old at that moment: one that gets a message meanwhile is kept.
+        """
         return await self.run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
 
 

@@ -18,12 +18,13 @@ from sessiontree.errors import (
     SessionNotArchivedError,
     SessionNotFoundError,
     StaleVersionError,
+    ThreadChangedError,
     ThreadExistsError,
     ThreadNotFoundError,
 )
 from sessiontree.journal.operations import entries, leaf, reads, threads
 from sessiontree.journal.operations.requests import Call, Operation
-from sessiontree.model import Entry, SessionKey, Thread, ThreadFields
+from sessiontree.model import Entry, SessionKey, Thread, ThreadFields, ThreadQuery
 from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
@@ -266,15 +267,17 @@ def _set_archived(
 
 
 def _delete(thread: Thread, still: Callable[[Thread], bool] | None) -> Operation[Thread | None]:
-    version = None
+    version = match = None
     try:
         if still is not None:
             now = yield from threads.thread(thread.id)
             if not still(now):
                 return None
+            # The version counts changes of metadata, the time shows new entries.
             version = now.version
-        yield from threads.delete_thread(thread.id, version)
-    except (ThreadNotFoundError, StaleVersionError):
+            match = ThreadQuery(is_archived=None, updated_before_ns=now.updated_ns + 1)
+        yield from threads.delete_thread(thread.id, version, match)
+    except (ThreadNotFoundError, StaleVersionError, ThreadChangedError):
         return None
     return thread
 

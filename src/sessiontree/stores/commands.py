@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread
+from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, Payload, Thread, ThreadQuery
 from sessiontree.model._base import Record
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import StoreRequest
@@ -75,10 +75,14 @@ class UpdateThread(StoreRequest, frozen=True, kw_only=True):
 
 
 class DeleteThread(StoreRequest, frozen=True, kw_only=True):
-    """Delete a thread and the entries that no other thread sees."""
+    """Delete a thread and the entries that no other thread sees.
+
+    ``expect_match`` refuses the delete if the thread does not pass the filters of that query any more.
+    """
 
     thread_id: str
     expect_version: int | None = None
+    expect_match: ThreadQuery | None = None
 
 
 class Append(StoreRequest, frozen=True, kw_only=True):

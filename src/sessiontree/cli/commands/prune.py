@@ -8,6 +8,7 @@ from sessiontree.cli.commands.rm import delete_threads
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, yes_option
 from sessiontree.cli.render.text import nanoseconds
+from sessiontree.model import ThreadQuery
 
 __all__ = ["prune"]
 
@@ -28,8 +29,9 @@ __all__ = ["prune"]
 def prune(cli: CliContext, *, older_than: str, everything: bool, yes: bool, dry_run: bool) -> None:
     """Delete archived threads that have not changed for a while, permanently."""
     before = nanoseconds("--older-than", older_than)
-    found = cli.journal.delete_older_than(before, is_archived=None if everything else True, is_dry_run=True)
+    old = ThreadQuery(updated_before_ns=before, is_archived=None if everything else True, limit=1000)
+    found = list(cli.journal.iter_threads(old))
     if not found:
         cli.out.info("nothing to prune")
         return
-    delete_threads(cli, found, is_confirmed=yes, is_dry_run=dry_run)
+    delete_threads(cli, found, is_confirmed=yes, is_dry_run=dry_run, expect_match=old)

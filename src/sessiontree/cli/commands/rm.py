@@ -11,7 +11,8 @@ from sessiontree.cli.declare import argument, command, dry_run_option, yes_optio
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import Column
 from sessiontree.cli.render.text import ago
-from sessiontree.model import Thread
+from sessiontree.errors import ThreadChangedError
+from sessiontree.model import Thread, ThreadQuery
 
 __all__ = ["delete_threads", "rm"]
 
@@ -37,8 +38,15 @@ def rm(cli: CliContext, *, thread: tuple[str, ...], yes: bool, dry_run: bool) ->
     delete_threads(cli, list(found.values()), is_confirmed=yes, is_dry_run=dry_run)
 
 
-def delete_threads(cli: CliContext, threads: list[Thread], *, is_confirmed: bool, is_dry_run: bool) -> None:
-    """List the threads, ask for confirmation if it was not given, and delete them."""
+def delete_threads(
+    cli: CliContext,
+    threads: list[Thread],
+    *,
+    is_confirmed: bool,
+    is_dry_run: bool,
+    expect_match: ThreadQuery | None = None,
+) -> None:
+    """List the threads, ask for confirmation if it was not given, and delete those that still match."""
     if not cli.out.is_json and not cli.is_quiet:
         _list(cli, threads)
     if is_dry_run:
@@ -48,16 +56,22 @@ def delete_threads(cli: CliContext, threads: list[Thread], *, is_confirmed: bool
     if not is_confirmed:
         _confirm(cli, f"delete {len(threads)} thread{'s' * (len(threads) != 1)} permanently?")
     reports = []
+    changed: list[str] = []
     with cli.progress("deleting") as progress:
         for number, thread in enumerate(threads, start=1):
-            reports.append(cli.journal.delete_thread(thread.id))
+            try:
+                reports.append(cli.journal.delete_thread(thread.id, expect_match=expect_match))
+            except ThreadChangedError:
+                changed.append(thread.id)
             progress(number, len(threads))
     if cli.out.is_json:
-        cli.out.json(deleted=reports)
+        cli.out.json(deleted=reports, changed=changed)
         return
     removed = sum(report.entries_removed for report in reports)
     kept = sum(report.entries_kept for report in reports)
     cli.out.info(f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else ""))
+    if changed:
+        cli.out.info(f"kept {len(changed)} threads that changed meanwhile: {', '.join(changed)}")
 
 
 def _list(cli: CliContext, threads: list[Thread]) -> None:

@@ -8,7 +8,7 @@ from msgspec import UnsetType
 from msgspec.structs import replace
 
 from sessiontree.context import Context, Purpose, build_context
-from sessiontree.errors import InvalidInputError, ThreadNotFoundError
+from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress, moment
@@ -152,8 +152,8 @@ def delete_older_than(updated_before_ns: int, is_archived: bool | None, *, is_dr
     gone: list[Thread] = []
     for thread in old:
         try:
-            yield DeleteThread(thread_id=thread.id)
-        except ThreadNotFoundError:
+            yield DeleteThread(thread_id=thread.id, expect_match=query)
+        except (ThreadNotFoundError, ThreadChangedError):
             continue
         gone.append(thread)
     return gone

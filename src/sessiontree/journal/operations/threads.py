@@ -95,9 +95,12 @@ def change_thread(
             continue
 
 
-def delete_thread(thread_id: str, expect_version: int | None = None) -> Operation[Deleted]:
+def delete_thread(
+    thread_id: str, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+) -> Operation[Deleted]:
     """Delete a thread."""
-    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version)
+    match = None if expect_match is None else _with_filters(expect_match, {})
+    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version, expect_match=match)
     return report
 
 

@@ -14,6 +14,7 @@ from sessiontree.errors import (
     EntryNotFoundError,
     InvalidParentError,
     StaleVersionError,
+    ThreadChangedError,
     ThreadExistsError,
 )
 from sessiontree.model import Move, Thread
@@ -28,6 +29,7 @@ from sessiontree.stores.commands import (
     PositionedDraft,
     UpdateThread,
 )
+from sessiontree.stores.listing import matches
 from sessiontree.stores.rules.append import (
     check_blobs,
     child,
@@ -124,6 +126,8 @@ def delete_thread(command: DeleteThread, view: View) -> Decision:
     """Delete a thread, the entries that no other thread sees, and the blobs that no checkpoint needs then."""
     state = existing(view, command.thread_id)
     _check_version(state, command.expect_version)
+    if command.expect_match is not None and not matches(state.public(), command.expect_match):
+        raise ThreadChangedError(command.thread_id)
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)

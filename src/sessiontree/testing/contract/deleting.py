@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadNotFoundError
+from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadChangedError, ThreadNotFoundError
 from sessiontree.journal import Journal
+from sessiontree.model import ThreadQuery
 from sessiontree.model.builders import user
+from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["DeleteContract"]
@@ -27,6 +29,30 @@ class DeleteContract(Contract):
         journal.delete_thread("t", expect_version=journal.thread("t").version)
         with pytest.raises(ThreadNotFoundError):
             journal.thread("t")
+
+    def test_a_delete_can_expect_a_thread_that_still_matches_a_query(
+        self, journal: Journal, clock: ManualClock
+    ) -> None:
+        old = ThreadQuery(updated_before_ns=clock.now_ns + 1, tags=("x",))
+        journal.create_thread("t", tags=("x", "y"))
+        clock.advance(1)
+        fill(journal, "t", "a")
+        with pytest.raises(ThreadChangedError):
+            journal.delete_thread("t", expect_match=old)
+        journal.update_thread("t", is_archived=True)
+        with pytest.raises(ThreadChangedError):
+            journal.delete_thread("t", expect_match=ThreadQuery(tags=("x",)))
+        assert ids(journal.path("t")) == ["a"]
+        assert journal.delete_thread("t", expect_match=ThreadQuery(is_archived=True)).entries_removed == 1
+
+    def test_a_thread_that_is_used_again_is_not_deleted_as_old(self, journal: Journal, clock: ManualClock) -> None:
+        for name in ("old", "used"):
+            journal.create_thread(name)
+        clock.advance(60)
+        cut = clock.now_ns
+        fill(journal, "used", "a")
+        assert [thread.id for thread in journal.delete_older_than(cut)] == ["old"]
+        assert ids(journal.path("used")) == ["a"]
 
     def test_a_deleted_thread_is_gone_with_everything_it_had(self, store: Opened) -> None:
         journal = store.journal
