@@ -89,7 +89,7 @@ class Append(StoreRequest, frozen=True, kw_only=True):
     """Append drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one.
 
     ``expect_leaf`` refuses the append if the leaf is another, ``token`` if that lease is not in force, ``expect_live`` if
-    the thread is archived.
+    the thread is archived. ``update`` changes metadata of the thread in the same commit; its version is expected first.
     """
 
     thread_id: str
@@ -98,6 +98,7 @@ class Append(StoreRequest, frozen=True, kw_only=True):
     expect_leaf: str | UnsetType | None = UNSET
     token: int | None = None
     expect_live: bool = False
+    update: UpdateThread | None = None
 
     def __post_init__(self) -> None:
         """Skip the checks for a plain append, the most frequent command."""
@@ -107,7 +108,10 @@ class Append(StoreRequest, frozen=True, kw_only=True):
 
 
 class MoveLeaf(StoreRequest, frozen=True, kw_only=True):
-    """Move the leaf to an entry that the thread sees, or before the first one (None)."""
+    """Move the leaf to an entry that the thread sees, or before the first one (None).
+
+    ``update`` changes metadata of the thread in the same commit.
+    """
 
     thread_id: str
     to_entry: str | None
@@ -115,6 +119,7 @@ class MoveLeaf(StoreRequest, frozen=True, kw_only=True):
     at_ns: int
     expect_leaf: str | UnsetType | None = UNSET
     token: int | None = None
+    update: UpdateThread | None = None
 
 
 class Undo(StoreRequest, frozen=True, kw_only=True):
@@ -199,13 +204,17 @@ class ReleaseClaim(StoreRequest, frozen=True, kw_only=True):
 
 
 class InstallCompaction(StoreRequest, frozen=True, kw_only=True):
-    """Append a compaction if the claim is still in force and ``base`` is still on the path to the leaf."""
+    """Append a compaction if the claim is still in force and ``base`` is still on the path to the leaf.
+
+    ``update`` changes metadata of the thread in the same commit.
+    """
 
     thread_id: str
     draft: Draft
     claim_id: str
     base: str
     token: int | None = None
+    update: UpdateThread | None = None
 
 
 class ImportThread(StoreRequest, frozen=True, kw_only=True):

@@ -21,7 +21,7 @@ from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import encode_record, validate_and_encode
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage
 from sessiontree.model.tokens import estimate_message
-from sessiontree.stores.commands import Append, Draft
+from sessiontree.stores.commands import Append, Draft, UpdateThread
 from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 
 __all__ = [
@@ -130,6 +130,7 @@ def append_command(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
     expect_live: bool = False,
+    update: UpdateThread | None = None,
 ) -> Append:
     """Return the command that appends one entry. ``Journal.append`` commits it without an operation, which is faster."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
@@ -140,6 +141,7 @@ def append_command(
         expect_leaf=expect_leaf,
         token=token,
         expect_live=expect_live,
+        update=update,
     )
 
 
@@ -152,11 +154,12 @@ def append(
     parent: str | UnsetType | None = UNSET,
     expect_leaf: str | UnsetType | None = UNSET,
     expect_live: bool = False,
+    update: UpdateThread | None = None,
 ) -> Operation[Entry]:
-    """Append one entry, as a step of a longer operation."""
+    """Append one entry, as a step of a longer operation; ``update`` changes metadata in the same commit."""
     new = NewEntry(content=content, id=id)
     stored: tuple[Entry, ...] = yield append_command(
-        runtime, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live
+        runtime, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live, update=update
     )
     return stored[0]
 
@@ -169,8 +172,9 @@ def append_many(
     parent: str | UnsetType | None = UNSET,
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
+    update: UpdateThread | None = None,
 ) -> Operation[list[Entry]]:
-    """Append several entries, each under the one before it, all or none."""
+    """Append several entries, each under the one before it, all or none; ``update`` as in ``append``."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
     drafts = tuple([draft_of(runtime, content, turn_id) for content in contents])
     stored: tuple[Entry, ...] = yield Append(
@@ -179,6 +183,7 @@ def append_many(
         parent=parent,
         expect_leaf=expect_leaf,
         token=token,
+        update=update,
     )
     return list(stored)
 

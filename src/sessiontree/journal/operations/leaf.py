@@ -22,7 +22,7 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.model.thread import Direction
-from sessiontree.stores.commands import MoveLeaf, Redo, Undo
+from sessiontree.stores.commands import MoveLeaf, Redo, Undo, UpdateThread
 from sessiontree.stores.queries import ReadMoves, ReadNextMove, ReadPath
 from sessiontree.workspace import Conflicts
 
@@ -55,8 +55,9 @@ def move_leaf(
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
     at_ns: int | None = None,
+    update: UpdateThread | None = None,
 ) -> Operation[Thread]:
-    """Move the leaf to an entry; ``None`` is before the first one."""
+    """Move the leaf to an entry; ``None`` is before the first one. ``update`` changes metadata in the same commit."""
     if lease is not None:
         checked_lease(lease, thread_id)
     moved: Thread = yield MoveLeaf(
@@ -66,6 +67,7 @@ def move_leaf(
         at_ns=runtime.clock() if at_ns is None else at_ns,
         expect_leaf=expect_leaf,
         token=lease.token if lease else None,
+        update=update,
     )
     return moved
 

@@ -29,6 +29,7 @@ __all__ = [
     "list_threads",
     "suggest_title",
     "thread",
+    "update_command",
     "update_thread",
 ]
 
@@ -66,15 +67,20 @@ def update_thread(
     runtime: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
 ) -> Operation[Thread]:
     """Change the metadata of a thread."""
+    changed: Thread = yield update_command(runtime, thread_id, expect_version, fields)
+    return changed
+
+
+def update_command(runtime: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields) -> UpdateThread:
+    """Return the command that changes metadata: alone, or with an append or a leaf move in the same commit."""
     blank = Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0)
-    changed: Thread = yield UpdateThread(
+    return UpdateThread(
         thread_id=thread_id,
         changed=_with_fields(blank, fields),
         fields=tuple(fields),
         expect_version=expect_version,
         at_ns=runtime.clock(),
     )
-    return changed
 
 
 def change_thread(

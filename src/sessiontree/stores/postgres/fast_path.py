@@ -70,8 +70,8 @@ _ONE = Int8(1)
 
 def is_plain(command: Append) -> bool:
     """Whether the fast path can run an append: entries under the leaf that need no blobs."""
-    # Whether a thread is archived is in another row, which only the locked transaction locks.
-    if command.expect_live or command.parent is not UNSET:
+    # Metadata, and whether a thread is archived, is in another row, which only the locked transaction locks.
+    if command.expect_live or command.update is not None or command.parent is not UNSET:
         return False
     return bool(command.drafts) and not any(map(_needs_blobs, command.drafts))
 

@@ -14,13 +14,14 @@ from sessiontree.errors import (
     InvalidParentError,
     MissingBlobsError,
     StaleLeafError,
+    StaleVersionError,
     ThreadArchivedError,
     ThreadNotFoundError,
 )
-from sessiontree.model import Entry, Move
+from sessiontree.model import Entry, Move, Thread
 from sessiontree.model.blobs import Blobs, data_of, pack_of
 from sessiontree.model.manifest import reachable
-from sessiontree.stores.commands import Append, Draft, PutBlobs
+from sessiontree.stores.commands import Append, Draft, PutBlobs, UpdateThread
 from sessiontree.stores.rules.state import (
     Decision,
     DropBlobs,
@@ -30,6 +31,7 @@ from sessiontree.stores.rules.state import (
     PutHead,
     PutMove,
     PutPack,
+    PutThread,
     ThreadState,
     View,
 )
@@ -40,13 +42,16 @@ __all__ = [
     "check_blobs",
     "check_fence",
     "check_leaf",
+    "check_version",
     "child",
     "existing",
     "garbage_without",
     "grow",
     "put_blobs",
     "refuse_repeated",
+    "updated",
     "visible",
+    "with_update",
 ]
 
 
@@ -64,16 +69,18 @@ def append(command: Append, view: View) -> Decision:
         check_leaf(state, command.expect_leaf)
     if command.expect_live and state.meta.is_archived:
         raise ThreadArchivedError(command.thread_id)
+    if command.update is not None:
+        check_version(state, command.update.expect_version)
     check_blobs(view, command.thread_id, command.drafts)
     parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
-        return Decision(())
+        return with_update(Decision((), (PutHead(state),)), command.update) if command.update else Decision(())
     moves: tuple[Fact, ...] = ()
     if parent is not state.leaf and not _is_leaf(parent, state):
         state, move = _branched(state, parent, command.drafts[0].created_ns)
         moves = (move,)
     grown = grow(view, state, parent, command.drafts)
-    return Decision(grown.entries, (*moves, *grown.facts))
+    return with_update(Decision(grown.entries, (*moves, *grown.facts)), command.update)
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
@@ -100,6 +107,31 @@ def check_leaf(state: ThreadState, expected: str | UnsetType | None) -> None:
     actual = state.leaf.id if state.leaf else None
     if expected != actual:
         raise StaleLeafError(state.meta.id, expected, actual)
+
+
+def check_version(state: ThreadState, expected: int | None) -> None:
+    """Raise StaleVersionError unless the version of the metadata is ``expected`` or that is None."""
+    if expected is not None and expected != state.meta.version:
+        raise StaleVersionError(state.meta.id, expected, state.meta.version)
+
+
+def updated(state: ThreadState, command: UpdateThread) -> ThreadState:
+    """The thread with the metadata of a command and the next version."""
+    changes = {name: getattr(command.changed, name) for name in command.fields}
+    if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
+        changes["archive_changed_ns"] = command.at_ns
+    return replace(state, meta=replace(state.meta, version=state.meta.version + 1, **changes))
+
+
+def with_update(decision: Decision, command: UpdateThread | None) -> Decision:
+    """A decision that ends with the new head of a thread, and changes its metadata in the same commit."""
+    if command is None or not command.fields:
+        return decision
+    *facts, head = decision.facts
+    assert isinstance(head, PutHead), "the head comes last"
+    changed = updated(head.state, command)
+    result = changed.public() if isinstance(decision.result, Thread) else decision.result
+    return Decision(result, (*facts, PutThread(changed)))
 
 
 def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:

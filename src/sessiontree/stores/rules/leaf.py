@@ -21,7 +21,7 @@ from sessiontree.model import Checkpoint, Move, MoveReason, NextMove
 from sessiontree.model._base import Record
 from sessiontree.model.thread import Direction
 from sessiontree.stores.commands import MoveLeaf, Redo, Undo
-from sessiontree.stores.rules.append import check_fence, check_leaf, existing, visible
+from sessiontree.stores.rules.append import check_fence, check_leaf, check_version, existing, visible, with_update
 from sessiontree.stores.rules.state import Decision, Node, PutHead, PutMove, ThreadState, View
 
 __all__ = ["History", "move_leaf", "next_move", "redo", "replay", "undo"]
@@ -86,9 +86,12 @@ def move_leaf(command: MoveLeaf, view: View) -> Decision:
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
     target = _target(view, state, command.to_entry)
+    if command.update is not None:
+        check_version(state, command.update.expect_version)
     if (target.key if target else None) == (state.leaf.key if state.leaf else None):
-        return Decision(state.public())
-    return _move(state, target, command.reason, command.at_ns)
+        same = Decision(state.public())
+        return with_update(Decision(same.result, (PutHead(state),)), command.update) if command.update else same
+    return with_update(_move(state, target, command.reason, command.at_ns), command.update)
 
 
 def undo(command: Undo, view: View) -> Decision:

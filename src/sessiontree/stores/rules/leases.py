@@ -116,11 +116,12 @@ def install_compaction(command: InstallCompaction, view: View) -> Decision:
     if view.find(state.tree, command.draft.id) is None:
         _check_claim(state, command.claim_id)
         _check_base(view, state, command.base)
-    decision = append(Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token), view)
+    appended = Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token, update=command.update)
+    decision = append(appended, view)
     if not decision.facts:
         return decision
     *facts, head = decision.facts
-    assert isinstance(head, PutHead), "an append ends with the new head"
+    assert isinstance(head, PutHead | PutThread), "an append ends with the new head"
     released = replace(head.state, meta=replace(head.state.meta, compaction_claim=None))
     return Decision(decision.result, (*facts, PutThread(released)))
 

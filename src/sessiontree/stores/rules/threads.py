@@ -13,7 +13,6 @@ from sessiontree.errors import (
     DuplicateEntryError,
     EntryNotFoundError,
     InvalidParentError,
-    StaleVersionError,
     ThreadChangedError,
     ThreadExistsError,
 )
@@ -32,11 +31,13 @@ from sessiontree.stores.commands import (
 from sessiontree.stores.listing import matches
 from sessiontree.stores.rules.append import (
     check_blobs,
+    check_version,
     child,
     existing,
     garbage_without,
     grow,
     refuse_repeated,
+    updated,
     visible,
 )
 from sessiontree.stores.rules.state import (
@@ -93,14 +94,10 @@ def _refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> No
 def update_thread(command: UpdateThread, view: View) -> Decision:
     """Change metadata and count the version up."""
     state = existing(view, command.thread_id)
-    version = state.meta.version
-    _check_version(state, command.expect_version)
+    check_version(state, command.expect_version)
     if not command.fields:
         return Decision(state.public())
-    changes = {name: getattr(command.changed, name) for name in command.fields}
-    if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
-        changes["archive_changed_ns"] = command.at_ns
-    changed = replace(state, meta=replace(state.meta, version=version + 1, **changes))
+    changed = updated(state, command)
     return Decision(changed.public(), (PutThread(changed),))
 
 
@@ -125,18 +122,13 @@ def fork(command: Fork, view: View) -> Decision:
 def delete_thread(command: DeleteThread, view: View) -> Decision:
     """Delete a thread, the entries that no other thread sees, and the blobs that no checkpoint needs then."""
     state = existing(view, command.thread_id)
-    _check_version(state, command.expect_version)
+    check_version(state, command.expect_version)
     if command.expect_match is not None and not matches(state.public(), command.expect_match):
         raise ThreadChangedError(command.thread_id)
     gone = tuple(view.unseen_without(state))
     kept = max(0, view.owned(state) - len(gone))
     report = Deleted(thread_id=command.thread_id, entries_removed=len(gone), entries_kept=kept)
     return Decision(report, (DropThread(state, gone), *garbage_without(view, gone)))
-
-
-def _check_version(state: ThreadState, expected: int | None) -> None:
-    if expected is not None and expected != state.meta.version:
-        raise StaleVersionError(state.meta.id, expected, state.meta.version)
 
 
 def _fork_point(command: Fork, view: View, source: ThreadState) -> Node | None:

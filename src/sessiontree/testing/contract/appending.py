@@ -13,10 +13,13 @@ from sessiontree.errors import (
     InvalidInputError,
     InvalidParentError,
     StaleLeafError,
+    StaleVersionError,
 )
 from sessiontree.journal import Journal
-from sessiontree.journal.operations.entries import NewEntry
-from sessiontree.model import Message, TextPart
+from sessiontree.journal.operations.entries import NewEntry, append
+from sessiontree.journal.operations.leaf import move_leaf
+from sessiontree.journal.operations.threads import update_command
+from sessiontree.model import Message, TextPart, ThreadFields
 from sessiontree.model.builders import assistant, user
 from sessiontree.model.codec import content_hash
 from sessiontree.testing.clock import ManualClock
@@ -217,6 +220,43 @@ class AppendContract(Contract):
             journal.path("t", limit=-1)
         with pytest.raises(InvalidInputError, match="negative"):
             journal.entries("t", limit=-1)
+
+    def test_an_append_and_a_change_of_metadata_are_one_commit(self, store: Opened) -> None:
+        journal = store.journal
+        thread = journal.create_thread("t")
+        update = update_command(journal.runtime, "t", thread.version, ThreadFields(state="idle", tags=("a",)))
+        entry = journal.run(append(journal.runtime, "t", user("one"), id="a", expect_leaf=None, update=update))
+        assert journal.run(append(journal.runtime, "t", user("one"), id="a", update=update)) == entry
+        changed = store.reopen().thread("t")
+        assert (changed.leaf, changed.state, changed.tags, changed.version) == ("a", "idle", ("a",), 2)
+        assert (changed.messages, changed.entries) == (1, 1)
+
+    def test_a_refused_change_of_metadata_refuses_the_append_too(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        stale = update_command(journal.runtime, "t", 7, ThreadFields(state="idle"))
+        with pytest.raises(StaleVersionError):
+            journal.run(append(journal.runtime, "t", user("no"), update=stale))
+        fresh = update_command(journal.runtime, "t", 1, ThreadFields(state="idle"))
+        with pytest.raises(StaleLeafError):
+            journal.run(append(journal.runtime, "t", user("no"), expect_leaf=None, update=fresh))
+        with pytest.raises(StaleVersionError):
+            journal.run(move_leaf(journal.runtime, "t", None, "reset", update=stale))
+        again = store.reopen()
+        assert (ids(again.path("t")), again.thread("t").state, again.thread("t").version) == (["a"], "", 1)
+
+    def test_a_leaf_move_and_a_change_of_metadata_are_one_commit(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        update = update_command(journal.runtime, "t", 1, ThreadFields(state="active"))
+        moved = journal.run(move_leaf(journal.runtime, "t", "a", "reset", update=update))
+        assert (moved.leaf, moved.state, moved.version) == ("a", "active", 2)
+        again = update_command(journal.runtime, "t", 2, ThreadFields(state="idle"))
+        assert journal.run(move_leaf(journal.runtime, "t", "a", "reset", update=again)).state == "idle"
+        reopened = store.reopen()
+        assert (reopened.thread("t").leaf, reopened.thread("t").state, len(reopened.reflog("t"))) == ("a", "idle", 1)
 
     def test_the_hash_depends_on_the_content_alone(self, store: Opened) -> None:
         journal = store.journal
