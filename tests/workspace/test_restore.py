@@ -88,6 +88,38 @@ def test_when_the_store_refuses_the_move_the_files_come_back(plain: st.Journal, 
     assert (root / "a").read_text() == "one"
 
 
+def test_a_checkpoint_is_restored_by_its_id_although_a_later_one_is_for_it(journal: st.Journal, root: Path) -> None:
+    say(journal)
+    taken = []
+    for text in ("one", "two", "three"):
+        (root / "a").write_text(text)
+        taken.append(journal.workspace.snapshot("t", None, root))
+    assert [checkpoint.checkpoint.target for checkpoint in taken[1:]] == [taken[0].id, taken[1].id]
+    for checkpoint, text in zip(taken, ("one", "two", "three"), strict=True):
+        journal.workspace.restore("t", checkpoint.id, root, conflicts="force")
+        assert (root / "a").read_text() == text
+        assert journal.workspace.diff("t", checkpoint.id, root).files == ()
+    journal.rewind("t", taken[0].id, files=root, conflicts="force")
+    assert (root / "a").read_text() == "one"
+    journal.undo("t")
+    assert (root / "a").read_text() == "three"
+    fork = journal.fork("t", new_id="fork")
+    journal.workspace.restore(fork.id, taken[0].id, root, conflicts="force")
+    assert (root / "a").read_text() == "one"
+
+
+def test_a_folder_that_was_renamed_is_restored_by_the_id_of_its_checkpoint(journal: st.Journal, root: Path) -> None:
+    (root / "a").write_text("one")
+    entry = say(journal)
+    taken = journal.workspace.snapshot("t", entry, root)
+    (root / "a").write_text("two")
+    renamed = root.rename(root.with_name("renamed"))
+    with pytest.raises(st.NoCheckpointError):
+        journal.workspace.restore("t", entry, renamed)
+    journal.workspace.restore("t", taken.id, renamed)
+    assert (renamed / "a").read_text() == "one"
+
+
 def test_an_entry_without_a_checkpoint_is_refused(journal: st.Journal, root: Path, tmp_path: Path) -> None:
     one = say(journal)
     with pytest.raises(st.NoCheckpointError):

@@ -115,25 +115,39 @@ def checkpoints(thread_id: str, root: Root | None) -> Operation[list[Entry]]:
 
 
 def find_checkpoint(thread_id: str, entry_id: str, root: Root) -> Operation[Checkpoint]:
-    """Return the newest checkpoint for an entry, or the checkpoint in that entry.
+    """Return the checkpoint in an entry, for whatever folder it was taken; else the newest for the entry and the folder.
 
     A fork also finds the checkpoints of the threads that it came from.
     """
     searched = thread_id
     while searched:
         try:
-            found = yield from checkpoints(searched, root)
+            found = yield from checkpoints(searched, None)
         except ThreadNotFoundError:
             if searched == thread_id:
                 raise
             break
-        for entry in reversed(found):
-            payload = entry.payload
-            if isinstance(payload, Checkpoint) and payload.manifest and _is_for(entry.id, payload, entry_id):
-                return payload
+        chosen = _choose(found, entry_id, os.path.realpath(root))
+        if chosen is not None:
+            return chosen
         thread: Thread = yield ReadThread(thread_id=searched)
         searched = thread.forked_from_thread
     raise NoCheckpointError(thread_id, entry_id)
+
+
+def _choose(found: Sequence[Entry], entry_id: str, root: str) -> Checkpoint | None:
+    """Return the checkpoint in an entry, or the newest for it. One taken before a move is found by undo or by its id."""
+    newest = None
+    for entry in found:
+        checkpoint = entry.payload
+        if not isinstance(checkpoint, Checkpoint):
+            continue
+        if entry.id == entry_id:
+            return checkpoint if checkpoint.manifest else None
+        is_of_folder = bool(checkpoint.manifest) and checkpoint.root in {"", root}
+        if is_of_folder and checkpoint.target == entry_id and checkpoint.moment != "before_move":
+            newest = checkpoint
+    return newest
 
 
 def resolve(cache: WorkspaceCache, manifest: str) -> Operation[Resolved]:
@@ -158,11 +172,6 @@ def read_files(hashes: Sequence[str]) -> Operation[dict[str, bytes]]:
     blobs: list[Blob] = yield ReadBlobs(hashes=tuple(hashes))
     contents: list[bytes] = yield Work(function=lambda: [data_of(blob) for blob in blobs])
     return dict(zip(hashes, contents, strict=True))
-
-
-def _is_for(checkpoint_id: str, checkpoint: Checkpoint, entry_id: str) -> bool:
-    """Whether a checkpoint holds the files of an entry. One taken before a move is found by undo or by its own id."""
-    return checkpoint_id == entry_id or (checkpoint.target == entry_id and checkpoint.moment != "before_move")
 
 
 def _base(thread_id: str, root: str) -> Operation[tuple[str, str | None]]:
