@@ -23,6 +23,23 @@ def test_the_hash_is_the_sha256_of_the_wire_form():
     assert st.content_hash(payload) != st.content_hash(st.user("hi "))
 
 
+def test_the_hash_of_a_text_is_the_sha256_of_that_text():
+    for text in ("", "hi", "\x1c grüße \U0001f600 ", "null"):
+        assert st.content_hash(text) == hashlib.sha256(text.encode()).hexdigest()
+    with pytest.raises(st.InvalidInputError, match="U\\+D800"):
+        st.content_hash("\ud800")
+
+
+def test_an_entry_carries_its_canonical_text_and_hash():
+    with st.open("memory:") as journal:
+        journal.create_thread("t")
+        journal.create_thread("other")
+        first = journal.append("t", st.assistant("hi", model="m"))
+        second = journal.append("other", st.assistant("hi", model="m"), turn_id="turn")
+    assert first.raw == second.raw == codec.encode_payload(first.payload).decode()
+    assert first.raw_hash == second.raw_hash == st.content_hash(first.raw) == st.content_hash(first.payload)
+
+
 def test_every_entry_type_of_the_seed_keeps_its_wire_name():
     names = {str(kind.__struct_config__.tag) for kind in KnownPayload.__args__}
     assert names >= {

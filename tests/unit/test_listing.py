@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from sessiontree.model import Thread, ThreadQuery
-from sessiontree.stores.listing import page_of
+from sessiontree.stores.listing import page_of, sort_by_created
 
 threads = some.lists(
     some.builds(
@@ -31,3 +31,21 @@ def test_pages_put_together_are_the_whole_list_newest_first(found, order, limit)
         if cursor is None:
             break
     assert shown == expected
+
+
+def test_a_list_without_a_query_and_a_sort_return_everything_they_are_given():
+    threads = [
+        Thread(id=f"t{number:02}", tree="t", created_ns=number // 2, updated_ns=-number, is_archived=number % 3 == 0)
+        for number in range(120)
+    ]
+    before = list(threads)
+    newest_first = sorted(threads, key=lambda thread: (-thread.created_ns, thread.id))
+    assert sort_by_created(threads) == newest_first
+    assert sort_by_created(iter(threads)) == newest_first
+    assert list(page_of(threads)) == threads
+    assert page_of(threads).cursor is None
+    assert list(page_of(threads, ThreadQuery(limit=None, order="created"))) == [
+        thread for thread in newest_first if not thread.is_archived
+    ]
+    assert threads == before
+    assert (sort_by_created([]), list(page_of([]))) == ([], [])

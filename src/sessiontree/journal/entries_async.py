@@ -27,14 +27,11 @@ class AsyncThreadVerbs(AsyncVerbs):
         id: str | None = None,
         *,
         created_ns: int | None = None,
-        updated_ns: int | None = None,
         contents: Iterable[Content] = (),
         **fields: Unpack[ThreadFields],
     ) -> Thread:
         """Create a thread, and its first entries in the same commit. Raises ThreadExistsError if the id is taken."""
-        return await self.run(
-            threads.create_thread(self.runtime, id, created_ns, fields, updated_ns=updated_ns, contents=contents)
-        )
+        return await self.run(threads.create_thread(self.runtime, id, created_ns, fields, contents=contents))
 
     async def thread(self, thread_id: str) -> Thread:
         """Return a thread: its metadata, its leaf and its counters."""

@@ -153,9 +153,13 @@ class TurnVerbs(Verbs):
         """Return the lease in force, or ``None``."""
         return self.run(turns.active_lease(self.runtime, thread_id))
 
-    def clear_expired_lease(self, thread_id: str) -> Lease | None:
-        """Remove an expired lease and return it; ``None`` if there is none."""
-        return self.run(turns.clear_expired_lease(self.runtime, thread_id))
+    def clear_expired_lease(self, thread_id: str, *, created_before_ns: int | None = None) -> Lease | None:
+        """Remove an expired lease and return it; ``None`` if there is none.
+
+        With ``created_before_ns``, a lease that was acquired before that time is removed even if it has not expired.
+        Its holder can write nothing from then on.
+        """
+        return self.run(turns.clear_expired_lease(self.runtime, thread_id, created_before_ns))
 
     def turn(
         self,

@@ -176,9 +176,13 @@ class AsyncTurnVerbs(AsyncVerbs):
         """Return the lease in force, or ``None``."""
         return await self.run(turns.active_lease(self.runtime, thread_id))
 
-    async def clear_expired_lease(self, thread_id: str) -> Lease | None:
-        """Remove an expired lease and return it; ``None`` if there is none."""
-        return await self.run(turns.clear_expired_lease(self.runtime, thread_id))
+    async def clear_expired_lease(self, thread_id: str, *, created_before_ns: int | None = None) -> Lease | None:
+        """Remove an expired lease and return it; ``None`` if there is none.
+
+        With ``created_before_ns``, a lease that was acquired before that time is removed even if it has not expired.
+        Its holder can write nothing from then on.
+        """
+        return await self.run(turns.clear_expired_lease(self.runtime, thread_id, created_before_ns))
 
     def turn(
         self,

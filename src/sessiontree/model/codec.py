@@ -164,16 +164,27 @@ def decode_thread(body: bytes) -> Thread:
     return _threads.decode(body)
 
 
-def content_hash(payload: Payload) -> str:
-    """Return the SHA-256 of the canonical payload; the entry's id, position and time do not count.
+def content_hash(content: Payload | str) -> str:
+    """Return the SHA-256 of a text in UTF-8, or of the canonical payload, as lower-case hexadecimal digits.
+
+    The id, position and time of an entry are not part of its payload, so equal content has an equal hash everywhere.
 
     >>> from sessiontree.model.builders import user
-    >>> content_hash(user("hi")) == content_hash(user("hi"))
+    >>> content_hash(user("hi")) == content_hash(encode_payload(user("hi")).decode())
     True
+    >>> content_hash("hi")[:16]
+    '8f434346648f6b96'
     """
     from hashlib import sha256  # noqa: PLC0415  slow to import, and not needed to append or read
 
-    return sha256(encode_payload(payload)).hexdigest()
+    return sha256(_utf8(content) if isinstance(content, str) else encode_payload(content)).hexdigest()
+
+
+def _utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise _refusal("the text", error) from error
 
 
 def validate_and_encode(payload: Payload) -> tuple[Payload, bytes]:

@@ -338,6 +338,20 @@ class Entry(Record, frozen=True, kw_only=True):
         return moment(self.created_ns)
 
     @property
+    def raw(self) -> str:
+        """The payload as canonical JSON: equal content has an equal text. It is computed, not stored a second time."""
+        from sessiontree.model.codec import encode_payload  # noqa: PLC0415  codec imports the payloads from here
+
+        return encode_payload(self.payload).decode()
+
+    @property
+    def raw_hash(self) -> str:
+        """The SHA-256 of ``raw``."""
+        from sessiontree.model.codec import content_hash  # noqa: PLC0415  codec imports the payloads from here
+
+        return content_hash(self.payload)
+
+    @property
     def message(self) -> Message | None:
         """The message of the payload, if it has one."""
         match self.payload:

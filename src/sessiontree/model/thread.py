@@ -118,6 +118,7 @@ class ThreadFields(TypedDict, total=False):
     title_source: str
     title_error: str
     title_updated_ns: int
+    updated_ns: int
     status: str
     last_viewed_ns: int
     is_archived: bool
@@ -134,7 +135,10 @@ class ThreadFields(TypedDict, total=False):
 
 
 class ThreadQuery(Record, frozen=True, kw_only=True):
-    """Filters, order and page of a list of threads. All filters must match; ``None`` matches everything."""
+    """Filters, order and page of a list of threads. All filters must match; ``None`` matches everything.
+
+    A ``limit`` of ``None`` puts all of them on one page.
+    """
 
     is_archived: bool | None = False
     title_contains: str | None = None
@@ -157,7 +161,7 @@ class ThreadQuery(Record, frozen=True, kw_only=True):
     updated_before_ns: int | None = None
     order: ThreadOrder = "updated"
     cursor: str | None = None
-    limit: int = 50
+    limit: int | None = 50
 
 
 class ThreadFilters(TypedDict, total=False):
@@ -184,7 +188,7 @@ class ThreadFilters(TypedDict, total=False):
     updated_before_ns: int
     order: ThreadOrder
     cursor: str | None
-    limit: int
+    limit: int | None
 
 
 class Page(Record, frozen=True, kw_only=True):

@@ -181,10 +181,11 @@ class ReleaseLease(StoreRequest, frozen=True, kw_only=True):
 
 
 class ClearLease(StoreRequest, frozen=True, kw_only=True):
-    """Remove a lease that has expired at ``now_ns``; its result is the removed lease."""
+    """Remove a lease that has expired at ``now_ns`` or began before a cut-off; its result is the removed lease."""
 
     thread_id: str
     now_ns: int
+    created_before_ns: int | None = None
 
 
 class ClaimCompaction(StoreRequest, frozen=True, kw_only=True):

@@ -8,12 +8,25 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import msgspec
+from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Page, Thread, ThreadQuery
 from sessiontree.model._base import json_decoder
 
-__all__ = ["WORD_COLUMNS", "Position", "cursor_after", "cut", "matches", "matching_ids", "page_of", "position_of"]
+__all__ = [
+    "EVERYTHING",
+    "WORD_COLUMNS",
+    "Position",
+    "cursor_after",
+    "cut",
+    "matches",
+    "matching_ids",
+    "page_of",
+    "position_of",
+    "rows_wanted",
+    "sort_by_created",
+]
 
 
 WORD_COLUMNS = {
@@ -44,8 +57,20 @@ class Position(msgspec.Struct, frozen=True, array_like=True):
 _positions = json_decoder(Position)
 
 
-def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
-    """Filter threads, sort them newest first (ties by id), skip to the cursor, cut at the limit."""
+EVERYTHING = ThreadQuery(is_archived=None, limit=None)
+"""The query that every thread matches, on one page."""
+
+
+def sort_by_created(threads: Iterable[Thread]) -> list[Thread]:
+    """All of the threads, the last created first, ties by id; the input is not changed."""
+    return list(page_of(threads, replace(EVERYTHING, order="created")))
+
+
+def page_of(threads: Iterable[Thread], query: ThreadQuery = EVERYTHING) -> Page:
+    """Filter threads, sort them newest first (ties by id), skip to the cursor, cut at the limit.
+
+    Without a query, all of the threads are returned, archived ones too. The input is not changed.
+    """
     start = position_of(query)
     found = [thread for thread in threads if matches(thread, query)]
     found.sort(key=lambda thread: (-_time(thread, query), thread.id))
@@ -57,8 +82,13 @@ def page_of(threads: Iterable[Thread], query: ThreadQuery) -> Page:
 def cut(found: list[Thread], query: ThreadQuery) -> Page:
     """Make a page of a sorted list that has one thread more than ``limit`` if there is another page."""
     shown = tuple(found[: query.limit])
-    has_more = len(found) > query.limit
+    has_more = len(found) > len(shown)
     return Page(threads=shown, cursor=cursor_after(shown[-1], query) if has_more and shown else None)
+
+
+def rows_wanted(query: ThreadQuery) -> int | None:
+    """How many threads a store must find: one more than the page shows, or all if it has no limit."""
+    return None if query.limit is None else query.limit + 1
 
 
 def cursor_after(thread: Thread, query: ThreadQuery) -> str:
@@ -69,7 +99,7 @@ def cursor_after(thread: Thread, query: ThreadQuery) -> str:
 
 def position_of(query: ThreadQuery) -> Position | None:
     """Decode the cursor of a query; raise InvalidInputError if it, or the limit, is invalid."""
-    if query.limit < 1:
+    if query.limit is not None and query.limit < 1:
         raise InvalidInputError(f"limit must be at least 1, not {query.limit}")
     if query.cursor is None:
         return None

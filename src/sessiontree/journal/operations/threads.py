@@ -45,13 +45,11 @@ def create_thread(
     created_ns: int | None,
     fields: ThreadFields,
     *,
-    updated_ns: int | None = None,
     contents: Iterable[Content] = (),
 ) -> Operation[Thread]:
     """Create a thread, and its first entries in the same commit."""
-    new = _new_thread(runtime, thread_id, created_ns, fields)
     thread: Thread = yield CreateThread(
-        thread=new if updated_ns is None else replace(new, updated_ns=updated_ns),
+        thread=_new_thread(runtime, thread_id, created_ns, fields),
         drafts=tuple([draft_of(runtime, content) for content in contents]),
     )
     return thread
@@ -195,7 +193,7 @@ def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
             f"unknown filters {sorted(unknown)}; threads can be listed by {sorted(ThreadQuery.__struct_fields__)}"
         )
     asked = checked_record(replace(query, **filters), "the query", ThreadQuery)
-    check_number(asked.limit + 1)
+    check_number((asked.limit or 0) + 1)
     return asked
 
 

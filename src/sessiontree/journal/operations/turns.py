@@ -120,9 +120,11 @@ def active_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
     return None if lease is None or lease.is_expired(runtime.clock()) else lease
 
 
-def clear_expired_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
-    """Remove an expired lease and return it."""
-    cleared: Lease | None = yield ClearLease(thread_id=thread_id, now_ns=runtime.clock())
+def clear_expired_lease(runtime: Runtime, thread_id: str, created_before_ns: int | None) -> Operation[Lease | None]:
+    """Remove a lease that has expired or began before a cut-off, and return it."""
+    cleared: Lease | None = yield ClearLease(
+        thread_id=thread_id, now_ns=runtime.clock(), created_before_ns=created_before_ns
+    )
     return cleared
 
 

@@ -65,10 +65,11 @@ class TreeLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="tree"):
 
 
 class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="thread"):
-    """A new thread, or new metadata. ``base`` is the fork point."""
+    """A new thread, or new metadata. ``base`` is the fork point, ``updated`` the time of the thread's last change."""
 
     thread: Thread
     base: str | None = None
+    updated: int | None = None
     lines: int = 1
 
 

@@ -130,7 +130,8 @@ class Replay:
         self.tree_id = self.tree_id or line.thread.tree
         state = self._state.states.get(line.thread.id)
         if state is not None:
-            self._state.apply(PutThread(replace(state, meta=line.thread)))
+            updated = state.updated_ns if line.updated is None else line.updated
+            self._state.apply(PutThread(replace(state, meta=line.thread, updated_ns=updated)))
             return
         base = None if line.base is None else self._state.find(TREE, line.base)
         self._begin(line.thread, base)

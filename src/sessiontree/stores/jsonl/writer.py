@@ -379,7 +379,8 @@ def _texts_of(facts: Sequence[Fact]) -> list[bytes]:
 def _line_of(fact: Fact) -> Line | None:
     match fact:
         case PutThread(state=state):
-            return ThreadLine(thread=state.meta, base=state.base.id if state.base else None)
+            base = state.base.id if state.base else None
+            return ThreadLine(thread=state.meta, base=base, updated=state.updated_ns)
         case PutEntry(state=state, node=node, parent_id=parent_id, draft=draft):
             return EntryLine(
                 n=node.key,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sessiontree.model import Page, ThreadQuery
-from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of
+from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of, rows_wanted
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of
 from sessiontree.stores.postgres.schema import TITLE_INDEX
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
@@ -32,7 +32,7 @@ def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, list[T
     """A page of threads, and their rows."""
     table, time, order = _order(query)
     conditions = [f"{table}.namespace = %(namespace)s", *_conditions(query)]
-    values = {"namespace": namespace, "limit": query.limit + 1, **_values(query)}
+    values = {"namespace": namespace, "limit": rows_wanted(query), **_values(query)}
     if query.title_contains is not None:
         ((is_indexed,),) = yield Statement(_IS_INDEXED, {"name": TITLE_INDEX})
         conditions += [_LIKE_TITLE] if is_indexed else []

@@ -120,7 +120,9 @@ def updated(state: ThreadState, command: UpdateThread) -> ThreadState:
     changes = {name: getattr(command.changed, name) for name in command.fields}
     if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
         changes["archive_changed_ns"] = command.at_ns
-    return replace(state, meta=replace(state.meta, version=state.meta.version + 1, **changes))
+    updated_ns = changes.get("updated_ns", state.updated_ns)
+    meta = replace(state.meta, version=state.meta.version + 1, **changes)
+    return replace(state, updated_ns=updated_ns, meta=meta)
 
 
 def with_update(decision: Decision, command: UpdateThread | None) -> Decision:

@@ -73,10 +73,11 @@ def release_lease(command: ReleaseLease, view: View) -> Decision:
 
 
 def clear_lease(command: ClearLease, view: View) -> Decision:
-    """Remove the lease if it has expired, and return it."""
+    """Remove the lease if it has expired or began before the cut-off, and return it."""
     state = existing(view, command.thread_id)
     held = view.lease(state)
-    if held is None or not held.is_expired(command.now_ns):
+    cutoff = command.created_before_ns
+    if held is None or not (held.is_expired(command.now_ns) or (cutoff is not None and held.created_ns < cutoff)):
         return Decision(None)
     return Decision(held, (PutLease(state, None),))
 

@@ -6,10 +6,12 @@ import sqlite3
 from typing import Any
 
 from sessiontree.model import Page, ThreadQuery
-from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of
+from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of, rows_wanted
 from sessiontree.stores.sqlite.rows import STATE_SELECT, state_of
 
 __all__ = ["list_threads"]
+
+_NO_LIMIT = -1
 
 
 def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
@@ -26,7 +28,8 @@ def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
     # The keys are chosen first, from short rows; only the rows of the page are read in full.
     chosen = f"SELECT t.key FROM thread t {meta} {where} ORDER BY {time} DESC, t.id LIMIT ?"
     rows = connection.execute(
-        f"{STATE_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id", (*values, query.limit + 1)
+        f"{STATE_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id",
+        (*values, rows_wanted(query) or _NO_LIMIT),
     )
     return cut([state_of(row).public() for row in rows], query)
 

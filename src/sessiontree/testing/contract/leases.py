@@ -135,6 +135,19 @@ class LeaseContract(Contract):
         with pytest.raises(FencedError):
             journal.renew_lease(lease)
 
+    def test_a_cut_off_clears_a_lease_that_began_before_it(self, store: Opened, clock: ManualClock) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        lease = journal.acquire_lease("t", owner="me", ttl_seconds=3600)
+        clock.advance(60)
+        assert journal.clear_expired_lease("t", created_before_ns=lease.created_ns) is None
+        assert store.reopen().active_lease("t") == lease
+        assert store.journal.clear_expired_lease("t", created_before_ns=lease.created_ns + 1) == lease
+        assert store.reopen().active_lease("t") is None
+        with pytest.raises(FencedError):
+            store.journal.append("t", user("late"), lease=lease)
+        assert store.journal.acquire_lease("t", owner="you").token > lease.token
+
     def test_messages_come_in_while_a_turn_runs(self, journal: Journal) -> None:
         journal.create_thread("t")
         lease = journal.acquire_lease("t", owner="me")

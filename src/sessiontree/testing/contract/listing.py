@@ -140,6 +140,17 @@ class ListContract(Contract):
             with pytest.raises(InvalidInputError, match="cursor"):
                 journal.list_threads(cursor=wrong)
 
+    def test_without_a_limit_all_threads_are_on_one_page(self, journal: Journal) -> None:
+        for number in range(60):
+            journal.create_thread(f"t{number:02}", is_archived=number % 2 == 0)
+        assert len(journal.list_threads(is_archived=None)) == 50
+        page = journal.list_threads(is_archived=None, limit=None)
+        assert (len(page), page.cursor) == (60, None)
+        rest = journal.list_threads(
+            is_archived=None, limit=None, cursor=journal.list_threads(is_archived=None, limit=7).cursor
+        )
+        assert len(rest) == 53
+
     def test_what_is_no_filter_is_refused(self, journal: Journal) -> None:
         for limit in (0, -1):
             with pytest.raises(InvalidInputError, match="limit"):

@@ -34,6 +34,7 @@ ALL_FIELDS = {
     "title_updated_ns": 5,
     "status": "unread",
     "last_viewed_ns": 6,
+    "updated_ns": 7,
     "is_archived": True,
     "parent_thread": "elsewhere",
     "workspace": "/srv/project",
@@ -118,6 +119,21 @@ class ThreadContract(Contract):
         assert (after.title, after.model, after.tags, after.version) == ("new", "m", ("b", "c"), 2)
         assert after.updated_ns == before.updated_ns
         assert journal.thread("t") == after
+
+    def test_the_time_of_the_last_change_can_be_set(self, store: Opened, clock: ManualClock) -> None:
+        journal = store.journal
+        created = journal.create_thread("t").updated_ns
+        clock.advance(10)
+        fill(journal, "t", "a")
+        for time_ns in (created, 5, clock() + 1):
+            assert journal.update_thread("t", updated_ns=time_ns).updated_ns == time_ns
+            journal = store.reopen()
+            assert journal.thread("t").updated_ns == time_ns
+            assert [thread.updated_ns for thread in journal.list_threads()] == [time_ns]
+        journal.update_thread("t", updated_ns=7, title="renamed")
+        clock.advance(10)
+        fill(journal, "t", "b")
+        assert store.reopen().thread("t").updated_ns == clock()
 
     def test_an_update_with_a_stale_version_changes_nothing(self, journal: Journal) -> None:
         journal.create_thread("t", title="one")

@@ -181,13 +181,7 @@ class Batches:
         """Create the thread with its first records in one commit; False if it exists and nothing was written."""
         thread = self.before
         try:
-            self._journal.create_thread(
-                thread.id,
-                created_ns=thread.created_ns,
-                updated_ns=thread.updated_ns,
-                contents=drafts,
-                **self._fields,
-            )
+            self._journal.create_thread(thread.id, created_ns=thread.created_ns, contents=drafts, **self._fields)
         except ThreadExistsError:
             # Another import of the same source was faster.
             self.before, self.is_new, self._is_missing = self._journal.thread(thread.id), False, False

@@ -78,12 +78,12 @@ def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoun
 def _find_or_begin(journal: Journal, session: ImportedSession, thread_id: str, format_name: str) -> Start:
     with suppress(ThreadNotFoundError):
         return Start(journal.thread(thread_id), "found")
-    fields: ThreadFields = {**session.fields}
+    fields: ThreadFields = {"updated_ns": _time(session.updated_ns), **session.fields}
     if format_name != OURS:
         fields["origin"] = {"format": format_name, **fields.get("origin", {}), UNFINISHED: None}
-    created, updated = _time(session.created_ns), _time(session.updated_ns)
+    created = _time(session.created_ns)
     if session.fork is None:
-        thread = Thread(id=thread_id, tree=thread_id, created_ns=created, updated_ns=updated, **fields)
+        thread = Thread(id=thread_id, tree=thread_id, created_ns=created, **fields)
         return Start(thread, "missing", fields)
     source, at = session.fork
     try:
