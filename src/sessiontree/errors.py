@@ -463,7 +463,7 @@ class NetworkFileSystemError(StoreError):
 
 class StoreReadOnlyError(StoreError):
     def __init__(self, place: str) -> None:
-        super().__init__(place, "cannot be written; check the permissions of the file and its folder")
+        super().__init__(place, "the store cannot be written; check the permissions of the file and its folder")
 
 
 class StoreAccessError(StoreError):
@@ -483,12 +483,12 @@ class StoreUnavailableError(StoreError):
 
 class StoreClosedError(StoreError):
     def __init__(self, place: str) -> None:
-        super().__init__(place, "is closed; open it again")
+        super().__init__(place, "the store is closed; open it again")
 
 
 class StoreGoneError(StoreError):
     def __init__(self, place: str) -> None:
-        super().__init__(place, "was deleted or replaced while it was open; nothing more is written, open it again")
+        super().__init__(place, "the store was deleted or replaced while open; nothing more is written, open it again")
 
 
 class StorePoisonedError(StoreError):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.journal.address import Address, parse_url
+from sessiontree.journal.address import StoreAddress, parse_url
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ from sessiontree.journal.address import Address, parse_url
     ],
 )
 def test_an_address_names_a_store(url, kind, target):
-    assert parse_url(url) == Address(kind=kind, target=target)
+    assert parse_url(url) == StoreAddress(kind=kind, target=target)
 
 
 def test_a_path_object_is_a_plain_path(tmp_path):

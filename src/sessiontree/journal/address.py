@@ -12,7 +12,7 @@ from sessiontree.model._base import Record
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.protocol import Backend, Durability
 
-__all__ = ["Address", "load_postgres", "open_backend", "parse_url"]
+__all__ = ["StoreAddress", "load_postgres", "open_backend", "parse_url"]
 
 
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
@@ -21,18 +21,18 @@ _DURABILITIES = ("power_loss", "process_crash")
 Embedded = Literal["memory", "jsonl", "sqlite"]
 
 
-class Address(Record, frozen=True, kw_only=True):
+class StoreAddress(Record, frozen=True, kw_only=True):
     """What an address names: the kind of store, and its path or whole URL."""
 
     kind: Embedded | Literal["postgres"]
     target: str = ""
 
 
-def parse_url(url: str | os.PathLike[str]) -> Address:
+def parse_url(url: str | os.PathLike[str]) -> StoreAddress:
     """Return the store that an address names. Raises StoreUrlError if it names none.
 
     >>> parse_url("sqlite:///relative.db")
-    Address(kind='sqlite', target='relative.db')
+    StoreAddress(kind='sqlite', target='relative.db')
     >>> parse_url("sqlite:////var/lib/absolute.db").target
     '/var/lib/absolute.db'
     >>> parse_url("notes/journal.db").kind
@@ -47,22 +47,22 @@ def parse_url(url: str | os.PathLike[str]) -> Address:
         return _plain_path(url)
     match scheme[1].lower():
         case "memory" if url[len("memory:") :].strip("/") == "":
-            return Address(kind="memory")
+            return StoreAddress(kind="memory")
         case "sqlite" | "jsonl" as kind:
-            return Address(kind=kind, target=_path_in(url, kind))
+            return StoreAddress(kind=kind, target=_path_in(url, kind))
         case "postgresql" | "postgres":
-            return Address(kind="postgres", target=url)
+            return StoreAddress(kind="postgres", target=url)
         case _:
             raise StoreUrlError(url, f"there is no store for {scheme[1]!r}")
 
 
-def _plain_path(path: str) -> Address:
+def _plain_path(path: str) -> StoreAddress:
     if not path:
         raise StoreUrlError(path, "the address is empty")
     if "\0" in path or not is_unicode(path):
         raise StoreUrlError(repr(path), "path contains NUL or invalid Unicode")
     is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
-    return Address(kind="jsonl" if is_folder else "sqlite", target=path)
+    return StoreAddress(kind="jsonl" if is_folder else "sqlite", target=path)
 
 
 def _path_in(url: str, kind: str) -> str:

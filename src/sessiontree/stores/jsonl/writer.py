@@ -240,7 +240,7 @@ class Batch:
         self._layout = layout
         self._files = files
         self._is_synced = is_synced
-        self._pending: dict[str, _Pending] = {}
+        self._pending: dict[str, _PendingLines] = {}
         self._opened: list[tuple[int, int]] = []
         self._entry_ids: list[str] = []
 
@@ -292,7 +292,7 @@ class Batch:
                 os.close(file)
             self._opened.clear()
 
-    def _append_lines(self, pending: _Pending) -> None:
+    def _append_lines(self, pending: _PendingLines) -> None:
         tree = pending.tree
         file = self._files.open_append(tree.path)
         self._opened.append((file, tree.end))
@@ -303,7 +303,7 @@ class Batch:
         if pending.texts:
             self._files.append(file, b"".join(pending.texts))
 
-    def _pending_for(self, command: Command) -> _Pending:
+    def _pending_for(self, command: Command) -> _PendingLines:
         tree = self._tree_for(command)
         pending = self._pending.get(tree.name)
         if pending is None:
@@ -312,7 +312,7 @@ class Batch:
                 cut_torn_end(tree, self._layout, self._files)
                 self.torn_ends += 1
             self._trees.pin(tree)
-            pending = self._pending[tree.name] = _Pending(tree)
+            pending = self._pending[tree.name] = _PendingLines(tree)
         return pending
 
     def _tree_for(self, command: Command) -> Tree:
@@ -331,7 +331,7 @@ class Batch:
             case _:
                 return self._trees.with_thread(command.thread_id)
 
-    def _apply(self, fact: Fact, text: bytes, pending: _Pending) -> None:
+    def _apply(self, fact: Fact, text: bytes, pending: _PendingLines) -> None:
         tree = pending.tree
         match fact:
             case PutThread(state=state):
@@ -343,7 +343,7 @@ class Batch:
         if text:
             pending.add(text)
 
-    def _write_first(self, state: ThreadState, pending: _Pending) -> None:
+    def _write_first(self, state: ThreadState, pending: _PendingLines) -> None:
         """Write what must precede a thread's first line: the header of a new file, the pointer to a fork."""
         thread_id, tree_id = state.meta.id, state.meta.tree
         if pending.end == 0:
@@ -352,7 +352,7 @@ class Batch:
             point_to(tree_id, thread_id, self._layout, self._files)
 
 
-class _Pending:
+class _PendingLines:
     """The lines that a tree file is about to get."""
 
     def __init__(self, tree: Tree) -> None:

@@ -120,7 +120,7 @@ def catch_up(namespace: str, document_of: Callable[[Payload], IndexedText | None
     count = 0
     while pending := (yield Statement(_PENDING, {"namespace": namespace, "since": since})):
         for row in pending:
-            count += yield from _index_thread(namespace, document_of, _Pending(*row))
+            count += yield from _index_thread(namespace, document_of, _UnindexedThread(*row))
     while left := (yield Statement(_UNINDEXED_DELETED, {"namespace": namespace})):
         for tree, owner in left:
             added, _ = yield from _index_entries(namespace, document_of, _Own(tree, owner, 0))
@@ -211,7 +211,7 @@ def _size(word: str) -> int:
     return len(word[:_LONGEST_LEXEME].encode()) + _LEXEME_BYTES
 
 
-class _Pending(NamedTuple):
+class _UnindexedThread(NamedTuple):
     """A thread with unindexed entries: those after the number ``after``, at least up to ``upto``."""
 
     tree: UUID
@@ -230,7 +230,7 @@ class _Own(NamedTuple):
 
 
 def _index_thread(
-    namespace: str, document_of: Callable[[Payload], IndexedText | None], pending: _Pending
+    namespace: str, document_of: Callable[[Payload], IndexedText | None], pending: _UnindexedThread
 ) -> Steps[int]:
     tree, thread, owner, after, upto = pending
     count, last = yield from _index_entries(namespace, document_of, _Own(tree, owner, after))

@@ -174,7 +174,7 @@ def size(source: Path) -> int:
 def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     index = GgcodeIndex(source, tally)
     for path in plain_files(source, "*.jsonl", tally):
-        yield _Log(path, index, tally).session()
+        yield _SessionFile(path, index, tally).session()
 
 
 def _is_ours(path: Path) -> bool:
@@ -182,7 +182,7 @@ def _is_ours(path: Path) -> bool:
     return head.startswith(_STARTS) and b'"created_at":' in head
 
 
-class _Log:
+class _SessionFile:
     """One session file."""
 
     def __init__(self, path: Path, index: GgcodeIndex, tally: Tally) -> None:

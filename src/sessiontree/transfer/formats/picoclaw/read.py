@@ -61,7 +61,7 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
             yield session
     files = (*plain_files(source, "*" + _LINES, tally), *plain_files(source, "*" + _META))
     for stem in sorted(set(map(_stem, files))):
-        yield _Log(source, stem, tally).session()
+        yield _MessageLog(source, stem, tally).session()
 
 
 def _legacy_files(source: Path, tally: Tally | None = None) -> list[Path]:
@@ -77,7 +77,7 @@ def _is_ours(path: Path) -> bool:
     return head.startswith((b'{"role":', b'{\n  "key":', b'{"key":', b'{"messages":'))
 
 
-class _Log:
+class _MessageLog:
     """A session: a log of messages with its meta file."""
 
     def __init__(self, folder: Path, stem: str, tally: Tally) -> None:

@@ -25,7 +25,7 @@ from sessiontree.transfer.formats.picoclaw.records import legacy_of, meta_of, wi
 __all__ = ["write"]
 
 
-class _Log(NamedTuple):
+class _LoggedPath(NamedTuple):
     """A path as picoclaw's files hold it."""
 
     lines: list[tuple[bytes, bool]]
@@ -46,7 +46,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
             _write_log(thread, log, target)
 
 
-def _write_log(thread: Thread, log: _Log, target: ExportTarget) -> None:
+def _write_log(thread: Thread, log: _LoggedPath, target: ExportTarget) -> None:
     stem = _free_stem(thread, target)
     if log.lines or thread.origin.get("has_lines", True):
         target.write(f"{stem}.jsonl", joined(log.lines))
@@ -61,7 +61,7 @@ def _write_log(thread: Thread, log: _Log, target: ExportTarget) -> None:
         target.write(f"{stem}.meta.json", [body])
 
 
-def _write_legacy(thread: Thread, log: _Log, target: ExportTarget) -> None:
+def _write_legacy(thread: Thread, log: _LoggedPath, target: ExportTarget) -> None:
     messages = [_go.as_type(line, records.PicoclawMessage) for line, _ in log.lines]
     body = original_or(thread.origin.get("meta"), legacy_of(thread, messages, log.summary))
     name = f"{stem_of(str(thread.origin['legacy']).removesuffix('.json'))}.json"
@@ -77,7 +77,7 @@ def _free_stem(thread: Thread, target: ExportTarget) -> str:
     return stem
 
 
-def _log(path: Sequence[Entry]) -> _Log:
+def _log(path: Sequence[Entry]) -> _LoggedPath:
     window = window_of(path)
     kept = {entry.id for entry in (*window.tail, *window.after)}
     lines: list[tuple[bytes, bool]] = []
@@ -88,7 +88,7 @@ def _log(path: Sequence[Entry]) -> _Log:
             lines.append(line)
             skip += entry.id not in kept
     boundary = window.boundary.payload if window.boundary else None
-    return _Log(lines, skip, boundary.summary if isinstance(boundary, Compaction) else "")
+    return _LoggedPath(lines, skip, boundary.summary if isinstance(boundary, Compaction) else "")
 
 
 def _line(entry: Entry) -> tuple[bytes, bool] | None:
