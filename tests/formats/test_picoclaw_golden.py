@@ -12,7 +12,7 @@ import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
 from sessiontree.context import window_of
 from sessiontree.model import Compaction, Entry
-from sessiontree.model.builders import payload_of as message_payload
+from sessiontree.model.builders import payload_of_any_role
 from sessiontree.sessions.simple_store import SimpleStore
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.formats.picoclaw.records import PicoclawMessage as Wire
@@ -198,7 +198,7 @@ def _message(wire: Json) -> st.Message:
 
 
 def _shown(store: SimpleStore, key: str) -> list[Json]:
-    found = (wire_of(message_payload(message)) for message in store.get_history(key))
+    found = (wire_of(payload_of_any_role(message)) for message in store.get_history(key))
     return [msgspec.to_builtins(message) for message in found if message is not None]
 
 

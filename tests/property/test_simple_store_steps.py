@@ -1,10 +1,11 @@
 """A simple store walks back step by step, whatever was done, and forth again."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as hs
 
 import sessiontree as st
+from sessiontree.sessions import histories
 from sessiontree.sessions.simple_store import SimpleStore
 
 KEY = "chat"
@@ -84,6 +85,14 @@ steps = hs.lists(
 )
 
 
+@pytest.fixture(params=[1, 3, 1_000], ids="read {} first".format)
+def first_read(request, monkeypatch):
+    """How many of the last events are read at first: whatever it is, more are read if the answer depends on them."""
+    monkeypatch.setattr(histories, "_FIRST_READ", request.param)
+
+
+@pytest.mark.usefixtures("first_read")
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
 def test_undo_and_redo_walk_through_every_state_that_there_was(todo):
     """Against the plainest model there is: a list of states, and a finger in it."""

@@ -6,12 +6,20 @@
 'read'
 >>> tool_result("c1", "no such file", is_error=True).message.tool_results[0].is_error
 True
+
+A role that is none of the four is kept in a custom entry, which no model sees:
+
+>>> kept = payload_of_any_role(Message(role="developer", parts=(TextPart(text="be brief"),)))
+>>> type(kept).__name__, message_of(kept).role
+('Custom', 'developer')
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any, cast, get_args
+
+from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model.entry import (
@@ -31,15 +39,30 @@ from sessiontree.model.message import (
     ReasoningPart,
     ResultContent,
     ResultView,
+    Role,
     TextPart,
     ToolCallPart,
     ToolResultPart,
 )
 
-__all__ = ["assistant", "call", "payload_of", "system", "tool_result", "user"]
+__all__ = [
+    "FOREIGN_MESSAGE",
+    "assistant",
+    "call",
+    "message_of",
+    "payload_of",
+    "payload_of_any_role",
+    "system",
+    "tool_result",
+    "user",
+]
 
+
+FOREIGN_MESSAGE = "message"
+"""The name of a custom entry that holds a message with a role of another program, such as ``developer``."""
 
 _PAYLOAD_TYPES = frozenset(get_args(Payload))
+_ROLES = frozenset(get_args(Role))
 
 
 def system(text: str) -> SystemMessage:
@@ -101,6 +124,24 @@ def payload_of(content: Payload | Message) -> Payload:
             f"cannot append {type(content).__name__}; use a payload or a message, such as user('…')"
         )
     return content
+
+
+def payload_of_any_role(message: Message) -> Payload:
+    """Return the payload of a message; one whose role is none of the four is kept in a custom entry."""
+    if message.role in _ROLES:
+        return payload_of(message)
+    return Custom(name=FOREIGN_MESSAGE, data={"role": message.role}, message=replace(message, role="user"))
+
+
+def message_of(payload: Payload) -> Message | None:
+    """Return the message of a payload with the role that it was given; ``None`` if it has no message."""
+    match payload:
+        case Custom(name=name, data={"role": str(role)}, message=Message() as message) if name == FOREIGN_MESSAGE:
+            return replace(message, role=cast("Role", role))
+        case Custom(message=message):
+            return message
+        case _:
+            return getattr(payload, "message", None)
 
 
 def _message_payload(message: Message) -> MessagePayload | Custom:

@@ -1,143 +1,80 @@
 # Generated from simple_store_async.py by tools/async_to_sync.py; do not edit.
-"""SimpleStore: a list of messages and a summary for each key. Everything it does can be undone."""
+"""SimpleStore: a list of messages and a summary for each key. Everything but ``compact_storage`` can be undone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
+from typing import cast
 
-from sessiontree.errors import (
-    InvalidInputError,
-    NothingToRedoError,
-    NothingToUndoError,
-    ThreadExistsError,
-    ThreadNotFoundError,
-)
 from sessiontree.journal.journal import Journal
-from sessiontree.model import Compaction, Entry, Message, Move, Role, TextPart
-from sessiontree.model.builders import payload_of
-from sessiontree.sessions._steps import (
-    Steps,
-    messages_in_force,
-    steps_of,
-    summary_in_force,
-    truncation,
-    truncation_after,
-)
+from sessiontree.model import Message, Role, TextPart
+from sessiontree.sessions import histories
+from sessiontree.sessions._history import messages_in_force, messages_of, summary_in_force
 
 __all__ = ["SimpleStore"]
 
-_PREFIX = "simple:"
-
 
 class SimpleStore:
-    """Histories and summaries by key, stored in a journal. Every change is durable when the call returns."""
+    """Histories and summaries by key, stored in a journal. The key is the id of the session's thread.
+
+    Every method is one atomic step, and every change is durable when the call returns.
+    """
 
     def __init__(self, journal: Journal) -> None:
         self.journal = journal
 
     @staticmethod
     def thread_id(key: str) -> str:
-        """Return the id of the thread for a key."""
-        return _PREFIX + key
+        """Return the id of the thread for a key, which is the key itself."""
+        return key
 
-    def add_message(self, key: str, role: Role, content: str) -> None:
-        """Append a text message."""
-        self.add_full_message(key, Message(role=role, parts=(TextPart(text=content),) if content else ()))
+    def add_message(self, key: str, role: str, content: str) -> None:
+        """Append a text message. A role that no model knows is kept as it is."""
+        parts = (TextPart(text=content),) if content else ()
+        self.add_full_message(key, Message(role=cast("Role", role), parts=parts))
 
     def add_full_message(self, key: str, message: Message) -> None:
         """Append a message; the first one creates the session."""
-        try:
-            self.journal.append(self.thread_id(key), message)
-        except ThreadNotFoundError:
-            self._create(key)
-            self.journal.append(self.thread_id(key), message)
+        self.journal.run(histories.add_message(self.journal.runtime, key, message))
 
     def get_history(self, key: str) -> list[Message]:
         """Return the messages in force, oldest first; an empty list for an unknown key."""
-        return [item.original for item in messages_in_force(self._path(key))]
+        path = self.journal.run(histories.path_in_force(key))
+        return [item.original for item in messages_in_force(path or ())]
 
     def get_full_history(self, key: str) -> list[Message]:
         """Return all messages, including those that were cut off by truncations."""
-        messages = [entry.message for entry in self._path(key)]
-        return [message for message in messages if message is not None]
+        return messages_of(self.journal.run(histories.whole_path(key)))
 
     def get_summary(self, key: str) -> str:
         """Return the current summary, or an empty string."""
-        return summary_in_force(self._path(key))
+        path = self.journal.run(histories.path_in_force(key))
+        return summary_in_force(path or ())
 
     def set_summary(self, key: str, summary: str) -> None:
         """Replace the summary; the history stays."""
-        self._create(key)
-        path = self._path(key)
-        items = messages_in_force(path)
-        self.journal.append(self.thread_id(key), truncation(path, summary, items[0].entry_id if items else ""))
+        self.journal.run(histories.set_summary(self.journal.runtime, key, summary))
 
     def set_history(self, key: str, messages: Iterable[Message]) -> None:
         """Replace the history; the summary stays."""
-        self._create(key)
-        summary = self.get_summary(key)
-        contents = [payload_of(message) for message in messages]
-        kept = [Compaction(summary=summary, trigger="manual", reason="manual")] if summary else []
-        if contents or kept:
-            self.journal.append_many(self.thread_id(key), [*kept, *contents], parent=None)
-        else:
-            self.journal.reset(self.thread_id(key))
+        self.journal.run(histories.set_history(self.journal.runtime, key, messages))
 
     def truncate_history(self, key: str, keep_last: int) -> None:
         """Keep the last messages; a few more if the cut would separate a tool call from its result."""
-        truncated = truncation_after(self._path(key), keep_last)
-        if truncated is not None:
-            self.journal.append(self.thread_id(key), truncated)
+        self.journal.run(histories.truncate_history(self.journal.runtime, key, keep_last))
 
     def undo(self, key: str) -> None:
         """Revert the last change that shortened or replaced the history; NothingToUndoError if there is none."""
-        thread_id = self.thread_id(key)
-        steps = self._steps(key)
-        if not steps.undo:
-            raise NothingToUndoError(thread_id)
-        match steps.undo[-1]:
-            case Entry():
-                self.journal.uncompact(thread_id)
-            case Move(from_entry=before):
-                self.journal.move_leaf(thread_id, before)
+        self.journal.run(histories.undo(self.journal.runtime, key))
 
     def redo(self, key: str) -> None:
         """Revert the last undo; NothingToRedoError if there is none or if a message was added since."""
-        steps = self._steps(key)
-        if not steps.redo:
-            raise NothingToRedoError(self.thread_id(key))
-        self.journal.move_leaf(self.thread_id(key), steps.redo[-1].leaf)
+        self.journal.run(histories.redo(self.journal.runtime, key))
 
     def save(self, key: str) -> None:
         """Do nothing: every change is durable already."""
-        _check_key(key)
+        histories.checked(key)
 
     def close(self) -> None:
         """Close the journal."""
         self.journal.close()
-
-    def _create(self, key: str) -> None:
-        _check_key(key)
-        with suppress(ThreadExistsError):
-            self.journal.create_thread(self.thread_id(key), title=key)
-
-    def _steps(self, key: str) -> Steps:
-        thread_id = self.thread_id(key)
-        try:
-            thread = self.journal.thread(thread_id)
-        except ThreadNotFoundError:
-            return Steps()
-        entries = self.journal.entries(thread_id)
-        return steps_of(entries, self.journal.reflog(thread_id), thread.leaf)
-
-    def _path(self, key: str) -> list[Entry]:
-        try:
-            return self.journal.path(self.thread_id(key))
-        except ThreadNotFoundError:
-            return []
-
-
-def _check_key(key: str) -> None:
-    if not key:
-        raise InvalidInputError("a session key must not be empty")

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 
 from sessiontree.model import (
-    Custom,
     FilePart,
     ImagePart,
     Message,
@@ -20,12 +19,11 @@ from sessiontree.model import (
     ToolResultPart,
     convert,
 )
-from sessiontree.model import payload_of as payload_for
+from sessiontree.model.builders import message_of, payload_of_any_role
 from sessiontree.model.message import ResultContent
 from sessiontree.transfer.formats import _go
 
 __all__ = [
-    "FOREIGN",
     "CacheControl",
     "Function",
     "LegacySession",
@@ -98,23 +96,15 @@ class LegacySession(msgspec.Struct, omit_defaults=True, kw_only=True):
     updated: str
 
 
-FOREIGN = "message"
-"""Name of the custom entry for a message with an unknown role."""
-
-_ROLES = frozenset({"user", "assistant", "tool", "system"})
-
-
 def payload_of(message: PicoclawMessage) -> Payload:
     """The payload for a message of picoclaw."""
-    if message.role not in _ROLES:
-        return Custom(name=FOREIGN, data={"role": message.role, "content": message.content})
     role: Any = message.role
     extra = {"system_parts": msgspec.to_builtins(message.system_parts)} if message.system_parts else {}
-    return payload_for(Message(role=role, parts=_parts(message), extra=extra))
+    return payload_of_any_role(Message(role=role, parts=_parts(message), extra=extra))
 
 
 def _parts(message: PicoclawMessage) -> tuple[Part, ...]:
-    if message.role == "tool":
+    if message.role == "tool" or (message.role == "function" and message.tool_call_id):
         text = (TextPart(text=message.content),) if message.content else ()
         return (ToolResultPart(call_id=message.tool_call_id, parts=(*text, *map(_media, message.media))),)
     parts: list[Part] = []
@@ -145,9 +135,7 @@ def _call(call: ToolCall) -> ToolCallPart:
 
 def wire_of(payload: Payload) -> PicoclawMessage | None:
     """picoclaw's message for an entry; ``None`` if the entry is not a message."""
-    message: Message | None = getattr(payload, "message", None)
-    if isinstance(payload, Custom) and payload.name == FOREIGN and isinstance(payload.data, dict):
-        return PicoclawMessage(role=str(payload.data.get("role", "")), content=str(payload.data.get("content", "")))
+    message = message_of(payload)
     if message is None:
         return None
     found = PicoclawMessage(role=message.role, content="", system_parts=_system_parts(message))

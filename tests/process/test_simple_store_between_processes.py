@@ -1,0 +1,66 @@
+"""Two real processes change the same sessions of a SimpleStore: no change is lost."""
+
+import os
+import subprocess
+import sys
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+from processes import hear, tell
+
+import sessiontree as st
+from opened import url_of
+from sessiontree.sessions.simple_store import SimpleStore
+from simple_races import PAIRS, outcomes, prepare, state_of
+
+WORKER = Path(__file__).with_name("simple_store_worker.py")
+KINDS = ("sqlite", "jsonl", "postgres")
+ROUNDS = 14
+MANY = 100
+
+
+@contextmanager
+def started(url, side):
+    environment = os.environ | {"PYTHONPATH": str(WORKER.parents[1])}
+    process = subprocess.Popen(
+        [sys.executable, str(WORKER), url, str(side)],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def race_in_processes(kind, folder, rounds):
+    url = url_of(kind, folder)
+    with st.open(url, durability="process_crash") as journal, ExitStack() as stack:
+        store = SimpleStore(journal)
+        workers = [stack.enter_context(started(url, side)) for side in (0, 1)]
+        for process in workers:
+            assert hear(process) == "ready"
+        for pair in PAIRS:
+            for number in range(rounds):
+                key = f"{pair[0]} {pair[1]} {number}"
+                prepare(store, key)
+                for change, process in zip(pair, workers, strict=True):
+                    tell(process, f"{change}\t{key}")
+                for process in workers:
+                    assert hear(process) == "done"
+                assert state_of(store, key) in outcomes(pair), (pair, key)
+        assert journal.check() == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_two_changes_in_two_processes_are_made_one_after_the_other(kind, tmp_path):
+    race_in_processes(kind, tmp_path, ROUNDS)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_races_in_two_processes_lose_nothing(kind, tmp_path):
+    race_in_processes(kind, tmp_path, MANY)
