@@ -29,10 +29,10 @@ def compaction(file, rounds):
         path = journal.path("t")
         planning = seconds(lambda: plan(path, POLICY))
         before = seconds(lambda: journal.context("t"))
-        told = seconds(lambda: journal.compact("t", lambda _: "notes", policy=POLICY))
+        compacting = seconds(lambda: journal.compact("t", lambda _: "notes", policy=POLICY))
         after = seconds(lambda: journal.context("t"))
         print(
-            f"{len(path):>7} entries: plan {planning * 1e3:8.1f} ms, compact without a model {told * 1e3:8.1f} ms, "
+            f"{len(path):>7} entries: plan {planning * 1e3:8.1f} ms, compact without a model {compacting * 1e3:8.1f} ms, "
             f"context {before * 1e3:8.1f} ms before, {after * 1e3:8.1f} ms after"
         )
 

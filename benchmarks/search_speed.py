@@ -84,15 +84,15 @@ def measure_start(path: Path, threads: int) -> None:
     with st.open(path, durability="process_crash") as journal:
         for number in range(threads):
             journal.create_thread(title=f"conversation {number}")
-    ours, floor = [], []
+    ours, imports = [], []
     command = [sys.executable, "-c", "from sessiontree.cli import main; main()", "--store", str(path), "ls"]
     for _ in range(15):
-        floor.append(timed(lambda: subprocess.run([sys.executable, "-c", "import click, rich"], check=True))[0])
+        imports.append(timed(lambda: subprocess.run([sys.executable, "-c", "import click, rich"], check=True))[0])
         ours.append(timed(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL))[0])
-    ratio = statistics.median(ours) / statistics.median(floor)
+    ratio = statistics.median(ours) / statistics.median(imports)
     print(
         f"start-up        ls {1000 * statistics.median(ours):.0f} ms, "
-        f"import click, rich {1000 * statistics.median(floor):.0f} ms: {ratio:.2f}x"
+        f"import click, rich {1000 * statistics.median(imports):.0f} ms: {ratio:.2f}x"
     )
 
 

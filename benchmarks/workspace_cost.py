@@ -99,7 +99,7 @@ def measure(place: Path, options: argparse.Namespace, source: random.Random) -> 
     git(root, "commit", "-qm", "start")
     store = place / ("journal.db" if options.store == "sqlite" else "journal")
     url = {"sqlite": f"sqlite:///{store}", "jsonl": f"jsonl:///{store}", "memory": "memory:"}[options.store]
-    time.sleep(0.1)  # the tree must be older than the first scan, as a tree that somebody works in is
+    time.sleep(0.1)  # the tree must be older than the first scan, as any tree in use is
     with st.open(url) as journal:
         thread = journal.create_thread().id
         entry = journal.append(thread, st.user("start")).id

@@ -1,4 +1,4 @@
-"""A crowd of callers on shared threads, what they were told, and whether the store kept it.
+"""A crowd of callers on shared threads, what was acknowledged, and whether the store kept it.
 
 Run as a program in each process: ``python postgres_load.py URL SECONDS CALLERS THREADS REPORT``.
 """
@@ -48,10 +48,10 @@ class Caller:
             except st.ConflictError as error:
                 self.refused[type(error).__name__] += 1
             except st.CommitUnknownError as error:
-                # A rewind whose answer was lost, over which somebody else wrote: told as it is. Appends are settled.
+                # A rewind whose answer was lost, over which another caller wrote: reported. Appends are settled.
                 self.fault = str(error) if error.entry_ids else self.fault
                 self.refused[type(error).__name__] += 1
-            except Exception as error:  # noqa: BLE001  told to whoever reads the report
+            except Exception as error:  # noqa: BLE001  it is part of the report
                 self.fault = f"{type(error).__name__}: {error}"
                 return
 

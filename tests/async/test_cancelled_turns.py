@@ -54,7 +54,7 @@ def test_a_cancel_while_a_turn_begins_leaves_no_lease() -> None:
     asyncio.run(asyncio.wait_for(run(), 20))
 
 
-def test_the_fault_of_a_turn_is_told_even_if_its_thread_is_gone() -> None:
+def test_the_error_of_a_turn_is_raised_even_if_its_thread_is_gone() -> None:
     async def run() -> None:
         async with st.open_async("memory:") as journal:
             await journal.create_thread("t")

@@ -142,7 +142,7 @@ def test_a_part_of_an_id_is_enough(shell):
     assert shell("log", f"{thread}:{entry[:-1]}").split("\t")[0] == entry
 
 
-def test_an_append_under_an_expectation_conflicts_when_somebody_was_faster(talk):
+def test_an_append_with_an_expected_leaf_conflicts_after_another_append(talk):
     first = talk.json("log", "talk")["entries"][0]["id"]
     talk("append", "talk", "first", "--expect-leaf", first)
     assert "the leaf of thread" in talk.run("append", "talk", "second", "--expect-leaf", first, code=4).stderr
@@ -253,7 +253,7 @@ def test_the_doctor_finds_and_repairs_a_torn_line(tmp_path):
     assert "hello" in shell("log", thread)
 
 
-def test_a_file_of_somebody_else_is_refused_untouched(tmp_path):
+def test_a_file_of_another_program_is_refused_untouched(tmp_path):
     shell = Shell(tmp_path)
     (tmp_path / "j.db").write_bytes(b"not a store, but dear to somebody" * 10)
     before = (tmp_path / "j.db").read_bytes()
@@ -459,16 +459,16 @@ def garbage(tmp_path):
 @pytest.mark.parametrize("kind", FORMATS)
 def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(shell, garbage, kind):
     for source in garbage:
-        told = shell.run("import", source, "--from", kind, code=3)
-        assert source in told.stderr.splitlines()[0]
-        assert "0 threads" in told.stderr
+        result = shell.run("import", source, "--from", kind, code=3)
+        assert source in result.stderr.splitlines()[0]
+        assert "0 threads" in result.stderr
     assert shell("ls", "-a") == ""
 
 
 def test_a_source_with_nothing_readable_fails_a_dry_run_and_is_named_in_json(shell, garbage):
     for source in garbage:
-        told = shell.run("import", source, "--from", "native", "--dry-run", code=3)
-        assert source in told.stderr.splitlines()[0]
+        result = shell.run("import", source, "--from", "native", "--dry-run", code=3)
+        assert source in result.stderr.splitlines()[0]
         assert json.loads(shell.run("import", source, "--from", "native", "--json", code=3).stdout)["report"]["notes"]
 
 
@@ -484,8 +484,8 @@ def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
     bad.mkdir(exist_ok=True)
     (bad / ("entries.jsonl" if kind == "floret" else "bad.jsonl")).write_text("garbage\n")
     other = Shell(talk.folder, "other.db")
-    told = other.run("import", str(source), "--from", kind, code=3)
-    assert "bad" in told.stderr
+    result = other.run("import", str(source), "--from", kind, code=3)
+    assert "bad" in result.stderr
     assert len(other("ls", "-a").splitlines()) == 1
     assert "a second question" in other("show", "@")
 

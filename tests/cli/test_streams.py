@@ -44,17 +44,17 @@ def test_data_that_cannot_be_written_is_an_error(shell, arguments):
 
 @pytest.mark.parametrize("how", ["2>&-", "2>/dev/full"])
 @pytest.mark.parametrize("arguments", ["rewind talk~1", "label talk good", "archive talk", "rm talk --yes", "doctor"])
-def test_a_remark_that_nobody_can_take_is_no_failure(shell, arguments, how):
+def test_a_message_that_cannot_be_written_is_not_a_failure(shell, arguments, how):
     assert redirected(shell, arguments, how).returncode == 0
 
 
-def test_errors_keep_their_code_when_nobody_can_read_them(shell):
+def test_errors_keep_their_code_when_stderr_cannot_be_written(shell):
     assert redirected(shell, "show nobody", "2>/dev/full").returncode == 1
     assert redirected(shell, "show nobody", "2>&-").returncode == 1
     assert redirected(shell, "show", "<&- 2>&-").returncode == 2
 
 
-def test_a_closed_stdin_is_nobody_and_nothing(shell):
+def test_a_closed_stdin_is_neither_a_terminal_nor_input(shell):
     assert "which thread" in redirected(shell, "show", "<&-").stderr
     assert "--yes" in redirected(shell, "rm talk", "<&-").stderr
     assert redirected(shell, "append talk", "<&-").returncode == 2
@@ -72,7 +72,7 @@ def test_the_store_is_sound_after_a_run_without_any_stream(shell):
 
 
 @pytest.mark.parametrize("arguments", ["show talk", "context talk", "log talk -n 400", "tree talk --no-fold"])
-def test_a_reader_that_has_left_is_told_apart_from_something_not_found(shell, arguments):
+def test_a_closed_reader_is_distinguished_from_something_not_found(shell, arguments):
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -104,7 +104,7 @@ def test_a_terminal_without_a_letter_gets_another_one_in_its_place(shell):
     assert child.exitstatus == 0
 
 
-def test_a_message_that_is_no_text_or_empty_is_refused(shell):
+def test_a_message_that_is_not_text_or_empty_is_refused(shell):
     binary = shell.folder / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in redirected(shell, "append talk", f"< {binary}").stderr

@@ -234,7 +234,7 @@ def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
     assert "\x1b[31mx" not in shown
 
 
-def test_an_interrupted_prompt_is_no_answer(shell):
+def test_an_interrupted_prompt_is_not_an_answer(shell):
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
     is_there = True
@@ -271,7 +271,7 @@ def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell):
     assert child.exitstatus == 0
 
 
-def test_a_pager_that_is_left_early_is_no_failure(shell):
+def test_a_pager_that_is_left_early_is_not_a_failure(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.append_many("talk", [st.user(f"line {number} " + "word " * 60) for number in range(800)])
     for verb in ("show", "tree"):

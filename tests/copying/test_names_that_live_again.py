@@ -25,7 +25,7 @@ STORIES = {
 }
 
 
-def tell(journal, story):
+def play(journal, story):
     for line in story.split(", "):
         verb, name, *rest = line.split()
         match verb:
@@ -49,7 +49,7 @@ def shown(journal):
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_a_copy_is_whole_wherever_it_was_interrupted(story):
     with st.open("memory:", clock=ManualClock()) as source:
-        tell(source, story)
+        play(source, story)
         commits, is_done = 0, False
         while not is_done:
             with st.open("memory:") as target:

@@ -31,7 +31,7 @@ os.fsync = lambda _: None
 
 
 class KillingDisk(Disk):
-    """Counts the changes to the disk and ends the process before the one that it was told."""
+    """Counts the changes to the disk and ends the process before the one with a given number."""
 
     def __init__(self, kill_at: int) -> None:
         self.count = 0
@@ -145,7 +145,7 @@ def in_child(action: Callable[[], object]) -> int:
     if child == 0:
         try:
             action()
-        except BaseException:  # noqa: BLE001  the parent is told by the status
+        except BaseException:  # noqa: BLE001  the status reports it to the parent
             traceback.print_exc()
             os._exit(1)
         os._exit(0)

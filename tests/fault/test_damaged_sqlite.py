@@ -199,24 +199,24 @@ ODD: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("name", SIDES)
-def test_what_is_no_plain_file_in_the_place_of_one_is_refused(
+def test_a_special_file_in_the_place_of_a_plain_one_is_refused(
     whole: bytes, tmp_path: Path, name: str, odd: str
 ) -> None:
     """In a child with a time limit, as a pipe would be waited for."""
     path = tmp_path / "store.db"
     path.write_bytes(whole)
     ODD[odd](tmp_path / name)
-    assert tell(path) == "StoreError"
+    assert error_of(path) == "StoreError"
     assert path.read_bytes() == whole
     assert {file.name for file in tmp_path.iterdir()} == {"store.db", name}
 
 
-def test_a_pipe_is_no_store(tmp_path: Path) -> None:
+def test_a_pipe_is_refused_as_a_store(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "store.db")
-    assert tell(tmp_path / "store.db") == "ForeignStoreError"
+    assert error_of(tmp_path / "store.db") == "ForeignStoreError"
 
 
-def tell(path: Path) -> str:
+def error_of(path: Path) -> str:
     """The name of the error of opening and using a store."""
     code = """
 import sys

@@ -103,7 +103,7 @@ def line_starts(content: bytes) -> list[int]:
     return starts[:-1]
 
 
-def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_mended_on_request(sound, tmp_path) -> None:
+def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_request(sound, tmp_path) -> None:
     folder, _ = sound
     whole = tree_file(folder).read_bytes()
     starts = line_starts(whole)
@@ -279,7 +279,7 @@ def test_a_reader_that_saw_a_write_that_was_taken_back_forgets_it(tmp_path: Path
     reader.close()
 
 
-def test_a_lost_pointer_to_a_fork_is_found_and_mended(tmp_path: Path) -> None:
+def test_a_lost_pointer_to_a_fork_is_found_and_repaired(tmp_path: Path) -> None:
     store = JsonlBackend(tmp_path / "s")
     do(store, create("t"), append("t", "e1"), fork("t", "f"))
     (pointer,) = (tmp_path / "s" / "forks").iterdir()

@@ -22,7 +22,7 @@ def test_entries_of_a_deleted_thread_whose_name_is_lost_are_still_shown(tmp_path
             assert [(entry.id, entry.thread_id) for entry in found] == [("e", "")]
 
 
-def test_a_pointer_to_a_fork_that_is_no_text_leads_nowhere(tmp_path):
+def test_a_pointer_to_a_fork_that_is_not_text_is_ignored(tmp_path):
     with open_journal("jsonl", tmp_path) as journal:
         journal.create_thread("source")
         journal.fork("source", new_id="fork")
@@ -35,7 +35,7 @@ def test_a_pointer_to_a_fork_that_is_no_text_leads_nowhere(tmp_path):
         assert journal.check()
 
 
-def test_a_marker_that_is_no_text_is_refused(tmp_path):
+def test_a_marker_that_is_not_text_is_refused(tmp_path):
     open_journal("jsonl", tmp_path).close()
     (tmp_path / "journal" / "sessiontree.json").write_bytes(b'{"format":"\xfe"}')
     with pytest.raises(st.ForeignStoreError):

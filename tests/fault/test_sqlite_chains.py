@@ -66,7 +66,7 @@ def _let_an_index_miss_a_row(file: Path) -> None:
         connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", row)
 
 
-def test_an_index_that_does_not_fit_its_table_is_made_anew(tmp_path: Path) -> None:
+def test_an_index_that_does_not_fit_its_table_is_rebuilt(tmp_path: Path) -> None:
     file = tmp_path / "tree.db"
     with st.open(file) as journal:
         thread = journal.create_thread()

@@ -181,7 +181,7 @@ def test_a_cancelled_rewind_ends_what_it_does_to_the_files_and_takes_it_back(roo
     asyncio.run(scene())
 
 
-def test_whoever_is_cancelled_while_waiting_for_a_folder_does_not_keep_it(
+def test_a_task_cancelled_while_waiting_for_a_folder_does_not_keep_it(
     root: Path, address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     has_come = threading.Event()

@@ -28,14 +28,14 @@ def run(work: Path, *arguments: str, under: tuple[str, ...] = ()) -> subprocess.
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-def told(work: Path, *arguments: str) -> str:
+def run_child(work: Path, *arguments: str) -> str:
     done = run(work, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
 
 def kill_at_every(work: Path, numbers: range) -> None:
-    answer = told(work, "disk", ",".join(map(str, numbers)))
+    answer = run_child(work, "disk", ",".join(map(str, numbers)))
     old, new = (int(word) for word in answer.split() if word.isdigit())
     assert old + new == len(numbers)
     assert old > 0
@@ -43,14 +43,14 @@ def kill_at_every(work: Path, numbers: range) -> None:
 
 
 def test_a_kill_between_two_changes_to_the_disk_leaves_old_or_new(tmp_path: Path) -> None:
-    steps = int(told(tmp_path, "count"))
+    steps = int(run_child(tmp_path, "count"))
     assert steps > 600
     kill_at_every(tmp_path, range(1, steps + 1, steps // 7))
 
 
 @pytest.mark.deep
 def test_a_kill_between_any_two_changes_to_the_disk_leaves_old_or_new(tmp_path: Path) -> None:
-    kill_at_every(tmp_path, range(1, int(told(tmp_path, "count")) + 1))
+    kill_at_every(tmp_path, range(1, int(run_child(tmp_path, "count")) + 1))
 
 
 CHANGING = (
@@ -73,12 +73,12 @@ def strace_kill(work: Path, call: str, number: int) -> str:
     fresh(work)
     inject = ("strace", "-qq", "-o", "/dev/null", "-e", f"inject={call}:signal=KILL:when={number}")
     done = run(work, "rewind", under=inject)
-    return told(work, "settle") if done.returncode else "done"
+    return run_child(work, "settle") if done.returncode else "done"
 
 
 @needs_strace
 def test_a_kill_at_a_system_call_leaves_old_or_new(tmp_path: Path) -> None:
-    told(tmp_path, "count")
+    run_child(tmp_path, "count")
     calls = count_calls(tmp_path)
     renames = next(name for name in calls if name.startswith("rename"))
     assert strace_kill(tmp_path, renames, calls[renames] // 2) == "old"
@@ -89,7 +89,7 @@ def test_a_kill_at_a_system_call_leaves_old_or_new(tmp_path: Path) -> None:
 @needs_strace
 @pytest.mark.deep
 def test_a_kill_at_any_system_call_leaves_old_or_new(tmp_path: Path) -> None:
-    told(tmp_path, "count")
+    run_child(tmp_path, "count")
     stride = int(os.environ.get("SESSIONTREE_STRACE_STRIDE", "1"))
     points = [(name, number) for name, count in count_calls(tmp_path).items() for number in range(1, count + 1)]
     for name, number in points[::stride]:

@@ -130,7 +130,7 @@ def test_golden_projections_of_every_other_branch(golden: Golden) -> None:
 
 
 @pytest.mark.replays("floret", "expected/*.projection.json", "expected/*.other_tips.json")
-def test_golden_contexts_differ_only_by_mended_orphans(golden: Golden) -> None:
+def test_golden_contexts_differ_only_by_repaired_orphans(golden: Golden) -> None:
     """Design 5: the context is the projection, except where a call or a result has lost its partner or its place."""
     for one, journal, prefix, thread_id in rows(golden):
         tips = one.expected(f"{prefix}.other_tips.json", {})
@@ -241,7 +241,7 @@ def test_golden_metadata_of_every_thread(golden: Golden) -> None:
 
 
 @pytest.mark.replays("floret", "expected/leases.json")
-def test_golden_leases_travel_along_but_lock_nobody_out(golden: Golden) -> None:
+def test_golden_leases_are_imported_but_do_not_lock(golden: Golden) -> None:
     for one, journal in golden:
         threads = journal.list_threads(is_archived=None, limit=10_000)
         kept = {one.id: json.loads(one.origin["lease"]["text"]) for one in threads if "lease" in one.origin}

@@ -50,13 +50,15 @@ def as_loaded(journal: st.Journal, thread_id: str) -> tuple[Thread, dict[str, st
     times = {name: last.metadata.get(name, _go.ZERO) for name in ("created_at", "updated_at")}
     if times["updated_at"] == _go.ZERO:
         times["updated_at"] = times["created_at"]
-    told = {name: {"ns": _go.nanoseconds(text), "text": _go.whole_seconds(text)} for name, text in times.items()}
+    stored_times = {
+        name: {"ns": _go.nanoseconds(text), "text": _go.whole_seconds(text)} for name, text in times.items()
+    }
     changed = replace(
         thread,
         title=last.text,
-        created_ns=told["created_at"]["ns"] or 0,
-        updated_ns=told["updated_at"]["ns"] or 0,
-        origin={**thread.origin, "times": {name: {**one, "ns": one["ns"] or 0} for name, one in told.items()}},
+        created_ns=stored_times["created_at"]["ns"] or 0,
+        updated_ns=stored_times["updated_at"]["ns"] or 0,
+        origin={**thread.origin, "times": {name: {**one, "ns": one["ns"] or 0} for name, one in stored_times.items()}},
         **fields,
     )
     return changed, times

@@ -72,7 +72,7 @@ OBSTACLES = {
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
 @pytest.mark.parametrize("name", FOLDERS)
-def test_what_is_no_file_stands_in_nobodys_way(name: str, obstacle: str, sound: Path) -> None:
+def test_what_is_not_a_file_does_not_stop_an_import(name: str, obstacle: str, sound: Path) -> None:
     """New names of every kind beside the sound ones: every sound session comes in, and nothing else does."""
     folder = sound / name
     with st.open("memory:") as journal:
@@ -178,7 +178,7 @@ def test_a_database_whose_writer_died_is_read_as_of_its_last_commit(tmp_path: Pa
 
 
 @pytest.mark.parametrize("journal_mode", ["wal", "delete"])
-def test_a_database_in_a_folder_that_nobody_may_write_to(journal_mode: str, tmp_path: Path) -> None:
+def test_a_database_in_a_read_only_folder(journal_mode: str, tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()
     writer = write_database(folder / "sessions.db", journal_mode=journal_mode)
@@ -316,7 +316,7 @@ def test_an_export_goes_into_an_empty_folder_and_nowhere_else(name: str, sound: 
 
 
 @pytest.mark.parametrize("value", [True, False, "2", 1.5, None])
-def test_a_fork_counter_that_is_no_number_counts_as_none(tmp_path: Path, value: object) -> None:
+def test_a_fork_counter_that_is_not_a_number_counts_as_none(tmp_path: Path, value: object) -> None:
     source = tmp_path / "sessions.json"
     source.write_text(json.dumps({"sessions": {"s": {"ID": "s"}}, "fork_counters": {"s": value}}))
     with st.open("memory:") as journal:
@@ -327,7 +327,7 @@ def test_a_fork_counter_that_is_no_number_counts_as_none(tmp_path: Path, value: 
 
 
 @pytest.mark.parametrize(("value", "cost"), [(True, 0), ("2", 0), (10**400, 0), (2, 2.0), (0.25, 0.25)])
-def test_a_cost_that_is_no_number_is_kept_without_one(tmp_path: Path, value: object, cost: float) -> None:
+def test_a_cost_that_is_not_a_number_is_dropped_and_the_report_kept(tmp_path: Path, value: object, cost: float) -> None:
     times = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
     record = {"type": "cost", "session_id": "s", **times, "cost": {"usd": value}}
     (tmp_path / "in").mkdir()

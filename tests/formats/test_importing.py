@@ -85,7 +85,7 @@ def test_a_thread_of_the_same_name_is_left_alone_unless_there_is_a_prefix(store:
         assert texts(journal, "ggcode/s1") == ["one", "two"]
 
 
-def test_a_thread_that_somebody_makes_while_its_source_is_read_is_left_alone(store: Path) -> None:
+def test_a_thread_that_is_created_while_its_source_is_read_is_left_alone(store: Path) -> None:
     with st.open("memory:") as journal:
 
         def interfere(done: int, total: int) -> None:
@@ -200,7 +200,7 @@ def test_a_last_record_that_cannot_be_held_does_not_empty_the_conversation(tmp_p
         assert (len(report.damage), texts(journal, "s")) == (1, ["a"])
 
 
-def test_a_thread_that_somebody_deletes_while_it_comes_in_is_named_and_the_others_follow(store: Path) -> None:
+def test_a_thread_that_is_deleted_during_its_import_is_reported_and_the_others_follow(store: Path) -> None:
     (store / "s2.jsonl").write_bytes(compact(GGCODE_META | {"session_id": "s2"}) + said("other"))
     with st.open("memory:") as journal:
         import_sessions(journal, store)

@@ -33,8 +33,8 @@ def test_every_entry_comes_in_with_all_its_fields(path: Path) -> None:
         thread = journal.thread(header["id"])
         assert thread.workspace == header["cwd"]
         found = [wire_entry(entry) for entry in journal.entries(thread.id)]
-        told = [row for row in found if row.get("customType") != "unreadable"]
-        for row, wanted in zip(told, entries, strict=True):
+        readable = [row for row in found if row.get("customType") != "unreadable"]
+        for row, wanted in zip(readable, entries, strict=True):
             frame = ("id", "parentId", "timestamp") if "id" not in wanted else ("timestamp",)
             if "firstKeptEntryIndex" in wanted:
                 frame = (*frame, "firstKeptEntryId")

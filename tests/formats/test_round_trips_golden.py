@@ -128,8 +128,8 @@ def test_golden_what_is_exported_imports_as_the_same(name: str, seed_fixtures: P
             for thread_id in set(report.threads) - lost:
                 if other_id := _same_thread(other, thread_id):
                     said = _words(journal, thread_id)
-                    told = "\n".join(message.text for message in history(other.path(other_id)))
-                    assert not said or said[-1].strip() in told, thread_id
+                    again = "\n".join(message.text for message in history(other.path(other_id)))
+                    assert not said or said[-1].strip() in again, thread_id
 
 
 def _same_thread(journal: st.Journal, thread_id: str) -> str | None:

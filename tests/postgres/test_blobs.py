@@ -141,18 +141,18 @@ def test_blobs_are_answered_in_the_order_asked_for_and_missing_ones_are_named(pl
     unknown = blob_of(b"three").hash
     assert plain.store.read(FindMissingBlobs(hashes=(one, unknown, two))) == {unknown}
     assert [blob.hash for blob in plain.store.read(ReadBlobs(hashes=(two, one, two)))] == [two, one, two]
-    with pytest.raises(st.BlobNotFoundError) as told:
+    with pytest.raises(st.BlobNotFoundError) as raised:
         plain.store.read(ReadBlobs(hashes=(one, unknown)))
-    assert told.value.hash == unknown
+    assert raised.value.hash == unknown
 
 
 def test_an_entry_that_needs_a_blob_which_is_not_there_is_refused(journal, url):
     with st.open(url) as other:
         (there,) = put(other, b"there")
     gone = blob_of(b"gone").hash
-    with pytest.raises(st.MissingBlobsError) as told:
+    with pytest.raises(st.MissingBlobsError) as raised:
         journal.append_many("t", [relying_on(there, gone)])
-    assert told.value.hashes == (gone,)
+    assert raised.value.hashes == (gone,)
     assert journal.path("t") == []
     journal.append_many("t", [relying_on(there)])
 

@@ -131,9 +131,9 @@ def test_what_cannot_be_settled_is_said_and_repeating_settles_it(far, proxy, tcp
         journal.append("t", st.user("warm"), id="warm")
         proxy.cut_at(after=True)
         proxy.refuse()
-        with pytest.raises(st.CommitUnknownError) as told:
+        with pytest.raises(st.CommitUnknownError) as raised:
             journal.append("t", st.user("d"), id="d")
-        assert told.value.entry_ids == ("d",)
+        assert raised.value.entry_ids == ("d",)
         proxy.admit()
         assert journal.append("t", st.user("d"), id="d").parent == "warm"
         assert [entry.id for entry in journal.path("t")] == ["a", "b", "c", "warm", "d"]
@@ -217,24 +217,24 @@ def test_a_move_that_others_wrote_over_is_not_claimed(far, proxy, tcp_server, na
 
 
 def test_a_watcher_misses_nothing_when_its_connections_are_cut(far, proxy, tcp_server, namespace):
-    news = far.watch("t", timeout=20)
+    watched = far.watch("t", timeout=20)
     with st.open(with_options(tcp_server.url, namespace=namespace)) as near:
         seen = []
         for number in range(20):
             near.append("t", st.user("x"), id=f"n{number}")
             if number % 5 == 2:
                 proxy.cut_all()
-            seen.append(next(news).id)
+            seen.append(next(watched).id)
     assert seen == [f"n{number}" for number in range(20)]
 
 
 def test_behind_a_pooler_nothing_is_prepared_and_watching_still_works(tcp_server, namespace):
     with Proxy(tcp_server.port, pretends_to_pool=True) as pooler, st.open(url_of(pooler, namespace)) as journal:
         journal.create_thread("t")
-        news = journal.watch("t")
+        watched = journal.watch("t")
         for number in range(10):
             journal.append("t", st.user("x"), id=str(number))
-        assert next(news).id == "0"
+        assert next(watched).id == "0"
         pool = journal.store._pool
         with pool.connection() as connection:
             assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)

@@ -12,7 +12,7 @@ import sessiontree as st
 from postgres_server import Server, free_port, with_options
 
 
-def nobody_there(**options):
+def no_server(**options):
     return with_options(f"postgresql://postgres@127.0.0.1:{free_port()}/postgres", **options)
 
 
@@ -25,7 +25,7 @@ def server():
 
 @pytest.fixture
 def stopped(server):
-    """A server that is down, and a thread that starts it a moment later when told to."""
+    """A server that is down, and a thread that starts it a moment after it is signalled."""
     with st.open(server.url) as journal, contextlib.suppress(st.ThreadNotFoundError):
         journal.delete_thread("t")
     server.stop()
@@ -52,9 +52,9 @@ def test_open_async_waits_for_a_server_that_is_down(stopped):
     assert asyncio.run(use()) == "t"
 
 
-def test_open_says_so_when_nobody_answers_in_time():
+def test_open_raises_if_no_server_answers_in_time():
     with pytest.raises(st.StoreUnavailableError, match="safe to try again"):
-        st.open(nobody_there(open_retry_seconds=0.2))
+        st.open(no_server(open_retry_seconds=0.2))
 
 
 def test_open_async_says_so_to_everybody_who_waits():
@@ -93,7 +93,7 @@ def test_open_async_tries_again_after_it_failed(stopped):
 
 def test_a_journal_that_is_closed_while_it_opens_leaves_nothing_running():
     async def use():
-        journal = st.open_async(nobody_there(open_retry_seconds=60))
+        journal = st.open_async(no_server(open_retry_seconds=60))
         waiting = asyncio.create_task(journal.thread("t"))
         await asyncio.sleep(0)
         await journal.close()
@@ -105,7 +105,7 @@ def test_a_journal_that_is_closed_while_it_opens_leaves_nothing_running():
 
 
 @pytest.mark.parametrize("wrong", ["nobody@127.0.0.1:{port}/postgres", "postgres@127.0.0.1:{port}/no_such_database"])
-def test_a_refusal_is_told_at_once(tcp_server, wrong):
+def test_a_refusal_is_raised_at_once(tcp_server, wrong):
     address = "postgresql://" + wrong.format(port=tcp_server.port)
     with pytest.raises(st.StoreUnavailableError, match="does not exist"):
         st.open(with_options(address, open_retry_seconds=3600))

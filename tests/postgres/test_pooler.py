@@ -50,10 +50,10 @@ def test_watching_works_with_and_without_a_direct_address(pooler, server, has_di
     options = {"listen_url": server.url} if has_direct_address else {}
     with st.open(with_options(pooler.url, namespace=f"watch {has_direct_address}", **options)) as journal:
         journal.create_thread("t")
-        news = journal.watch("t", timeout=20)
+        watched = journal.watch("t", timeout=20)
         for number in range(10):
             journal.append("t", st.user("x"), id=str(number))
-        assert [next(news).id for _ in range(10)] == [str(number) for number in range(10)]
+        assert [next(watched).id for _ in range(10)] == [str(number) for number in range(10)]
 
 
 def test_a_restart_of_the_server_behind_it_is_survived(pooler, server):

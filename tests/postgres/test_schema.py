@@ -148,6 +148,6 @@ def test_a_statement_that_takes_too_long_is_given_up(database):
 
 
 def test_messages_do_not_show_the_password(tcp_server):
-    with pytest.raises(st.StoreError) as told:
+    with pytest.raises(st.StoreError) as raised:
         st.open(f"postgresql://postgres:secret@127.0.0.1:{tcp_server.port}/no_such_database")
-    assert "secret" not in str(told.value)
+    assert "secret" not in str(raised.value)

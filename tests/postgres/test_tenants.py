@@ -118,14 +118,14 @@ def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(te
             )
 
 
-def test_news_of_one_namespace_wake_nobody_in_another(tenants, database):
+def test_notifications_of_one_namespace_do_not_wake_another(tenants, database):
     with psycopg.connect(tenants, autocommit=True) as ear:
         ear.execute(f"LISTEN {channel_of('acme')}")
         for tenant in ("rival", "acme"):
             with st.open(with_options(database, namespace=tenant)) as journal:
-                news = journal.watch("t", timeout=5)
+                watched = journal.watch("t", timeout=5)
                 journal.append("t", st.user("new"), id="new")
-                assert next(news).id == "new"
+                assert next(watched).id == "new"
                 (place,) = ear.execute("SELECT tree || ':' || key FROM sessiontree.head").fetchone()
                 journal.append("t", st.user("newer"))
         heard = {notice.payload for notice in ear.notifies(timeout=5, stop_after=1)}
@@ -137,11 +137,11 @@ def test_strange_notifications_are_not_kept(tenants, database):
         st.open(with_options(database, namespace="acme")) as journal,
         psycopg.connect(tenants, autocommit=True) as tenant,
     ):
-        news = journal.watch("t", timeout=10)
+        watched = journal.watch("t", timeout=10)
         journal.append("t", st.user("a"), id="a")
-        assert next(news).id == "a"
+        assert next(watched).id == "a"
         for number in range(50):
             tenant.execute("SELECT pg_notify(%s, %s)", (channel_of("acme"), f"{number}{'x' * 7000}"))
         journal.append("t", st.user("b"), id="b")
-        assert next(news).id == "b"
+        assert next(watched).id == "b"
         assert len(journal.store._listener._notices._topics) == 1

@@ -32,12 +32,12 @@ def worker(verb, *arguments):
         process.stdout.close()
 
 
-def tell(process, text="go"):
+def send(process, text="go"):
     process.stdin.write(text + "\n")
     process.stdin.flush()
 
 
-def hear(process):
+def receive(process):
     line = process.stdout.readline()
     assert line, f"the worker ended with {process.wait()}"
     return line.strip()

@@ -6,7 +6,7 @@ import time
 from contextlib import ExitStack
 
 import pytest
-from processes import STORES, hear, tell, url_of, worker
+from processes import STORES, receive, send, url_of, worker
 
 import sessiontree as st
 
@@ -19,15 +19,15 @@ def test_a_holder_that_slept_through_its_lease_writes_nothing(store, tmp_path):
     with st.open(url) as journal:
         journal.create_thread("t")
         with worker("run_a_turn", url, 0.5) as holder:
-            token = int(hear(holder))
+            token = int(receive(holder))
             os.kill(holder.pid, signal.SIGSTOP)
             taken = _take_over(journal)
             assert taken.token > token
             journal.append("t", st.assistant("from the new owner"), id="new", lease=taken)
             os.kill(holder.pid, signal.SIGCONT)
-            tell(holder)
-            assert hear(holder) == f"fenced {token}"
-            assert hear(holder) == "over"
+            send(holder)
+            assert receive(holder) == f"fenced {token}"
+            assert receive(holder) == "over"
         assert [entry.id for entry in journal.path("t")][1:] == ["new"]
         assert journal.check() == []
 
@@ -37,13 +37,13 @@ def test_a_watcher_sees_what_another_process_writes(store, tmp_path):
     url = url_of(store, tmp_path)
     with st.open(url) as journal:
         journal.create_thread("t")
-        news = journal.watch("t")
+        watched = journal.watch("t")
         with worker("append_what_is_heard", url) as writer:
-            assert hear(writer) == "ready"
+            assert receive(writer) == "ready"
             for text in ("one", "two", "three"):
-                tell(writer, text)
-                assert hear(writer) == text
-                assert next(news).id == text
+                send(writer, text)
+                assert receive(writer) == text
+                assert next(watched).id == text
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -53,22 +53,22 @@ def test_processes_that_open_a_new_store_at_once_share_it(store, tmp_path):
     with ExitStack() as stack:
         openers = [stack.enter_context(worker("open_at_the_same_time", url, name)) for name in names]
         for process in openers:
-            assert hear(process) == "ready"
+            assert receive(process) == "ready"
         for process in openers:
-            tell(process)
-        assert [hear(process) for process in openers] == ["done"] * len(names)
+            send(process)
+        assert [receive(process) for process in openers] == ["done"] * len(names)
     with st.open(url) as journal:
         assert sorted(thread.leaf for thread in journal.list_threads()) == names
         assert journal.check() == []
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_the_child_of_a_fork_is_told_to_open_the_store_again(store, tmp_path):
+def test_the_error_in_the_child_of_a_fork_says_to_open_the_store_again(store, tmp_path):
     url = url_of(store, tmp_path)
     with worker("use_after_fork", url) as process:
         for _ in range(2):
-            assert "open it again in the child" in hear(process)
-        assert hear(process) == "parent parent"
+            assert "open it again in the child" in receive(process)
+        assert receive(process) == "parent parent"
         assert process.wait() == 0
     with st.open(url) as journal:
         assert [entry.id for entry in journal.path("t")] == ["parent"]
@@ -78,7 +78,7 @@ def test_the_child_of_a_fork_is_told_to_open_the_store_again(store, tmp_path):
 @pytest.mark.parametrize("store", STORES)
 def test_a_read_in_the_child_of_a_fork_does_not_wait_for_ever(store, tmp_path):
     with worker("read_after_fork", url_of(store, tmp_path)) as process:
-        assert "open it again in the child" in hear(process)
+        assert "open it again in the child" in receive(process)
         assert process.wait() == 0
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from processes import STORES, hear, tell, url_of
+from processes import STORES, receive, send, url_of
 
 import sessiontree as st
 from sessiontree.context import window_of
@@ -36,12 +36,12 @@ def run_both(url, log):
     with ExitStack() as stack:
         workers = [stack.enter_context(started(url, name, log)) for name in ("left", "right")]
         for process in workers:
-            assert hear(process) == "ready"
+            assert receive(process) == "ready"
         for process in workers:
-            tell(process)
+            send(process)
         for process in workers:
-            assert int(hear(process)) > 0, "each process has installed compactions"
-            assert hear(process) == "done"
+            assert int(receive(process)) > 0, "each process has installed compactions"
+            assert receive(process) == "done"
 
 
 def started(url, name, log):

@@ -52,7 +52,7 @@ def use(number):
 
 
 @pytest.mark.parametrize("use", [FIRST_VERBS, FIRST_LOADING], ids=["verbs", "loading"])
-def test_nobody_stumbles_over_what_another_thread_is_still_making(use):
+def test_no_thread_fails_over_what_another_one_is_still_creating(use):
     """Decoders are made on first use, and making one is not safe in two threads at once."""
     for _ in range(10):
         done = subprocess.run(

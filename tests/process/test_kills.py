@@ -1,7 +1,7 @@
-"""A process is killed in the middle of its appends: what it was told is there is there, once and whole."""
+"""A process is killed in the middle of its appends: what was acknowledged is stored, once and complete."""
 
 import pytest
-from processes import STORES, hear, url_of, worker
+from processes import STORES, receive, url_of, worker
 
 import sessiontree as st
 
@@ -29,7 +29,7 @@ def test_every_acknowledged_batch_survives_sigkill_and_no_batch_is_torn(store, t
 
 def _killed_in_mid_write(url, round_number):
     with worker("append_for_ever", url, f"r{round_number}") as process:
-        assert hear(process) == "ready"
-        told = {hear(process) for _ in range(3 + round_number)}
+        assert receive(process) == "ready"
+        acknowledged = {receive(process) for _ in range(3 + round_number)}
         process.kill()
-        return told | set(process.stdout.read().split())
+        return acknowledged | set(process.stdout.read().split())

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 import pytest
-from processes import STORES, hear, tell, url_of, worker
+from processes import STORES, receive, send, url_of, worker
 
 import sessiontree as st
 
@@ -29,10 +29,10 @@ def _write_together(store, folder, seconds):
     with ExitStack() as stack:
         writers = [stack.enter_context(worker("append_for_a_while", url, n, seconds)) for n in range(PROCESSES)]
         for process in writers:
-            assert hear(process) == "ready"
+            assert receive(process) == "ready"
         for process in writers:
-            tell(process)
-        counts = [int(hear(process)) for process in writers]
+            send(process)
+        counts = [int(receive(process)) for process in writers]
         assert [process.wait() for process in writers] == [0] * PROCESSES
     print(f"{store}: {counts}, fastest to slowest {max(counts) / min(counts):.2f}, {sum(counts) / seconds:.0f}/s")
     expected = {f"{writer}-{number}" for writer, count in enumerate(counts) for number in range(count)}

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from processes import STORES, hear, tell, url_of
+from processes import STORES, receive, send, url_of
 from session_worker import PEERS, POLICY, key_of
 
 import sessiontree as st
-from long_talks import Told
+from long_conversations import FakeModel
 from sessiontree.model.ids import system_clock
 from sessiontree.sessions import SessionManager
 
@@ -39,11 +39,11 @@ def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothi
     with ExitStack() as stack:
         workers = [stack.enter_context(started("talk", url, name)) for name in names]
         for process in workers:
-            assert hear(process) == "ready"
+            assert receive(process) == "ready"
         for process in workers:
-            tell(process)
+            send(process)
         for process in workers:
-            assert hear(process) == "done"
+            assert receive(process) == "done"
     with st.open(url) as journal, SessionManager(journal) as manager:
         sessions = list(manager.list(limit=1_000))
         stored = Counter()
@@ -61,7 +61,7 @@ def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothi
 def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compacted(store, tmp_path):
     url = url_of(store, tmp_path)
     with started("hang", url) as process:
-        assert hear(process) == "asked"
+        assert receive(process) == "asked"
         with st.open(url) as journal, SessionManager(journal) as manager:
             assert manager.info(key_of(0)).state == "compacting"
             process.kill()
@@ -70,7 +70,7 @@ def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compa
             assert manager.recover().released == ()
             manager.add_message(key_of(0), st.user("still there?"))
     later = st.open(url, clock=lambda: system_clock() + 601 * 10**9)
-    with later, SessionManager(later, summarize=Told("notes"), policy=POLICY) as manager:
+    with later, SessionManager(later, summarize=FakeModel("notes"), policy=POLICY) as manager:
         assert manager.info(key_of(0)).state == "active"
         assert manager.compact(key_of(0)).is_installed
         assert manager.recover().released == ()

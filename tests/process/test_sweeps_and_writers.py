@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from processes import hear, tell, worker
+from processes import receive, send, worker
 
 import sessiontree as st
 from opened import url_of
@@ -106,8 +106,8 @@ def race_of_processes(store: str, folder: Path, rounds: int) -> None:
     with st.open(url, durability="process_crash") as journal:
         names = fill(journal, rounds)
         with worker("sweep_old", url) as sweeper:
-            assert hear(sweeper) == "ready"
-            tell(sweeper)
+            assert receive(sweeper) == "ready"
+            send(sweeper)
             used = use(journal, from_both_ends(names))
-            swept = set(itertools.takewhile(lambda name: name != "done", iter(lambda: hear(sweeper), "")))
+            swept = set(itertools.takewhile(lambda name: name != "done", iter(lambda: receive(sweeper), "")))
         assert_kept(journal, used, swept, names)

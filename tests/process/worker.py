@@ -9,34 +9,34 @@ import time
 import sessiontree as st
 
 
-def say(*words):
+def send_line(*words):
     print(*words, flush=True)
 
 
-def hear():
+def receive():
     return sys.stdin.readline().strip()
 
 
 def append_for_ever(url, prefix):
     """Batches of three until the process is killed; every batch is named once it is acknowledged."""
     journal = st.open(url)
-    say("ready")
+    send_line("ready")
     for number in itertools.count():
         batch = [st.NewEntry(id=f"{prefix}-{number}-{part}", content=st.user("x" * 300)) for part in "abc"]
         journal.append_many("t", batch)
-        say(f"{prefix}-{number}")
+        send_line(f"{prefix}-{number}")
 
 
 def append_for_a_while(url, prefix, seconds):
     journal = st.open(url)
-    say("ready")
-    hear()
+    send_line("ready")
+    receive()
     end = time.monotonic() + float(seconds)
     count = 0
     while time.monotonic() < end:
         journal.append("t", st.user("x" * 300), id=f"{prefix}-{count}")
         count += 1
-    say(count)
+    send_line(count)
     journal.close()
 
 
@@ -45,60 +45,60 @@ def run_a_turn(url, ttl_seconds):
     journal = st.open(url)
     try:
         with journal.turn("t", owner="holder", ttl_seconds=float(ttl_seconds)) as turn:
-            say(turn.lease.token)
-            hear()
+            send_line(turn.lease.token)
+            receive()
             try:
                 turn.append(st.assistant("late"), id="late")
-                say("written")
+                send_line("written")
             except st.FencedError as error:
-                say("fenced", error.token)
+                send_line("fenced", error.token)
                 raise
     except st.FencedError:
-        say("over")
+        send_line("over")
 
 
 def open_at_the_same_time(url, name):
-    say("ready")
-    hear()
+    send_line("ready")
+    receive()
     with st.open(url) as journal:
         journal.create_thread(name)
         journal.append(name, st.user(name), id=name)
-    say("done")
+    send_line("done")
 
 
 def sweep_old(url):
     """Delete every thread that is a second old, and name it."""
     with st.open(url, durability="process_crash") as journal:
-        say("ready")
-        hear()
+        send_line("ready")
+        receive()
         for thread in journal.delete_older_than(time.time_ns() - 10**9):
-            say(thread.id)
-    say("done")
+            send_line(thread.id)
+    send_line("done")
 
 
 def append_what_is_heard(url):
     with st.open(url) as journal:
-        say("ready")
-        while text := hear():
-            say(journal.append("t", st.user(text), id=text).id)
+        send_line("ready")
+        while text := receive():
+            send_line(journal.append("t", st.user(text), id=text).id)
 
 
 def use_after_fork(url):
-    """The child of a fork must be told, and must leave the parent's store alone."""
+    """The child of a fork must get an error, and must leave the parent's store alone."""
     journal = st.open(url)
     journal.create_thread("t")
     if os.fork() == 0:
         for verb in (lambda: journal.thread("t"), lambda: journal.append("t", st.user("child"))):
             try:
                 verb()
-                say("no error")
+                send_line("no error")
             except st.StoreError as error:
-                say("child", error)
+                send_line("child", error)
         journal.close()
         os._exit(0)
     os.wait()
     journal.append("t", st.user("parent"), id="parent")
-    say("parent", journal.thread("t").leaf)
+    send_line("parent", journal.thread("t").leaf)
     journal.close()
 
 
@@ -114,9 +114,9 @@ def read_after_fork(url):
     async def read():
         try:
             await asyncio.wait_for(journal.path("t"), 10)
-            say("no error")
+            send_line("no error")
         except (st.StoreError, TimeoutError) as error:
-            say("child", repr(error))
+            send_line("child", repr(error))
 
     asyncio.run(fill())
     if os.fork() == 0:

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 import sessiontree as st
-from long_talks import SMALL, Told, round_of, talk
+from long_conversations import SMALL, FakeModel, round_of, talk
 from sessiontree.journal.memory import JournalMemory
 from sessiontree.sessions import SessionManager
 from sessiontree.stores.commands import ClaimCompaction, ReleaseClaim
@@ -55,7 +55,7 @@ def test_a_summary_that_is_longer_than_the_window_is_not_installed(journal, forc
     talk(journal, "t", 60)
     before = journal.context("t")
     with pytest.raises(st.OversizedSummaryError) as caught:
-        journal.compact("t", Told("word " * 12_000), policy=SMALL, force=force)
+        journal.compact("t", FakeModel("word " * 12_000), policy=SMALL, force=force)
     assert caught.value.tokens > caught.value.max_tokens == SMALL.max_summary_tokens
     assert journal.context("t") == before
     assert journal.thread("t").compaction_claim is None
@@ -63,14 +63,14 @@ def test_a_summary_that_is_longer_than_the_window_is_not_installed(journal, forc
 
 def test_hybrid_puts_a_notice_in_the_place_of_a_summary_that_is_too_long(journal):
     talk(journal, "t", 60)
-    result = journal.compact("t", Told("word " * 12_000), policy=replace(SMALL, strategy="hybrid"))
+    result = journal.compact("t", FakeModel("word " * 12_000), policy=replace(SMALL, strategy="hybrid"))
     assert (result.strategy, result.is_over_budget) == ("truncate", False)
     assert "tokens" in result.failure
 
 
 def test_a_summary_that_is_a_little_long_but_fits_is_installed(journal):
     talk(journal, "t", 60)
-    result = journal.compact("t", Told("word " * (SMALL.max_summary_tokens + 100)), policy=SMALL)
+    result = journal.compact("t", FakeModel("word " * (SMALL.max_summary_tokens + 100)), policy=SMALL)
     assert result.is_installed
     assert not result.is_over_budget
 
@@ -80,7 +80,7 @@ def test_a_branch_summary_that_is_longer_than_the_window_is_not_installed(journa
     talk(journal, "t", 5)
     leaf = journal.thread("t").leaf
     with pytest.raises(st.OversizedSummaryError):
-        journal.leave_branch("t", start, Told("word " * 12_000), policy=SMALL)
+        journal.leave_branch("t", start, FakeModel("word " * 12_000), policy=SMALL)
     assert journal.thread("t").leaf == leaf
 
 
@@ -113,14 +113,14 @@ def test_an_installed_compaction_is_a_success_whatever_happens_to_its_claim(jour
             return store.commit(command)
 
     journal.store = Unreleasing()
-    assert journal.compact("t", Told("notes"), policy=SMALL).is_installed
+    assert journal.compact("t", FakeModel("notes"), policy=SMALL).is_installed
     journal.store = store
     assert journal.thread("t").compaction_claim is None
 
 
 @pytest.mark.parametrize("answer", [RuntimeError("no model"), "word " * 12_000, ""])
 def test_a_manager_does_not_ask_a_failing_model_with_each_message(journal, clock, answer):
-    summarize, faults = Told(answer), []
+    summarize, faults = FakeModel(answer), []
     with SessionManager(
         journal, summarize=summarize, policy=SMALL, auto_compact="inline", report=faults.append
     ) as manager:
@@ -146,7 +146,7 @@ def test_a_manager_does_not_ask_a_failing_model_with_each_message(journal, clock
 
 
 def test_a_manager_does_not_pay_for_a_summary_that_saves_nothing_with_each_message(journal):
-    summarize = Told("word " * 250)
+    summarize = FakeModel("word " * 250)
     with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="inline") as manager:
         for payload in [st.user("start"), st.assistant("ok"), st.user("word " * 7_000)]:
             manager.add_message(KEY, payload)
@@ -158,7 +158,7 @@ def test_a_manager_does_not_pay_for_a_summary_that_saves_nothing_with_each_messa
 
 
 def test_a_manager_does_not_compact_with_each_message_where_what_must_stay_is_too_much(journal):
-    summarize = Told("notes")
+    summarize = FakeModel("notes")
     with SessionManager(journal, summarize=summarize, policy=SMALL, auto_compact="inline") as manager:
         for payload in round_of(0, 200):
             manager.add_message(KEY, payload)
@@ -168,7 +168,7 @@ def test_a_manager_does_not_compact_with_each_message_where_what_must_stay_is_to
 
 
 def test_a_window_that_cannot_be_compacted_yet_is_compacted_as_soon_as_it_can_be(journal):
-    with SessionManager(journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline") as manager:
+    with SessionManager(journal, summarize=FakeModel("notes"), policy=SMALL, auto_compact="inline") as manager:
         manager.add_message(KEY, st.user("word " * 7_500))
         for payload in [st.assistant("done"), *round_of(1), *round_of(2)]:
             manager.add_message(KEY, payload)
@@ -177,20 +177,20 @@ def test_a_window_that_cannot_be_compacted_yet_is_compacted_as_soon_as_it_can_be
 
 def test_a_time_to_wait_that_the_model_names_is_heeded(journal, clock):
     talk(journal, "t")
-    busy = Told(st.SummaryError("429", retry_after_seconds=90))
+    busy = FakeModel(st.SummaryError("429", retry_after_seconds=90))
     with pytest.raises(st.SummaryError):
         journal.compact_if_needed("t", busy, policy=SMALL)
     clock.advance(89)
     assert journal.compact_if_needed("t", busy, policy=SMALL) is None
     assert len(busy.requests) == 1
     clock.advance(1)
-    assert journal.compact_if_needed("t", Told("notes"), policy=SMALL).is_installed
+    assert journal.compact_if_needed("t", FakeModel("notes"), policy=SMALL).is_installed
 
 
 def test_a_failing_summariser_is_not_asked_with_each_call_of_a_model_that_still_fits(journal, clock):
     policy = replace(SMALL, threshold_ratio=0.1)
     talk(journal, "t", 4)
-    failing = Told(RuntimeError("no model"))
+    failing = FakeModel(RuntimeError("no model"))
     for _ in range(5):
         assert journal.call_model("t", lambda context: "fine", failing, policy=policy) == "fine"
     assert len(failing.requests) == 1
@@ -199,14 +199,14 @@ def test_a_failing_summariser_is_not_asked_with_each_call_of_a_model_that_still_
 def test_a_compaction_that_is_asked_for_is_tried_during_a_pause_and_ends_it(journal):
     talk(journal, "t")
     with pytest.raises(st.SummaryError):
-        journal.compact_if_needed("t", Told(RuntimeError("no model")), policy=SMALL)
-    assert journal.compact("t", Told("notes"), policy=SMALL).is_installed
+        journal.compact_if_needed("t", FakeModel(RuntimeError("no model")), policy=SMALL)
+    assert journal.compact("t", FakeModel("notes"), policy=SMALL).is_installed
     talk(journal, "t", start=20)
-    assert journal.compact_if_needed("t", Told("notes"), policy=SMALL).is_installed
+    assert journal.compact_if_needed("t", FakeModel("notes"), policy=SMALL).is_installed
 
 
 def test_a_manager_and_a_bare_compact_if_needed_share_one_pause(journal):
-    failing, waiting = Told(RuntimeError("no model")), Told("notes")
+    failing, waiting = FakeModel(RuntimeError("no model")), FakeModel("notes")
     with SessionManager(
         journal, summarize=failing, policy=SMALL, auto_compact="inline", report=lambda fault: None
     ) as manager:
@@ -219,7 +219,7 @@ def test_a_manager_and_a_bare_compact_if_needed_share_one_pause(journal):
 
 
 def test_a_pause_of_compact_if_needed_holds_for_a_manager_too(journal):
-    failing, waiting = Told(RuntimeError("no model")), Told("notes")
+    failing, waiting = FakeModel(RuntimeError("no model")), FakeModel("notes")
     with SessionManager(journal, policy=SMALL, auto_compact="off") as quiet:
         for number in range(20):
             for payload in round_of(number):
@@ -232,9 +232,9 @@ def test_a_pause_of_compact_if_needed_holds_for_a_manager_too(journal):
 
 
 def test_memories_are_not_asked_for_with_each_message_while_compactions_fail(journal):
-    extract = Told(RuntimeError("no model"))
+    extract = FakeModel(RuntimeError("no model"))
     with SessionManager(
-        journal, summarize=Told(RuntimeError("no model")), policy=SMALL, auto_compact="inline",
+        journal, summarize=FakeModel(RuntimeError("no model")), policy=SMALL, auto_compact="inline",
         refresher=JournalMemory(journal), extract=extract, report=lambda fault: None,
     ) as manager:  # fmt: skip
         for number in range(40):
@@ -266,7 +266,7 @@ class Model:
         return "fine"
 
 
-def test_a_model_that_overflows_waits_for_the_compaction_of_somebody_else_and_uses_it(tmp_path):
+def test_a_model_that_overflows_waits_for_another_compaction_and_uses_it(tmp_path):
     url = f"sqlite:///{tmp_path / 'j.db'}"
     clock = LookedAt()
     with st.open(url, clock=clock) as journal, st.open(url, clock=ManualClock()) as other:
@@ -285,24 +285,24 @@ def test_a_model_that_overflows_waits_for_the_compaction_of_somebody_else_and_us
             clock.at_look(3, may_answer.set)
 
         theirs = threading.Thread(target=lambda: other.compact("t", slow, policy=SMALL))
-        model, mine = Model(begin), Told("my notes")
+        model, mine = Model(begin), FakeModel("my notes")
         assert journal.call_model("t", model, mine, policy=replace(SMALL, window_tokens=20_000)) == "fine"
         theirs.join()
         assert mine.requests == []
         assert "their notes" in model.contexts[1].messages[0].text
 
 
-def test_waiting_for_somebody_else_has_an_end(journal, clock):
+def test_waiting_for_another_compaction_has_a_limit(journal, clock):
     talk(journal, "t", 4)
     claim(journal, clock)
     with pytest.raises(st.CompactionClaimedError):
-        journal.call_model("t", Model(), Told("notes"), policy=SMALL, wait_seconds=0.1)
+        journal.call_model("t", Model(), FakeModel("notes"), policy=SMALL, wait_seconds=0.1)
 
 
 def test_who_waits_for_a_crashed_compactor_compacts_when_its_claim_has_expired(journal, clock):
     talk(journal, "t", 4)
     claim(journal, clock, seconds=5)
-    model, mine = Model(lambda: clock.at_look(3, lambda: clock.advance(5))), Told("my notes")
+    model, mine = Model(lambda: clock.at_look(3, lambda: clock.advance(5))), FakeModel("my notes")
     assert journal.call_model("t", model, mine, policy=SMALL) == "fine"
     assert "my notes" in model.contexts[1].messages[0].text
 
@@ -323,7 +323,7 @@ def test_waiting_does_not_hold_up_an_event_loop():
                     clock.at_look(look, lambda: noted.append(ticks))
                 clock.at_look(4, lambda: clock.advance(1))
 
-            waiting = asyncio.create_task(journal.call_model("t", Model(begin), Told("notes"), policy=SMALL))
+            waiting = asyncio.create_task(journal.call_model("t", Model(begin), FakeModel("notes"), policy=SMALL))
             while not waiting.done():
                 await asyncio.sleep(0)
                 ticks += 1

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 import sessiontree as st
-from long_talks import SMALL, Told, round_of, talk, texts
+from long_conversations import SMALL, FakeModel, round_of, talk, texts
 from sessiontree.compaction import occupied_tokens
 from sessiontree.compaction.plan import plan
 from sessiontree.model.codec import encode_payload
@@ -37,7 +37,7 @@ def test_b8_going_on_from_a_tool_call_leaves_no_dangling_call_in_the_context(jou
     context = journal.context("t")
     calls = [call.id for message in context.messages for call in message.tool_calls]
     assert calls == [result.call_id for message in context.messages for result in message.tool_results]
-    journal.leave_branch("t", stored[1].id, Told("went astray"))
+    journal.leave_branch("t", stored[1].id, FakeModel("went astray"))
     context = journal.context("t")
     assert [message.role for message in context.messages][:4] == ["user", "assistant", "tool", "tool"]
     assert context.messages[-1].text.startswith("went astray")
@@ -49,7 +49,7 @@ def test_b9_summaries_of_branches_weigh_something_in_the_search_for_a_cut(journa
     journal.append_many("t", [st.user("go on"), st.assistant("yes")])
     planned = plan(journal.path("t"), SMALL)
     assert planned.removed_messages >= 3
-    assert journal.compact("t", Told("short"), policy=SMALL).tokens_after < SMALL.target
+    assert journal.compact("t", FakeModel("short"), policy=SMALL).tokens_after < SMALL.target
 
 
 def test_b9_the_report_of_an_aborted_request_does_not_hide_a_full_window(journal):
@@ -57,7 +57,7 @@ def test_b9_the_report_of_an_aborted_request_does_not_hide_a_full_window(journal
     journal.append("t", st.assistant("", usage=st.Usage(total_tokens=2), stop_reason="aborted"))
     assert occupied_tokens(journal.path("t")) > 60_000
     journal.append("t", st.user("hello?"))
-    result = journal.compact_if_needed("t", Told("short"), policy=SMALL)
+    result = journal.compact_if_needed("t", FakeModel("short"), policy=SMALL)
     assert result.tokens_before > 100_000
     assert result.is_installed
 
@@ -93,16 +93,16 @@ def test_b11_an_unknown_first_kept_entry_keeps_the_last_exchange(journal):
 def test_what_the_first_compaction_kept_is_not_lost_at_the_second(journal):
     """Issue 2608: the kept messages were neither summarised nor kept."""
     talk(journal, "t", 12)
-    journal.compact("t", Told("first notes"), policy=SMALL)
+    journal.compact("t", FakeModel("first notes"), policy=SMALL)
     kept = [segment.entry_id for segment in journal.context("t").segments if segment.entry_type != "compaction"]
     talk(journal, "t", 12, start=12)
-    summarize = Told("second notes")
+    summarize = FakeModel("second notes")
     journal.compact("t", summarize, policy=SMALL)
-    told = [message for request in summarize.requests for message in request.messages]
+    summarised = [message for request in summarize.requests for message in request.messages]
     seen = {segment.entry_id for segment in journal.context("t").segments}
     for entry_id in kept:
         message = journal.entry("t", entry_id).message
-        assert entry_id in seen or message in told
+        assert entry_id in seen or message in summarised
 
 
 def test_usage_older_than_the_last_compaction_does_not_trigger_another_one(journal):
@@ -110,8 +110,8 @@ def test_usage_older_than_the_last_compaction_does_not_trigger_another_one(journ
     talk(journal, "t", 20)
     journal.append("t", st.assistant("big", usage=st.Usage(total_tokens=190_000)))
     policy = st.CompactionPolicy(window_tokens=100_000, keep_recent_tokens=600, summary_tokens=500)
-    assert journal.compact_if_needed("t", Told("notes"), policy=policy).is_installed
-    assert journal.compact_if_needed("t", Told("notes"), policy=policy) is None
+    assert journal.compact_if_needed("t", FakeModel("notes"), policy=policy).is_installed
+    assert journal.compact_if_needed("t", FakeModel("notes"), policy=policy) is None
     assert journal.context("t").tokens < 10_000
 
 
@@ -120,7 +120,7 @@ def test_no_orphan_tool_result_after_chained_compactions(journal):
     for chain in range(5):
         talk(journal, "t", 7, start=chain * 7, words=40)
         journal.append("t", st.assistant(calls=[st.call(f"open{chain}", "ls")]))
-        journal.compact("t", Told("notes"), policy=SMALL)
+        journal.compact("t", FakeModel("notes"), policy=SMALL)
         journal.append("t", st.tool_result(f"open{chain}", "the listing"))
         context = journal.context("t")
         calls = [call.id for message in context.messages for call in message.tool_calls]
@@ -142,7 +142,7 @@ def test_a_result_that_arrives_during_a_compaction_finds_its_call(journal):
     assert journal.context("t").messages[-1].tool_results[0].parts[0].text == "here"
 
 
-def test_a_conversation_longer_than_the_summarisers_window_is_told_in_portions(journal):
+def test_a_conversation_longer_than_the_summarisers_window_is_summarised_in_portions(journal):
     """Issue 1796: the summariser itself overflowed."""
     talk(journal, "t", 30)
     policy = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=600, chunk_tokens=1_000)
@@ -153,10 +153,10 @@ def test_a_conversation_longer_than_the_summarisers_window_is_told_in_portions(j
         return f"notes {len(asked)}"
 
     journal.compact("t", summarize, policy=policy)
-    told = [request for request in asked if request.kind == "history"]
-    assert len(told) > 5
-    assert all(st.estimate_text(request.prompt) < 3_000 for request in told)
-    assert [request.previous_summary for request in told[1:]] == [f"notes {n}" for n in range(1, len(told))]
+    summarised = [request for request in asked if request.kind == "history"]
+    assert len(summarised) > 5
+    assert all(st.estimate_text(request.prompt) < 3_000 for request in summarised)
+    assert [request.previous_summary for request in summarised[1:]] == [f"notes {n}" for n in range(1, len(summarised))]
 
 
 def test_a_huge_result_does_not_push_the_cut_past_itself_for_nothing(journal):
@@ -165,7 +165,7 @@ def test_a_huge_result_does_not_push_the_cut_past_itself_for_nothing(journal):
     journal.append("t", st.user("show it"))
     journal.append("t", st.assistant(calls=[st.call("big", "cat")]))
     journal.append("t", st.tool_result("big", "y" * 3_000))
-    result = journal.compact("t", Told("notes"), policy=SMALL)
+    result = journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert result.kept_messages >= 2
     assert journal.context("t").messages[-1].tool_results[0].call_id == "big"
 
@@ -181,7 +181,7 @@ def test_overflow_is_answered_by_one_compaction_and_one_retry(journal):
         return "fine"
 
     policy = st.CompactionPolicy(window_tokens=200_000, summary_tokens=200)
-    assert journal.call_model("t", model, Told("notes"), policy=policy) == "fine"
+    assert journal.call_model("t", model, FakeModel("notes"), policy=policy) == "fine"
     assert seen[1] < seen[0]
     assert journal.path("t")[-1].payload.reason == "provider_overflow"
 
@@ -195,7 +195,7 @@ def test_a_second_overflow_is_an_error_not_a_loop(journal):
         raise ValueError("maximum context length exceeded")
 
     with pytest.raises(st.ContextOverflowError) as caught:
-        journal.call_model("t", model, Told("notes"))
+        journal.call_model("t", model, FakeModel("notes"))
     assert (len(calls), caught.value.thread_id) == (2, "t")
 
 
@@ -206,19 +206,19 @@ def test_another_error_of_the_model_is_not_taken_for_an_overflow(journal):
         raise ValueError("rate limit: 30000 tokens per minute exceeded")
 
     with pytest.raises(ValueError, match="rate limit"):
-        journal.call_model("t", model, Told("notes"))
+        journal.call_model("t", model, FakeModel("notes"))
     assert not any(entry.type == "compaction" for entry in journal.path("t"))
 
 
 def test_a_full_window_is_compacted_before_the_model_is_asked(journal):
     talk(journal, "t", 20)
-    assert journal.call_model("t", lambda context: context.tokens, Told("notes"), policy=SMALL) < SMALL.threshold
+    assert journal.call_model("t", lambda context: context.tokens, FakeModel("notes"), policy=SMALL) < SMALL.threshold
     assert journal.path("t")[-1].payload.trigger == "pre_request"
 
 
 def test_compacting_twice_in_a_row_does_nothing_the_second_time(journal):
     talk(journal, "t", 20)
-    assert journal.compact("t", Told("notes"), policy=SMALL).is_installed
-    again = journal.compact("t", Told("notes"), policy=SMALL)
+    assert journal.compact("t", FakeModel("notes"), policy=SMALL).is_installed
+    again = journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert again.status == "nothing_to_compact"
     assert again.tokens_saved == 0

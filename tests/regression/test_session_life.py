@@ -10,7 +10,7 @@ import pytest
 
 import sessiontree as st
 from cli_shell import Shell
-from long_talks import SMALL, round_of
+from long_conversations import SMALL, round_of
 from sessiontree.journal.memory import ExtractedMemory, JournalMemory, refresh_memory
 from sessiontree.sessions import Lifetimes, SessionManager, format_key, route
 from sessiontree.sessions.manager_async import AsyncSessionManager
@@ -47,7 +47,7 @@ def texts(manager, key=KEY):
 
 
 @pytest.mark.parametrize("is_by_manager", [True, False])
-def test_each_archiving_starts_the_time_to_deletion_anew(manager, journal, clock, is_by_manager):
+def test_each_archiving_restarts_the_time_to_deletion(manager, journal, clock, is_by_manager):
     thread_id = manager.add_message(KEY, st.user("hello")).thread_id
     manager.archive(KEY)
     clock.advance(29 * DAY)
@@ -189,7 +189,7 @@ def test_an_archived_session_cannot_be_reset_and_the_error_says_what_can_be_done
 # Who is who
 
 
-def test_nobody_passes_for_a_linked_person_by_an_id_that_reads_like_her_name():
+def test_an_id_that_reads_like_the_name_of_a_linked_person_is_not_that_person():
     links = {"ann": ["telegram:42"]}
 
     def person(channel, peer, scope="per-peer"):
@@ -302,7 +302,7 @@ def test_a_hook_that_writes_to_the_session_does_not_make_a_daily_reset_endless(j
 
 
 @pytest.mark.parametrize("reason", ["archive", "reset", "delete", "new"])
-def test_a_hook_that_asks_for_the_end_it_is_told_about_hears_it_once(manager, reason):
+def test_a_hook_that_ends_the_session_again_is_called_once(manager, reason):
     heard = []
 
     def eager(end):
@@ -358,7 +358,7 @@ def test_a_prompt_that_a_hook_sets_before_a_new_conversation_goes_on_into_it(man
     assert manager.new(KEY).system_prompt() == "Be brief."
 
 
-def test_a_report_that_fails_keeps_nobody_from_anything(journal, caplog):
+def test_a_failing_report_does_not_stop_the_others(journal, caplog):
     heard = []
 
     def no_use(fault):
@@ -373,7 +373,7 @@ def test_a_report_that_fails_keeps_nobody_from_anything(journal, caplog):
     assert {type(record.exc_info[1]) for record in caplog.records} == {ZeroDivisionError, OSError}
 
 
-def test_a_coroutine_function_is_no_hook_of_a_manager_that_awaits_nothing(manager):
+def test_a_coroutine_function_is_refused_as_a_hook_of_a_sync_manager(manager):
     class Object:
         async def __call__(self, end):
             return None

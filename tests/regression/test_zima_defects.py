@@ -5,7 +5,7 @@ import threading
 import pytest
 
 import sessiontree as st
-from long_talks import SMALL, Told, round_of, talk, texts
+from long_conversations import SMALL, FakeModel, round_of, talk, texts
 from sessiontree.sessions import Lifetimes, SessionManager, format_key, parse_key
 from sessiontree.stores.commands import ClaimCompaction
 from sessiontree.testing import ManualClock
@@ -100,9 +100,9 @@ def test_d3_two_compactions_of_a_thread_do_not_run_at_once(journal):
     first.start()
     assert inside.wait(30)
     with pytest.raises(st.CompactionClaimedError) as caught:
-        journal.compact("t", Told("other notes"), policy=SMALL)
+        journal.compact("t", FakeModel("other notes"), policy=SMALL)
     assert caught.value.thread_id == "t"
-    assert journal.compact_if_needed("t", Told("other notes"), policy=SMALL) is None
+    assert journal.compact_if_needed("t", FakeModel("other notes"), policy=SMALL) is None
     go_on.set()
     first.join()
     assert results[0].is_installed
@@ -115,7 +115,7 @@ def test_d3_a_compactor_that_slept_through_its_claim_installs_nothing(journal, c
 
     def slept(request):
         clock.advance(601)
-        assert journal.compact("t", Told("notes of the other"), policy=SMALL).is_installed
+        assert journal.compact("t", FakeModel("notes of the other"), policy=SMALL).is_installed
         return "stale notes"
 
     with pytest.raises(st.ClaimLostError):
@@ -130,7 +130,7 @@ def test_d4_no_cut_parts_a_tool_call_from_its_result(journal, recent):
     journal.create_thread("t")
     talk(journal, "t", 6)
     policy = st.ratio_policy(4_000, preserve_recent=recent)
-    journal.compact("t", Told("notes"), policy=policy, force=True)
+    journal.compact("t", FakeModel("notes"), policy=policy, force=True)
     messages = journal.context("t").messages
     assert not any(message.kind == "missing_result" for message in messages)
     calls = [call.id for message in messages for call in message.tool_calls]
@@ -147,7 +147,7 @@ def test_d5_an_empty_summary_changes_nothing_and_says_so(journal, answer):
     talk(journal, "t")
     before = journal.context("t")
     with pytest.raises(st.EmptySummaryError):
-        journal.compact("t", Told(answer), policy=SMALL)
+        journal.compact("t", FakeModel(answer), policy=SMALL)
     assert journal.context("t") == before
     assert journal.thread("t").compaction_claim is None
 
@@ -156,13 +156,13 @@ def test_d6_hybrid_without_a_model_says_what_is_missing_and_why(journal):
     journal.create_thread("t")
     talk(journal, "t")
     policy = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=600, strategy="hybrid")
-    result = journal.compact("t", Told(RuntimeError("no model today")), policy=policy)
+    result = journal.compact("t", FakeModel(RuntimeError("no model today")), policy=policy)
     assert (result.strategy, result.is_installed) == ("truncate", True)
     assert "no model today" in result.failure
     assert f"{result.removed_messages} earlier messages were left out" in texts(journal, "t")[0]
 
 
-def test_d6_an_unknown_strategy_is_no_strategy():
+def test_d6_an_unknown_strategy_is_refused():
     with pytest.raises(st.InvalidInputError):
         st.CompactionPolicy(window_tokens=0)
     with pytest.raises(st.InvalidInputError):
@@ -244,7 +244,7 @@ def test_d10_recover_finds_sessions_that_a_crash_left_compacting(manager, journa
     assert manager.info(KEY).state == "active"
 
 
-def test_d10_recover_leaves_a_compaction_alone_that_somebody_is_doing(journal, clock):
+def test_d10_recover_leaves_a_running_compaction_alone(journal, clock):
     seen = []
 
     def summarize(request):
@@ -260,7 +260,7 @@ def test_d10_recover_leaves_a_compaction_alone_that_somebody_is_doing(journal, c
 def test_d11_custom_instructions_reach_the_model_and_the_extractive_summary(journal):
     journal.create_thread("t")
     talk(journal, "t")
-    summarize = Told("notes")
+    summarize = FakeModel("notes")
     journal.compact("t", summarize, policy=SMALL, instructions="keep every price")
     assert all("keep every price" in request.prompt for request in summarize.requests)
     assert journal.path("t")[-1].payload.instructions == "keep every price"
@@ -282,7 +282,7 @@ def test_d12_keys_with_colons_do_not_collide():
     assert [parse_key(name) for name in names] == keys
 
 
-def test_d13_a_session_that_nobody_uses_becomes_idle_and_wakes_up_again(manager, clock):
+def test_d13_an_unused_session_becomes_idle_and_then_active_again(manager, clock):
     heard = []
     manager.hooks.add(lambda end: heard.append((end.phase, end.reason)))
     manager.add_message(KEY, st.user("hello"))
@@ -295,7 +295,7 @@ def test_d13_a_session_that_nobody_uses_becomes_idle_and_wakes_up_again(manager,
     assert manager.info(KEY).state == "active"
 
 
-def test_d14_stop_twice_is_no_error(journal):
+def test_d14_stop_twice_is_not_an_error(journal):
     manager = SessionManager(journal)
     manager.start(sweep_every_seconds=60)
     manager.stop()
@@ -343,7 +343,7 @@ def test_a_read_creates_nothing(manager):
 def test_a_summary_never_counts_as_a_message_of_the_system(journal):
     journal.create_thread("t")
     talk(journal, "t")
-    journal.compact("t", Told("notes"), policy=SMALL)
+    journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert {message.role for message in journal.context("t").messages} == {"user", "assistant", "tool"}
 
 

@@ -87,5 +87,5 @@ def test_checkpointed_sessions_take_a_folder_along(tmp_path):
 def test_the_sync_classes_do_not_load_asyncio():
     code = "import sys, sessiontree as st; st.SessionManager, st.SimpleStore, st.CheckpointedSessions; "
     code += "from sessiontree.journal.memory import JournalMemory; print('asyncio' in sys.modules)"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert told.stdout.strip() == "False"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

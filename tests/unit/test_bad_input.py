@@ -120,7 +120,7 @@ def test_a_full_disk_keeps_what_was_there_and_takes_nothing_of_the_new(tmp_path)
 
 def test_a_write_that_the_system_refuses_poisons_and_its_outcome_is_settled_by_id(tmp_path):
     """A limit on the size of files makes SQLite's own write fail, as a broken disk would."""
-    told = _in_child(
+    printed = _in_child(
         tmp_path,
         """
         import resource, signal
@@ -136,7 +136,7 @@ def test_a_write_that_the_system_refuses_poisons_and_its_outcome_is_settled_by_i
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
         """,
     )
-    assert told == ["CommitUnknownError ('big',)", "StorePoisonedError "]
+    assert printed == ["CommitUnknownError ('big',)", "StorePoisonedError "]
     with open_journal("sqlite", tmp_path) as journal:
         assert journal.check() == []
         assert ids(journal.entries("t")) in (["a"], ["a", "big"])
@@ -237,7 +237,7 @@ def test_a_spoiled_chain_never_hangs_hides_nothing_and_is_found(tmp_path, damage
     with sqlite3.connect(tmp_path / "journal") as connection:
         connection.execute(damage)
     connection.close()
-    told = _in_child(
+    printed = _in_child(
         tmp_path,
         """
         print(*(entry.id for entry in journal.path("t")))
@@ -246,9 +246,9 @@ def test_a_spoiled_chain_never_hangs_hides_nothing_and_is_found(tmp_path, damage
         print(journal.append("t", st.user("d"), id="d").id)
         """,
     )
-    assert told[:2] == [shown, "a b c"]
-    assert kind in told[2].split()
-    assert told[3] == "d"
+    assert printed[:2] == [shown, "a b c"]
+    assert kind in printed[2].split()
+    assert printed[3] == "d"
 
 
 @pytest.mark.parametrize("url", ["", "mysql://x", "sqlite:", "sqlite:///", "sqlite://host/x", "jsonl:///", "memory:x"])

@@ -140,7 +140,7 @@ def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_know
         shown_within(capsys, "1000/1000")
 
 
-def test_what_was_told_before_the_bar_came_up_is_shown_when_it_does(capsys, monkeypatch):
+def test_progress_before_the_bar_appears_is_shown_when_it_does(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("sessiontree.cli.render.progress._DELAY_SECONDS", 0.2)

@@ -1,4 +1,4 @@
-"""Compaction: what is cut, what is kept, what is told, and what it saved."""
+"""Compaction: what is cut, what is kept, what is summarised, and what it saves."""
 
 import asyncio
 import inspect
@@ -6,7 +6,7 @@ import inspect
 import pytest
 
 import sessiontree as st
-from long_talks import SMALL, Told, round_of, talk, texts
+from long_conversations import SMALL, FakeModel, round_of, talk, texts
 from sessiontree.compaction import items_of
 from sessiontree.compaction.plan import cut_points, plan
 from sessiontree.testing import ManualClock, seeded_random
@@ -55,11 +55,11 @@ def test_a_result_tells_what_was_done_in_numbers(store, tmp_path):
 def test_a_summary_longer_than_what_it_replaces_is_not_installed_unless_forced(journal):
     journal.append_many("t", [st.user("hi"), st.assistant("hello"), st.user("so"), st.assistant("well " * 400)])
     policy = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=100)
-    result = journal.compact("t", Told("notes " * 400), policy=policy)
+    result = journal.compact("t", FakeModel("notes " * 400), policy=policy)
     assert (result.status, result.entry) == ("not_worth_it", None)
     assert result.tokens_saved < 0
     assert not any(entry.type == "compaction" for entry in journal.path("t"))
-    forced = journal.compact("t", Told("notes " * 400), policy=policy, force=True)
+    forced = journal.compact("t", FakeModel("notes " * 400), policy=policy, force=True)
     assert forced.is_installed
     assert forced.tokens_saved < 0
 
@@ -89,7 +89,7 @@ def test_a_split_turn_without_history_says_so(journal):
     journal.append("t", st.user("a long task"))
     for number in range(25):
         journal.append_many("t", round_of(number)[1:4])
-    assert journal.compact("t", Told("prefix notes"), policy=SMALL).summary.startswith("No prior history.")
+    assert journal.compact("t", FakeModel("prefix notes"), policy=SMALL).summary.startswith("No prior history.")
 
 
 def test_files_are_tracked_through_generations_and_a_changed_file_is_not_listed_as_read(journal):
@@ -99,9 +99,9 @@ def test_files_are_tracked_through_generations_and_a_changed_file_is_not_listed_
     journal.append("t", st.assistant(calls=[st.call("y", "write", '{"path": "never.py"}')]))
     journal.append("t", st.tool_result("y", "disk full", is_error=True))
     talk(journal, "t", 12, start=12)
-    first = journal.compact("t", Told("notes"), policy=SMALL)
+    first = journal.compact("t", FakeModel("notes"), policy=SMALL)
     talk(journal, "t", 12, start=24)
-    second = journal.compact("t", Told("notes"), policy=SMALL)
+    second = journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert "src/in0.py" in second.files.modified
     assert "src/in0.py" not in second.files.read
     assert "never.py" not in second.files.modified
@@ -116,7 +116,7 @@ def test_the_users_words_are_quoted_through_generations_while_they_fit(journal):
     for generation in range(3):
         for number in range(4):
             journal.append_many("t", [st.user(f"wish {generation}.{number}"), st.assistant("a" * 9_000)])
-        assert journal.compact("t", Told("notes"), policy=policy).generation == generation + 1
+        assert journal.compact("t", FakeModel("notes"), policy=policy).generation == generation + 1
         quoted = texts(journal, "t")[0]
         assert "Never touch the database." in quoted
         assert f"wish {generation}.0" in quoted
@@ -124,16 +124,16 @@ def test_the_users_words_are_quoted_through_generations_while_they_fit(journal):
 
 def test_the_first_words_of_the_summary_are_the_models_own(journal):
     talk(journal, "t")
-    assert journal.compact("t", Told("my notes"), policy=SMALL).summary.startswith("my notes")
+    assert journal.compact("t", FakeModel("my notes"), policy=SMALL).summary.startswith("my notes")
     assert journal.context("t").messages[0].kind == "compaction_summary"
 
 
-def test_truncate_asks_nobody_and_keeps_the_earlier_summary(journal):
+def test_truncate_calls_no_model_and_keeps_the_earlier_summary(journal):
     talk(journal, "t")
-    journal.compact("t", Told("precious notes"), policy=SMALL)
+    journal.compact("t", FakeModel("precious notes"), policy=SMALL)
     talk(journal, "t", start=20)
     policy = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=600, strategy="truncate")
-    summarize = Told(AssertionError("nobody should ask"))
+    summarize = FakeModel(AssertionError("nobody should ask"))
     result = journal.compact("t", summarize, policy=policy)
     assert (result.strategy, summarize.requests) == ("truncate", [])
     assert "precious notes" in result.summary
@@ -151,12 +151,12 @@ def test_notices_do_not_pile_up(journal):
     assert f"[{removed} earlier messages" in result.summary
 
 
-def test_uncompact_gives_back_one_compaction_after_the_other(journal):
+def test_uncompact_reverts_one_compaction_after_the_other(journal):
     contexts = []
     for generation in range(3):
         talk(journal, "t", 10, start=generation * 10)
         contexts.append(journal.context("t").messages)
-        journal.compact("t", Told(f"notes {generation}"), policy=SMALL)
+        journal.compact("t", FakeModel(f"notes {generation}"), policy=SMALL)
     journal.uncompact("t")
     assert journal.context("t").messages == contexts[2]
     journal.uncompact("t")
@@ -167,11 +167,11 @@ def test_uncompact_gives_back_one_compaction_after_the_other(journal):
         journal.uncompact("t")
 
 
-def test_after_an_uncompact_the_next_compaction_starts_anew(journal):
+def test_after_an_uncompact_the_next_compaction_starts_from_the_beginning(journal):
     talk(journal, "t")
-    journal.compact("t", Told("bad notes"), policy=SMALL)
+    journal.compact("t", FakeModel("bad notes"), policy=SMALL)
     journal.uncompact("t")
-    summarize = Told("good notes")
+    summarize = FakeModel("good notes")
     assert journal.compact("t", summarize, policy=SMALL).generation == 1
     assert summarize.requests[0].previous_summary == ""
     assert "bad notes" not in texts(journal, "t")[0]
@@ -181,7 +181,7 @@ def test_the_holder_of_a_turn_compacts_under_its_lease(journal):
     talk(journal, "t")
     with journal.turn("t", owner="worker") as turn:
         turn.append(st.user("one more"))
-        result = journal.compact("t", Told("notes"), policy=SMALL, lease=turn.lease)
+        result = journal.compact("t", FakeModel("notes"), policy=SMALL, lease=turn.lease)
         assert result.entry.turn_id == turn.id
         turn.append(st.assistant("done"))
     assert texts(journal, "t")[-1] == "done"
@@ -192,14 +192,14 @@ def test_a_holder_that_lost_its_turn_installs_nothing(journal):
     lease = journal.acquire_lease("t", owner="worker")
     journal.release_lease(lease)
     with pytest.raises(st.FencedError):
-        journal.compact("t", Told("notes"), policy=SMALL, lease=lease)
+        journal.compact("t", FakeModel("notes"), policy=SMALL, lease=lease)
     assert journal.thread("t").compaction_claim is None
 
 
-def test_a_compaction_runs_beside_somebody_elses_turn(journal):
+def test_a_compaction_runs_beside_the_turn_of_another_owner(journal):
     talk(journal, "t")
     with journal.turn("t", owner="worker") as turn:
-        assert journal.compact("t", Told("notes"), policy=SMALL).is_installed
+        assert journal.compact("t", FakeModel("notes"), policy=SMALL).is_installed
         turn.append(st.assistant("still here"))
 
 
@@ -278,7 +278,7 @@ def test_under_an_async_journal_summarisers_of_both_kinds_work_and_a_cancelled_o
             assert (await journal.thread("t")).compaction_claim is None
             assert (await journal.compact("t", slow, policy=SMALL)).summary.startswith("async notes")
             await journal.uncompact("t")
-            assert (await journal.compact("t", Told("sync notes"), policy=SMALL)).summary.startswith("sync notes")
+            assert (await journal.compact("t", FakeModel("sync notes"), policy=SMALL)).summary.startswith("sync notes")
             assert await journal.call_model("t", asked, policy=SMALL) == 1
 
     async def asked(context):
@@ -297,7 +297,7 @@ def test_leaving_a_branch_tells_on_the_other_one_what_happened_there(journal):
     first = journal.append_many("t", [st.user("fix it"), st.assistant("how?")])
     talk(journal, "t", 2)
     left = journal.thread("t").leaf
-    summarize = Told("tried two ways")
+    summarize = FakeModel("tried two ways")
     result = journal.leave_branch("t", first[1].id, summarize)
     assert summarize.requests[0].kind == "branch"
     assert all(message.role != "tool" for message in summarize.requests[0].messages)
@@ -311,7 +311,7 @@ def test_leaving_a_branch_tells_on_the_other_one_what_happened_there(journal):
 def test_leaving_a_branch_without_words_only_moves_the_leaf(journal):
     first = journal.append_many("t", [st.user("fix it"), st.assistant("how?")])
     journal.append("t", st.TurnMarker(status="started"))
-    result = journal.leave_branch("t", first[1].id, Told(AssertionError("nothing to tell")))
+    result = journal.leave_branch("t", first[1].id, FakeModel(AssertionError("nothing to tell")))
     assert (result.leaf, result.entry) == (first[1].id, None)
 
 
@@ -320,14 +320,14 @@ def test_a_failing_summariser_leaves_the_branch_where_it_was(journal):
     talk(journal, "t", 1)
     before = journal.thread("t").leaf
     with pytest.raises(st.SummaryError):
-        journal.leave_branch("t", first[1].id, Told(RuntimeError("down")))
+        journal.leave_branch("t", first[1].id, FakeModel(RuntimeError("down")))
     assert journal.thread("t").leaf == before
 
 
 def test_a_plan_is_shown_without_changing_anything(journal):
     talk(journal, "t")
     planned = plan(journal.path("t"), SMALL)
-    result = journal.compact("t", Told("notes"), policy=SMALL)
+    result = journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert (planned.removed_messages, planned.kept_messages) == (result.removed_messages, result.kept_messages)
     assert planned.first_kept_entry_id == result.entry.payload.first_kept_entry_id
 
@@ -344,7 +344,7 @@ def test_ratio_policies_keep_a_number_of_messages(journal):
         journal.append_many("t", [st.user(f"{number} " + "w " * 100), st.assistant("ok " * 100)])
     policy = st.ratio_policy(4_000)
     assert policy.threshold == 3_200
-    assert journal.compact_if_needed("t", Told("notes"), policy=policy).kept_messages in {5, 6}
+    assert journal.compact_if_needed("t", FakeModel("notes"), policy=policy).kept_messages in {5, 6}
 
 
 def test_compacting_an_empty_thread_does_nothing(journal):

@@ -78,7 +78,7 @@ def test_an_empty_path_gives_an_empty_context() -> None:
     ],
     ids=lambda payload: type(payload).__name__,
 )
-def test_what_is_no_message_is_invisible(payload: Payload) -> None:
+def test_what_is_not_a_message_is_invisible(payload: Payload) -> None:
     assert texts(user("hi"), payload, assistant("hello")) == ["hi", "hello"]
 
 

@@ -21,10 +21,10 @@ def says(text: str) -> Message:
 
 
 def shape(*messages: Message) -> list[str]:
-    return [told(item.message) for item in pair(messages)]
+    return [described(item.message) for item in pair(messages)]
 
 
-def told(message: Message) -> str:
+def described(message: Message) -> str:
     if message.kind == MISSING_RESULT_KIND:
         return f"missing {message.tool_results[0].call_id}"
     if message.role == "tool":
@@ -81,7 +81,7 @@ def test_a_late_result_answers_the_later_of_two_open_calls() -> None:
 
 def test_a_result_of_a_call_before_the_view_answers_no_later_call() -> None:
     messages = [answers("a", "old"), says("next"), asks("a")]
-    assert [told(item.message) for item in pair(messages, call_keys([asks("a")]))] == ["next", "?a", "missing a"]
+    assert [described(item.message) for item in pair(messages, call_keys([asks("a")]))] == ["next", "?a", "missing a"]
 
 
 def test_an_answered_batch_is_closed_for_later_calls() -> None:

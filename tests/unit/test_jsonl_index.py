@@ -58,7 +58,7 @@ def spoil_by_cutting(index: Path) -> None:
     "spoil",
     [Path.unlink, spoil_with_garbage, spoil_with_another_version, spoil_with_bad_rows, spoil_by_cutting],
 )
-def test_a_missing_or_broken_index_is_made_anew(folder: Path, spoil) -> None:
+def test_a_missing_or_broken_index_is_rebuilt(folder: Path, spoil) -> None:
     spoil(folder / "index.db")
     assert listed(folder) == ALL
     with sqlite3.connect(folder / "index.db") as database:

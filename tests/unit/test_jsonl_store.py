@@ -115,7 +115,7 @@ def test_any_string_is_a_thread_id_and_an_entry_id(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_lone_surrogate_is_no_thread_and_no_crash(store) -> None:
+def test_a_lone_surrogate_matches_no_thread_and_does_not_crash(store) -> None:
     assert isinstance(store.write([create("\ud800")])[0], InvalidInputError)
     with pytest.raises(ThreadNotFoundError):
         store.thread("\ud800")
@@ -193,13 +193,13 @@ def test_a_root_that_was_deleted_can_be_made_again_beside_its_forks(store, tmp_p
     again.close()
 
 
-def test_news_cursors_survive_a_rewrite_of_the_file(store) -> None:
+def test_cursors_of_new_entries_survive_a_rewrite_of_the_file(store) -> None:
     do(store, create("t"), append("t", "e1", "e2"), fork("t", "f"), append("f", "f1"), append("t", "e3"))
     cursor = store.new_entries("f", None).cursor
     do(store, append("t", "e4"), delete("t"), append("f", "f2"))
-    news = store.new_entries("f", cursor)
-    assert [entry.id for entry in news.entries] == ["f2"]
-    assert store.new_entries("f", news.cursor).entries == ()
+    found = store.new_entries("f", cursor)
+    assert [entry.id for entry in found.entries] == ["f2"]
+    assert store.new_entries("f", found.cursor).entries == ()
 
 
 def test_numbers_of_deleted_entries_are_not_given_again(store, tmp_path) -> None:

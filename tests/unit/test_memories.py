@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import sessiontree as st
-from long_talks import SMALL, Told, talk
+from long_conversations import SMALL, FakeModel, talk
 from sessiontree.compaction.memory import (
     NO_MEMORY_NEEDED,
     bucket_of,
@@ -63,12 +63,12 @@ def test_cleaning_twice_changes_nothing():
 @pytest.mark.parametrize(
     "line", ["User dislikes tabs", "She hates tool calls in answers", "He loves tea", "嫌いな色は赤"]
 )
-def test_what_somebody_does_not_like_is_a_preference_too(line):
+def test_a_dislike_is_a_preference_too(line):
     assert bucket_of(line) == "preference"
     assert not is_transient(line)
 
 
-def test_a_report_is_no_repo_and_a_preference_about_tool_calls_is_kept():
+def test_a_report_is_not_a_repo_and_a_preference_about_tool_calls_is_kept():
     assert bucket_of("The report is due on Friday") == "other"
     assert bucket_of("The repo is on a server") == "project"
     assert not is_transient("User prefers to confirm every tool call")
@@ -98,34 +98,34 @@ def test_the_soft_threshold_lies_below_the_hard_one_whatever_the_ratios():
 
 def test_memories_are_drawn_out_once_per_compaction_cycle(journal):
     keeper = JournalMemory(journal)
-    extract = Told("- User prefers tabs", "- User works on a parser")
+    extract = FakeModel("- User prefers tabs", "- User works on a parser")
     assert refresh_memory(journal, "t", keeper, extract).status == "stored"
     assert refresh_memory(journal, "t", keeper, extract).status == "already_done"
     assert len(extract.requests) == 1
     talk(journal, "t", 20, start=3)
-    journal.compact("t", Told("notes"), policy=SMALL)
+    journal.compact("t", FakeModel("notes"), policy=SMALL)
     assert refresh_memory(journal, "t", keeper, extract).status == "stored"
     assert {found.text for found in keeper.recall("")} == {"User prefers tabs", "User works on a parser"}
 
 
 def test_nothing_to_remember_is_not_asked_again_and_again(journal):
-    extract = Told(NO_MEMORY_NEEDED)
+    extract = FakeModel(NO_MEMORY_NEEDED)
     assert refresh_memory(journal, "t", JournalMemory(journal), extract).status == "nothing_to_remember"
     assert refresh_memory(journal, "t", JournalMemory(journal), extract).status == "already_done"
     assert [thread.id for thread in journal.list_threads()] == ["t"]
 
 
-def test_a_failed_extraction_is_told_and_tried_again(journal):
+def test_a_failed_extraction_is_reported_and_retried(journal):
     keeper = JournalMemory(journal)
     with pytest.raises(st.SummaryError, match="down"):
-        refresh_memory(journal, "t", keeper, Told(RuntimeError("down")))
-    assert refresh_memory(journal, "t", keeper, Told("- likes tea")).status == "stored"
+        refresh_memory(journal, "t", keeper, FakeModel(RuntimeError("down")))
+    assert refresh_memory(journal, "t", keeper, FakeModel("- likes tea")).status == "stored"
 
 
 def test_a_short_conversation_is_left_alone(journal):
     journal.create_thread("short")
     journal.append("short", st.user("hi"))
-    extract = Told("- anything")
+    extract = FakeModel("- anything")
     assert refresh_memory(journal, "short", JournalMemory(journal), extract).status == "too_short"
     assert extract.requests == []
 

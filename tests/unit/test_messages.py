@@ -13,7 +13,7 @@ def test_an_assistant_that_asks_for_a_tool_is_a_tool_call():
     assert isinstance(st.assistant([st.ToolCallPart(id="c", name="n")]), st.ToolCallMessage)
 
 
-def test_reasoning_comes_first_and_is_no_text():
+def test_reasoning_comes_first_and_is_not_text():
     message = st.assistant("answer", reasoning="because").message
     assert [type(part) for part in message.parts] == [st.ReasoningPart, st.TextPart]
     assert message.text == "answer"
@@ -36,5 +36,5 @@ def test_a_role_that_does_not_exist_is_refused():
         payload_of(st.Message(role="developer"))
 
 
-def test_an_empty_text_is_no_part():
+def test_an_empty_text_is_not_a_part():
     assert st.user("").message.parts == ()

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 import sessiontree as st
-from long_talks import SMALL, talk
+from long_conversations import SMALL, talk
 from model_server import Reply, chat_answer, messages_answer, model_server
 from sessiontree.compaction.summarizers.models import (
     AnthropicSummarizer,
@@ -120,7 +120,7 @@ def test_a_server_that_stays_busy_is_an_error_that_names_the_time_to_wait(ask, p
     assert caught.value.retry_after_seconds == 7
 
 
-def test_a_server_fault_is_repeated_once_and_then_told(ask, provider, server):
+def test_a_server_fault_is_retried_once_and_then_raised(ask, provider, server):
     broken = Reply(500, {"error": {"type": "api_error", "message": "oops"}}, {"retry-after-ms": "1"})
     server.replies = [broken, Reply(body=provider.answer("notes"))]
     assert ask(max_retries=1).text == "notes"
@@ -153,7 +153,7 @@ def test_half_an_answer_is_an_error(ask, provider, server):
     assert caught.value.max_tokens == 300
 
 
-def test_an_answer_that_is_no_json_is_an_error(ask, provider, server):
+def test_an_answer_that_is_not_json_is_an_error(ask, provider, server):
     server.replies = [Reply(raw=b"<html>gateway</html>", headers={"content-type": "text/html"})]
     with pytest.raises(st.SummaryError):
         ask(max_retries=0)

@@ -12,7 +12,7 @@ on_every_store = pytest.mark.parametrize("store", ALL)
 
 
 class Heard(list):
-    """Every step that was told."""
+    """Every step that was reported."""
 
     def __call__(self, done: int, total: int) -> None:
         self.append((done, total))

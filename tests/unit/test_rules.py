@@ -103,7 +103,7 @@ def test_what_was_undone_before_an_append_is_not_redone_later() -> None:
             journal.redo("t")
 
 
-def test_a_lease_of_one_thread_is_no_right_on_another() -> None:
+def test_a_lease_of_one_thread_gives_no_right_on_another() -> None:
     with st.open("memory:", clock=lambda: 1_000) as journal:
         journal.create_thread("t")
         journal.create_thread("other")

@@ -215,7 +215,7 @@ def test_deleted_words_are_gone_from_every_file(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
-def test_a_delete_that_the_index_was_not_told_of_is_noticed(kind, tmp_path):
+def test_a_delete_that_did_not_reach_the_index_is_noticed(kind, tmp_path):
     """As after a crash between the commit and the clean-up of the index."""
     with st.open(address(kind, tmp_path)) as journal:
         gone = say(journal, "apple gone")
@@ -229,7 +229,7 @@ def test_a_delete_that_the_index_was_not_told_of_is_noticed(kind, tmp_path):
 
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
 @pytest.mark.parametrize("damage", [b"", b"garbage " * 1000])
-def test_a_broken_or_missing_index_is_made_anew(kind, damage, tmp_path):
+def test_a_broken_or_missing_index_is_rebuilt(kind, damage, tmp_path):
     with st.open(address(kind, tmp_path)) as journal:
         say(journal, "apple")
         journal.search("apple")
@@ -372,7 +372,7 @@ def test_a_search_of_very_many_words_is_refused_and_one_word_said_often_is_one(j
 @pytest.mark.parametrize(
     "cursor", ["[1,-1]", "[-1,1]", "[1,99999999999999999999]", "[99999999999999999999,0]", "[1.5,2]"]
 )
-def test_a_cursor_that_nobody_gave_is_refused(journal, cursor):
+def test_an_unknown_cursor_is_refused(journal, cursor):
     say(journal, "hello")
     with pytest.raises(st.InvalidInputError, match="invalid cursor"):
         journal.search("hello", cursor=cursor.encode().hex())
@@ -400,7 +400,7 @@ def test_a_page_of_the_index_that_is_broken_costs_no_hit(tmp_path, kind, is_zero
             assert len(journal.search("label:good").hits) == 1
 
 
-def test_a_repair_makes_the_index_anew(tmp_path):
+def test_a_repair_rebuilds_the_index(tmp_path):
     with st.open(address("sqlite", tmp_path)) as journal:
         say(journal, "needle")
         journal.search("needle")

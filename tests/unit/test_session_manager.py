@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as hs
 
 import sessiontree as st
-from long_talks import SMALL, Told, round_of
+from long_conversations import SMALL, FakeModel, round_of
 from sessiontree.journal.memory import JournalMemory
 from sessiontree.sessions import (
     TRANSITIONS,
@@ -69,7 +69,7 @@ def test_every_key_has_one_text_and_comes_back_from_it(key):
 
 
 @pytest.mark.parametrize("text", ["", "a", "a:b", "::", "a:b:", ":b:c", "a:b:c:", "a:b:c:d:e", "a:b:%zz", "a:b:%41"])
-def test_what_is_no_key_is_refused(text):
+def test_an_invalid_key_is_refused(text):
     with pytest.raises(st.InvalidInputError):
         parse_key(text)
 
@@ -162,7 +162,7 @@ def test_reset_empties_the_conversation_keeps_the_prompt_and_can_be_undone(manag
     assert [message.text for message in session.get_messages()] == ["hello"]
 
 
-def test_hooks_hear_every_end_before_and_after_and_one_that_fails_hurts_nobody(journal, clock):
+def test_hooks_are_called_before_and_after_every_end_and_a_failing_one_does_not_stop_the_others(journal, clock):
     faults, heard = [], []
     manager = SessionManager(journal, report=faults.append)
 
@@ -280,7 +280,7 @@ def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(jour
         return f"- User prefers number {len(extractions)}"
 
     with reported() as faults, SessionManager(
-        journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline",
+        journal, summarize=FakeModel("notes"), policy=SMALL, auto_compact="inline",
         refresher=JournalMemory(journal), extract=extract, report=faults,
     ) as manager:  # fmt: skip
         for number in range(40):
@@ -297,8 +297,8 @@ def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(jour
 def test_a_failing_memory_refresh_is_reported_and_does_not_block_the_compaction(journal, clock):
     faults = []
     with SessionManager(
-        journal, summarize=Told("notes"), policy=SMALL, auto_compact="inline",
-        refresher=JournalMemory(journal), extract=Told(RuntimeError("no model")), report=faults.append,
+        journal, summarize=FakeModel("notes"), policy=SMALL, auto_compact="inline",
+        refresher=JournalMemory(journal), extract=FakeModel(RuntimeError("no model")), report=faults.append,
     ) as manager:  # fmt: skip
         for number in range(20):
             for payload in round_of(number):
@@ -310,7 +310,7 @@ def test_a_failing_memory_refresh_is_reported_and_does_not_block_the_compaction(
 
 def test_a_compaction_in_the_background_is_finished_by_stop_and_its_failure_is_reported(journal, clock):
     faults = []
-    manager = SessionManager(journal, summarize=Told(RuntimeError("no model")), policy=SMALL, report=faults.append)
+    manager = SessionManager(journal, summarize=FakeModel(RuntimeError("no model")), policy=SMALL, report=faults.append)
     for number in range(20):
         for payload in round_of(number):
             manager.add_message(KEY, payload)

@@ -35,7 +35,7 @@ def test_an_open_that_fails_keeps_no_file(tmp_path, monkeypatch, step):
 
 
 @NEEDS_PROC
-def test_a_file_that_nobody_closed_goes_with_its_owner(tmp_path):
+def test_an_unclosed_file_is_closed_with_its_owner(tmp_path):
     """As after an interrupt in the middle of an open or a close."""
     gate = ProcessLock(tmp_path / "gate", of=tmp_path)
     gate.__enter__()

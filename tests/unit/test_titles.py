@@ -102,7 +102,7 @@ def test_a_titler_that_fails_is_written_down_and_the_words_of_the_user_serve(jou
     assert thread.title_error
 
 
-def test_a_title_that_somebody_gave_stays_also_if_it_came_meanwhile(journal):
+def test_a_title_that_was_set_is_kept_even_if_it_was_set_meanwhile(journal):
     journal.append("t", st.user("Fix the login page"))
 
     def titler(text):

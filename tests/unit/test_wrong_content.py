@@ -8,7 +8,7 @@ from stores import ALL, open_journal
 
 @pytest.mark.parametrize("store", ALL)
 @pytest.mark.parametrize("content", ["hello", {"role": "user", "content": "hello"}, None, 1, b"x"])
-def test_content_that_is_no_payload_is_refused(tmp_path, store, content):
+def test_content_that_is_not_a_payload_is_refused(tmp_path, store, content):
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t")
         for attempt in (

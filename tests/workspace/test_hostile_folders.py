@@ -31,7 +31,7 @@ def would_create(journal: st.Journal, entry: str, root: Path) -> tuple[str, ...]
     return journal.workspace.plan("t", entry, root).create
 
 
-def test_what_is_left_out_may_have_a_name_that_is_no_text(plain: st.Journal, root: Path) -> None:
+def test_what_is_left_out_may_have_a_name_that_is_not_text(plain: st.Journal, root: Path) -> None:
     os.mkfifo(os.fsencode(root) + b"/pipe\xff")
     entry = say(plain)
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_what_is_left_out_may_have_a_name_that_is_no_text(plain: st.Journal, roo
         assert [(os.fsencode(out.path), out.reason) for out in taken.left_out] == [(b"pipe\xff", "special")]
 
 
-def test_a_root_whose_path_is_no_text_is_refused_with_a_reason(plain: st.Journal, tmp_path: Path) -> None:
+def test_a_root_whose_path_is_not_text_is_refused_with_a_reason(plain: st.Journal, tmp_path: Path) -> None:
     odd = os.fsdecode(os.fsencode(tmp_path) + b"/root\xff")
     Path(odd).mkdir()
     with pytest.raises(st.WorkspaceError, match="not valid Unicode"):
@@ -85,7 +85,7 @@ def test_a_file_that_becomes_an_ignored_folder_is_ignored(plain: st.Journal, roo
 
 
 @pytest.mark.parametrize("line", ["!", "\\", "[z-a]", "a\\"])
-def test_a_line_that_is_no_pattern_is_passed_over(plain: st.Journal, root: Path, line: str) -> None:
+def test_a_line_that_is_not_a_pattern_is_skipped(plain: st.Journal, root: Path, line: str) -> None:
     (root / ".gitignore").write_text(f"{line}\n*.log\n")
     (root / "a.log").write_text("x")
     (root / "a").write_text("x")

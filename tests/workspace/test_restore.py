@@ -231,7 +231,7 @@ def test_an_untracked_file_in_the_way_is_a_conflict(journal: st.Journal, root: P
     assert contents(root) == before
 
 
-def test_what_somebody_else_changed_after_the_turn_is_a_conflict(journal: st.Journal, root: Path) -> None:
+def test_a_foreign_change_after_the_turn_is_a_conflict(journal: st.Journal, root: Path) -> None:
     (root / "a").write_text("one")
     (root / "b").write_text("one")
     one = say(journal)

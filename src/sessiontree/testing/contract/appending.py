@@ -188,7 +188,7 @@ class AppendContract(Contract):
         assert ids(journal.path("t")) == ["r"]
         assert journal.undo("t").leaf == "a"
 
-    def test_naming_the_leaf_as_parent_is_no_branch(self, journal: Journal) -> None:
+    def test_naming_the_leaf_as_parent_is_not_a_branch(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "a")
         journal.append("t", user("b"), parent="a")

@@ -62,7 +62,7 @@ class FilesContract(Contract):
         assert put(journal, b"same" * 100, b"same" * 100) == [first, first]
         assert journal.stats().bytes == before
 
-    def test_what_is_not_there_is_told(self, journal: Journal) -> None:
+    def test_what_is_missing_is_reported(self, journal: Journal) -> None:
         (known,) = put(journal, b"known")
         unknown = blob_of(b"unknown").hash
         assert missing(journal, known, unknown) == {unknown}

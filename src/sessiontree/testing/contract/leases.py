@@ -21,7 +21,7 @@ class LeaseContract(Contract):
         assert (lease.created_ns, lease.expires_ns) == (clock(), clock() + 10_000_000_000)
         assert store.reopen().active_lease("t") == lease
 
-    def test_a_second_turn_is_told_who_holds_the_thread(self, journal: Journal) -> None:
+    def test_the_error_of_a_second_turn_names_the_holder_of_the_thread(self, journal: Journal) -> None:
         journal.create_thread("t")
         lease = journal.acquire_lease("t", owner="first")
         for owner in ("second", "first"):

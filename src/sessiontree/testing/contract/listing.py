@@ -130,7 +130,7 @@ class ListContract(Contract):
         assert journal.list_threads(ThreadQuery(model="m")) == journal.list_threads(model="m")
         assert len(journal.list_threads(ThreadQuery(model="m"), limit=1)) == 1
 
-    def test_what_is_no_cursor_is_refused(self, journal: Journal) -> None:
+    def test_an_invalid_cursor_is_refused(self, journal: Journal) -> None:
         for name in ("a", "b"):
             journal.create_thread(name)
         cursor = journal.list_threads(limit=1, order="created").cursor
@@ -151,7 +151,7 @@ class ListContract(Contract):
         )
         assert len(rest) == 53
 
-    def test_what_is_no_filter_is_refused(self, journal: Journal) -> None:
+    def test_an_unknown_filter_is_refused(self, journal: Journal) -> None:
         for limit in (0, -1):
             with pytest.raises(InvalidInputError, match="limit"):
                 journal.list_threads(limit=limit)

@@ -145,7 +145,7 @@ class TextContract(Contract):
         assert (journal.thread("t"), journal.stats()) == before
 
     @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
-    def test_what_is_no_json_number_is_refused(self, journal: Journal, number: float) -> None:
+    def test_what_is_not_a_json_number_is_refused(self, journal: Journal, number: float) -> None:
         journal.create_thread("t")
         for attempt in (
             lambda: journal.append("t", Custom(data=[{"x": number}])),
@@ -159,7 +159,7 @@ class TextContract(Contract):
         stats = journal.stats()
         assert (stats.threads, stats.entries) == (1, 0)
 
-    def test_what_is_no_json_at_all_is_refused(self, journal: Journal) -> None:
+    def test_what_is_not_json_at_all_is_refused(self, journal: Journal) -> None:
         journal.create_thread("t")
         for data in (object(), {"deep": [object()]}, 1j):
             with pytest.raises(InvalidInputError):

@@ -176,7 +176,7 @@ class TurnContract(Contract):
         questions = [entry for entry in journal.path("t") if entry.type == "user_message"]
         assert ids(questions) == ["old", "question"]
 
-    def test_a_save_point_of_an_earlier_turn_is_no_target(self, journal: Journal) -> None:
+    def test_a_save_point_of_an_earlier_turn_is_not_a_target(self, journal: Journal) -> None:
         journal.create_thread("t")
         fill(journal, "t", "first")
         with journal.turn("t") as turn:

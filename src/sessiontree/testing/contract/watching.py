@@ -110,7 +110,7 @@ class WatchContract(Contract):
         with pytest.raises(EntryNotFoundError):
             list(journal.watch("t", after="nowhere", timeout=0))
 
-    def test_the_watcher_of_a_deleted_thread_is_told(self, journal: Journal) -> None:
+    def test_watching_a_deleted_thread_raises(self, journal: Journal) -> None:
         journal.create_thread("t")
         watched = journal.watch("t", timeout=_PATIENCE_SECONDS)
         journal.delete_thread("t")

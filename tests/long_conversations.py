@@ -1,4 +1,4 @@
-"""Long conversations and summarisers that do as they are told, for tests."""
+"""Long conversations, and a model with scripted answers, for tests."""
 
 import sessiontree as st
 
@@ -30,8 +30,8 @@ def texts(journal, thread_id):
     return [message.text for message in journal.context(thread_id).messages]
 
 
-class Told:
-    """A summariser that answers from a list, the last one again and again, and keeps what it was asked."""
+class FakeModel:
+    """A summariser that answers from a list, repeats the last answer, and records its requests."""
 
     def __init__(self, *answers):
         self.answers = list(answers) or ["a summary"]
