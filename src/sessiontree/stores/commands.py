@@ -142,10 +142,19 @@ class Redo(StoreRequest, frozen=True, kw_only=True):
     token: int | None = None
 
 
+class PositionedDraft(Record, frozen=True, kw_only=True):
+    """A draft and the id of its parent."""
+
+    parent: str | None
+    draft: Draft
+
+
 class Fork(StoreRequest, frozen=True, kw_only=True):
     """Create a thread that shares entries up to ``entry_id`` (None: the leaf of the source), at or before it.
 
-    ``fields`` names the metadata that the caller gave; a fork inherits some of the rest from its source.
+    ``fields`` names the metadata that the caller gave; a fork inherits some of the rest from its source. ``history`` are
+    entries of its own, parents before their children; the last one is its leaf. ``expect_leaf`` refuses the fork if the
+    leaf of the source is another, ``expect_new`` if the fork exists already.
     """
 
     source_id: str
@@ -153,6 +162,9 @@ class Fork(StoreRequest, frozen=True, kw_only=True):
     entry_id: str | None = None
     position: Literal["at", "before"] = "at"
     fields: tuple[str, ...] = ()
+    history: tuple[PositionedDraft, ...] = ()
+    expect_leaf: str | UnsetType | None = UNSET
+    expect_new: bool = False
 
 
 class AcquireLease(StoreRequest, frozen=True, kw_only=True):
@@ -226,13 +238,6 @@ class ImportThread(StoreRequest, frozen=True, kw_only=True):
 
     thread: Thread
     base: str | None = None
-
-
-class PositionedDraft(Record, frozen=True, kw_only=True):
-    """A draft and the id of its parent."""
-
-    parent: str | None
-    draft: Draft
 
 
 class ImportHistory(StoreRequest, frozen=True, kw_only=True):

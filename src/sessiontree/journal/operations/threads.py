@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
-from msgspec import ValidationError, to_builtins
+from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
 
 from sessiontree.compaction.titles import Titler, first_user_text, title_from
@@ -16,7 +16,7 @@ from sessiontree.journal.operations.requests import Call, Operation, Runtime
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
-from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, UpdateThread
+from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 
 __all__ = [
@@ -123,8 +123,11 @@ def fork(
     new_id: str | None,
     created_ns: int | None,
     fields: ThreadFields,
+    history: Iterable[PositionedDraft] = (),
+    expect_leaf: str | UnsetType | None = UNSET,
+    expect_new: bool = False,
 ) -> Operation[Thread]:
-    """Create a thread that shares the beginning of another one."""
+    """Create a thread that shares the beginning of another one, and its own entries in the same commit."""
     if at is not None and before is not None:
         raise InvalidInputError("fork takes at= or before=, not both")
     forked: Thread = yield Fork(
@@ -133,6 +136,9 @@ def fork(
         entry_id=before if before is not None else at,
         position="before" if before is not None else "at",
         fields=tuple(fields),
+        history=tuple(history),
+        expect_leaf=expect_leaf,
+        expect_new=expect_new,
     )
     return forked
 

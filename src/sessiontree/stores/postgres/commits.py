@@ -242,14 +242,14 @@ class _LockedTransaction:
                     reservation = reservation._replace(named_tree=tree_name.named_tree)
                 view.set_reservation(reservation)
                 view.set_thread(thread.id, taken)
-            case Fork(source_id=source_id, thread=thread, entry_id=entry_id):
+            case Fork(source_id=source_id, thread=thread):
                 reservation, taken = yield from self._lock_name(thread.id)
                 source = yield from self._read_thread(source_id, _AGAINST_DELETE)
                 view.set_reservation(reservation)
                 view.set_thread(source_id, source)
                 view.set_thread(thread.id, taken)
-                if source is not None and entry_id is not None:
-                    yield from view.prefetch_nodes(source.tree, [entry_id])
+                if source is not None and (ids := _needed_entries(self._command)):
+                    yield from view.prefetch_nodes(source.tree, ids)
             case DeleteThread(thread_id=thread_id):
                 yield from self._lock_tree(thread_id)
                 view.set_thread(thread_id, (yield from self._read_thread(thread_id, _FOR_CHANGE)))
@@ -319,6 +319,9 @@ def _needed_entries(command: Command) -> list[str]:
             return [draft.id for draft in drafts] + ([parent] if isinstance(parent, str) else [])
         case MoveLeaf(to_entry=str() as entry_id):
             return [entry_id]
+        case Fork(entry_id=entry_id, history=history):
+            named = [entry_id, *(step.parent for step in history), *(step.draft.id for step in history)]
+            return list({name for name in named if name is not None})
         case ImportHistory(steps=steps):
             return [step.draft.id for step in steps if isinstance(step, PositionedDraft)]
         case _:

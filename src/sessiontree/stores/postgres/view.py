@@ -136,10 +136,10 @@ class SnapshotView:
             self._add_node(row)
 
     def restart(self) -> None:
-        """Number entries from the thread's last one again, for another run of the rules."""
+        """Number entries from the thread's last one again, a new thread's from its key, for another run of the rules."""
         head = next((head for head in self._heads.values() if head is not None), None)
-        reserved = self._reservation.key if self._reservation else 0
-        self._seq = head.seq if head else reserved
+        last = head.seq if head else 0
+        self._seq = self._reservation.key if self._reservation else last
 
     def add_answer(self, missing: NotFetched, rows: list[Row]) -> None:
         """Add the answer to what the rules missed."""

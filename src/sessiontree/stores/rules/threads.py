@@ -5,7 +5,7 @@ An imported thread keeps its ids, times, fork point and reflog.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
@@ -31,6 +31,7 @@ from sessiontree.stores.commands import (
 from sessiontree.stores.listing import matches
 from sessiontree.stores.rules.append import (
     check_blobs,
+    check_leaf,
     check_version,
     child,
     existing,
@@ -43,7 +44,6 @@ from sessiontree.stores.rules.append import (
 from sessiontree.stores.rules.state import (
     Decision,
     DropThread,
-    Fact,
     Node,
     PutEntry,
     PutHead,
@@ -104,8 +104,11 @@ def update_thread(command: UpdateThread, view: View) -> Decision:
 def fork(command: Fork, view: View) -> Decision:
     """Create a thread that shares the entries up to a fork point; the same fork again returns the existing one."""
     source = existing(view, command.source_id)
+    check_leaf(source, command.expect_leaf)
     base = _fork_point(command, view, source)
     taken = view.thread(command.thread.id)
+    if taken is not None and command.expect_new:
+        raise ThreadExistsError(command.thread.id)
     if taken is not None:
         return Decision(_same_fork(command, taken, base).public())
     state = ThreadState(
@@ -116,7 +119,11 @@ def fork(command: Fork, view: View) -> Decision:
         base=base,
         updated_ns=command.thread.updated_ns,
     )
-    return Decision(state.public(), (PutThread(state),))
+    if not command.history:
+        return Decision(state.public(), (PutThread(state),))
+    facts, grown = _replay(command.history, view, state)
+    check_blobs(view, command.thread.id, [step.draft for step in command.history])
+    return Decision(grown.public(), (PutThread(state), *facts, PutHead(grown)))
 
 
 def delete_thread(command: DeleteThread, view: View) -> Decision:
@@ -192,10 +199,20 @@ def import_thread(command: ImportThread, view: View) -> Decision:
 
 def import_history(command: ImportHistory, view: View) -> Decision:
     """Add entries and moves, skipping those that exist."""
-    state = existing(view, command.thread_id)
-    facts: list[Fact] = []
+    facts, state = _replay(command.steps, view, existing(view, command.thread_id))
+    if not facts:
+        return Decision(state.public())
+    check_blobs(view, command.thread_id, [fact.draft for fact in facts if isinstance(fact, PutEntry)])
+    return Decision(state.public(), (*facts, PutHead(state)))
+
+
+def _replay(
+    steps: Iterable[PositionedDraft | Move], view: View, state: ThreadState
+) -> tuple[list[PutEntry | PutMove], ThreadState]:
+    """Return the facts of the steps that are not there yet, and the state after them."""
+    facts: list[PutEntry | PutMove] = []
     new: dict[str, Node] = {}
-    for step in command.steps:
+    for step in steps:
         fact: PutEntry | PutMove | None
         match step:
             case PositionedDraft():
@@ -205,10 +222,7 @@ def import_history(command: ImportHistory, view: View) -> Decision:
         if fact is not None:
             facts.append(fact)
             state = _after(fact, state)
-    if not facts:
-        return Decision(state.public())
-    check_blobs(view, command.thread_id, [fact.draft for fact in facts if isinstance(fact, PutEntry)])
-    return Decision(state.public(), (*facts, PutHead(state)))
+    return facts, state
 
 
 def _import_entry(step: PositionedDraft, view: View, state: ThreadState, new: dict[str, Node]) -> PutEntry | None:

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pytest
 
-from sessiontree.errors import EntryNotFoundError, InvalidInputError, ThreadExistsError
+from sessiontree.errors import (
+    DuplicateEntryError,
+    EntryNotFoundError,
+    InvalidInputError,
+    InvalidParentError,
+    MissingBlobsError,
+    StaleLeafError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal import Journal
+from sessiontree.journal.operations.entries import make_draft
+from sessiontree.journal.operations.requests import Operation
+from sessiontree.journal.operations.threads import fork
+from sessiontree.model import Thread
 from sessiontree.model.builders import user
 from sessiontree.model.codec import content_hash
+from sessiontree.stores.commands import PositionedDraft
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 
@@ -92,6 +107,47 @@ class ForkContract(Contract):
                 attempt()
         assert journal.thread("f") == before
 
+    def test_a_fork_starts_with_entries_of_its_own_in_the_same_commit(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        history = [positioned("side", "a"), positioned("deeper", "side"), positioned("leaf", "b")]
+        fork = journal.run(forked(journal, history, expect_leaf="b"))
+        fill(journal, "t", "in-source")
+        assert (fork.leaf, fork.entries, fork.forked_from_entry) == ("leaf", 3, "b")
+        journal = store.reopen()
+        assert journal.thread("f") == fork
+        assert ids(journal.path("f")) == ["a", "b", "leaf"]
+        assert ids(journal.path("f", "deeper")) == ["a", "side", "deeper"]
+        assert ids(journal.entries("f")) == ["a", "b", "side", "deeper", "leaf"]
+        assert ids(journal.path("t")) == ["a", "b", "in-source"]
+        assert journal.reflog("f") == []
+        fill(journal, "f", "later")
+        journal.delete_thread("t")
+        assert ids(journal.entries("f")) == ["a", "b", "side", "deeper", "leaf", "later"]
+        assert journal.check() == []
+
+    def test_a_fork_with_entries_of_its_own_is_made_whole_or_not_at_all(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.append("t", user("side"), id="hidden", parent="a")
+        journal.move_leaf("t", "b")
+        refused: tuple[tuple[Operation[Thread], type[Exception]], ...] = (
+            (forked(journal, [positioned("x", "hidden")]), InvalidParentError),
+            (forked(journal, [positioned("x", "b"), positioned("a", "x")]), DuplicateEntryError),
+            (forked(journal, [positioned("x", "b"), positioned("x", "b")]), DuplicateEntryError),
+            (forked(journal, [positioned("x", "b")], expect_leaf="a"), StaleLeafError),
+            (forked(journal, [positioned("x", "b", "0" * 64)]), MissingBlobsError),
+        )
+        for operation, problem in refused:
+            with pytest.raises(problem):
+                journal.run(operation)
+            with pytest.raises(ThreadNotFoundError):
+                journal.thread("f")
+        journal.run(forked(journal, [positioned("x", "b")]))
+        with pytest.raises(ThreadExistsError):
+            journal.run(forked(journal, [], expect_new=True))
+
     def test_source_and_fork_do_not_see_each_other_grow(self, store: Opened) -> None:
         journal = store.journal
         journal.create_thread("t")
@@ -168,3 +224,21 @@ class ForkContract(Contract):
             with pytest.raises(EntryNotFoundError, match="'nowhere'"):
                 journal.fork("t", new_id="f", **place)  # type: ignore[arg-type]
         assert journal.stats().threads == 1
+
+
+def positioned(name: str, parent: str, *blobs: str) -> PositionedDraft:
+    return PositionedDraft(parent=parent, draft=make_draft(user(name), id=name, created_ns=7, blobs=blobs))
+
+
+def forked(journal: Journal, history: Iterable[PositionedDraft], **expected: Any) -> Operation[Thread]:
+    return fork(
+        journal.runtime,
+        "t",
+        at=None,
+        before=None,
+        new_id="f",
+        created_ns=None,
+        fields={},
+        history=history,
+        **expected,
+    )
