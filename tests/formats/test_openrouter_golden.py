@@ -181,8 +181,7 @@ class Rules:
         number = self.counters.get(base, 0) + 1
         while self.is_better and f"{base}#fork-{number}" in self.sessions:
             number += 1
-        if not self.is_better or base in self.sessions:
-            self.counters[base] = number
+        self.counters[base] = number
         return f"{base}#fork-{number}"
 
 

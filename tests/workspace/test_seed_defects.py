@@ -138,6 +138,7 @@ def test_p8_the_seeds_surface_restores_turns_skips_taken_ids_and_shares_nothing(
 
     sessions.get_or_create("a#fork-1")
     assert sessions.new_fork_id("a") == "a#fork-2"
+    sessions.get_or_create("")
     sessions.snapshot("", "m")
     assert sessions.rewind("", "m").id == "default"
     with pytest.raises(st.NoCheckpointError):

@@ -31,6 +31,7 @@ __all__ = [
     "Root",
     "Snapshot",
     "checkpoints",
+    "files_in",
     "find_checkpoint",
     "read_files",
     "resolve",
@@ -205,6 +206,14 @@ def _store_files(
     workspace.stats = scan.cache(encoded.hash, manifest.chain)
     files = {item.hash for item in manifest.changed.values() if item.kind == "file"}
     return scan, encoded.hash, (encoded.hash, *([manifest.base] if manifest.base else []), *files)
+
+
+def files_in(cache: WorkspaceCache, checkpoint: Checkpoint) -> Operation[dict[str, bytes]]:
+    """Return the contents of the files of a checkpoint, by path."""
+    resolved = yield from resolve(cache, checkpoint.manifest)
+    found = {path: item.hash for path, item in resolved.tree.items() if item.kind == "file"}
+    contents = yield from read_files(tuple(set(found.values())))
+    return {path: contents[name] for path, name in found.items()}
 
 
 def _put(loaded: Sequence[LoadedFile]) -> Operation[None]:

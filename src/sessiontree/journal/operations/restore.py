@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.errors import (
     CommitUnknownError,
     PendingRestoreError,
     RestoreConflictError,
+    StaleLeafError,
     ThreadNotFoundError,
     WorkspaceError,
 )
@@ -36,7 +38,7 @@ from sessiontree.model._base import Record
 from sessiontree.model.blobs import Blob, batches
 from sessiontree.model.manifest import Tree, difference
 from sessiontree.model.thread import Direction
-from sessiontree.stores.commands import MoveLeaf, Redo, Undo
+from sessiontree.stores.commands import Append, MoveLeaf, Redo, Undo
 from sessiontree.stores.queries import ReadBlobs, ReadEntry, ReadMoves
 from sessiontree.workspace.apply import (
     change_files,
@@ -54,22 +56,37 @@ from sessiontree.workspace.open_workspace import OpenWorkspace, WorkspaceCache
 from sessiontree.workspace.plan import RestorePlan, RestoreTarget, actions_for, with_stats
 from sessiontree.workspace.staging import CommitMarker, Staged, Staging
 
-__all__ = ["RestoreTask", "Settled", "plan_restore", "restore_files", "rewind", "settle", "take_back", "with_workspace"]
+__all__ = [
+    "RestoreTask",
+    "Settled",
+    "move_with_files",
+    "plan_restore",
+    "restore_files",
+    "rewind",
+    "settle",
+    "take_back",
+    "with_workspace",
+]
 
 
 T = TypeVar("T")
-LeafMove = MoveLeaf | Undo | Redo
+LeafMove = MoveLeaf | Undo | Redo | Append
+"""A command that moves the leaf. An append under a parent other than the leaf does too."""
 
 Settled = Literal["old", "new"]
 """Which files an interrupted restore ends with: those before it, or those it was bringing back."""
 
 
 class RestoreTask(Record, frozen=True, kw_only=True):
-    """Which checkpoint of which thread to restore, and what to do about conflicts."""
+    """Which checkpoint of which thread to restore, and what to do about conflicts.
+
+    ``expect_leaf`` refuses the restore if the leaf of the thread is another.
+    """
 
     thread_id: str
     checkpoint: Checkpoint
     conflicts: Conflicts = "stop"
+    expect_leaf: str | UnsetType | None = UNSET
 
 
 class ChangedFiles(NamedTuple):
@@ -88,7 +105,8 @@ def rewind(
     checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
     task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
     move = MoveLeaf(thread_id=thread_id, to_entry=entry_id, reason="rewind", at_ns=0)
-    return (yield from with_workspace(cache, root, lambda workspace: _move_with_files(runtime, workspace, task, move)))
+    moved: Thread = yield from move_with_files(runtime, cache, root, task, move)
+    return moved
 
 
 def take_back(
@@ -99,7 +117,14 @@ def take_back(
     command = Undo if direction == "undo" else Redo
     move = command(thread_id=found.move.thread_id, at_ns=0, expect_move=found.move.number)
     task = RestoreTask(thread_id=move.thread_id, checkpoint=found.checkpoint, conflicts=conflicts)
-    root = found.checkpoint.root
+    moved: Thread = yield from move_with_files(runtime, cache, found.checkpoint.root, task, move)
+    return moved
+
+
+def move_with_files(
+    runtime: Runtime, cache: WorkspaceCache, root: Root, task: RestoreTask, move: LeafMove
+) -> Operation[Any]:
+    """Restore files and commit a command that moves the leaf, or do neither; return what the command returns."""
     return (yield from with_workspace(cache, root, lambda workspace: _move_with_files(runtime, workspace, task, move)))
 
 
@@ -145,9 +170,7 @@ def settle(
     return "old"
 
 
-def _move_with_files(
-    runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, move: LeafMove
-) -> Operation[Thread]:
+def _move_with_files(runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, move: LeafMove) -> Operation[Any]:
     """Move the leaf and the files, or neither. No turn can run meanwhile."""
     lease = yield from acquire_lease(runtime, task.thread_id, this_process(), None, DEFAULT_TTL_SECONDS)
     try:
@@ -163,13 +186,14 @@ def _move_with_files(
 
 def _move(
     runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask, move: LeafMove, lease: Lease
-) -> Operation[Thread]:
+) -> Operation[Any]:
     is_closed = workspace.is_between_turns
     moves: Sequence[Move] = yield ReadMoves(thread_id=task.thread_id)
     number = moves[-1].number + 1 if moves else 1
     _, before, staging = yield from _change_files(runtime, workspace, task, number=number, lease=lease)
     try:
-        moved: Thread = yield replace(move, at_ns=runtime.clock(), expect_leaf=before, token=lease.token)
+        timed = move if isinstance(move, Append) else replace(move, at_ns=runtime.clock())
+        moved = yield replace(timed, expect_leaf=before, token=lease.token)
     except BaseException as error:
         # If it is unknown whether the leaf moved, the next operation on the folder asks the reflog.
         is_refused = isinstance(error, Exception) and not isinstance(error, CommitUnknownError)
@@ -282,6 +306,8 @@ def _checkpoint_before(
     untracked = [conflict.path for conflict in plan.conflicts if conflict.reason == "untracked"]
     include = untracked if task.conflicts == "force" else ()
     taken = yield from take_checkpoint(runtime, workspace, task.thread_id, note, include=include, lease=lease)
+    if task.expect_leaf not in {UNSET, taken.entry.parent}:
+        raise StaleLeafError(task.thread_id, task.expect_leaf, taken.entry.parent)
     return taken.id
 
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import field
 
 from sessiontree.context.dialects.stored_chat import chat_of, payload_of_chat
+from sessiontree.errors import ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import (
     Blob,
@@ -33,7 +34,17 @@ from sessiontree.model import (
     patched,
 )
 from sessiontree.model.manifest import UNKNOWN_MODE
-from sessiontree.sessions.checkpointed import MARK, STATE, mark_in_force, mark_of, user_turns_of
+from sessiontree.sessions.checkpointed import (
+    FORK_IDS_OF,
+    MARK,
+    STATE,
+    files_of,
+    fork_counter,
+    fork_ids_thread,
+    mark_of,
+    marks_of,
+    user_turns_of,
+)
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,
@@ -196,8 +207,12 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     counters = state.get("fork_counters")
     counters = counters if isinstance(counters, dict) else {}
     kept = state.get("sessions")
-    for key, value in kept.items() if isinstance(kept, dict) else ():
+    kept = kept if isinstance(kept, dict) else {}
+    for key, value in kept.items():
         yield from _one(key, value, counters, source, tally)
+    for key, counter in counters.items():
+        if key not in kept and whole_number(counter):
+            yield _fork_ids(key or "default", whole_number(counter) or 0, source)
 
 
 def _salvaged(body: bytes, source: Path, tally: Tally) -> Iterator[ImportedSession]:
@@ -223,6 +238,22 @@ def _one(key: str, value: Any, counters: dict[str, Any], source: Path, tally: Ta
         tally.note("repair", place, "the session is null; it was imported empty", thread_id=key)
     counter = counters.get(key, 0)
     yield _Reader(key, session, whole_number(counter) or 0, place, source).session()
+
+
+def _fork_ids(base: str, counter: int, source: Path) -> ImportedSession:
+    """The count of fork ids of a base that has no session."""
+    return ImportedSession(
+        id=fork_ids_thread(base),
+        place=f"{source}, fork counter {base!r}",
+        created_ns=modified_ns(source),
+        updated_ns=modified_ns(source),
+        fields={"title": f"fork ids of {base}", "is_archived": True, "origin": {FORK_IDS_OF: base}},
+        items=iter(()),
+        leaf=lambda: None,
+        finish=lambda thread: {
+            "origin": {**thread.origin, FORK_IDS_OF: base, "fork_counter": max(counter, fork_counter(thread))}
+        },
+    )
 
 
 class _Reader:
@@ -299,6 +330,9 @@ class _Reader:
 def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
     state = State(sessions={}, fork_counters={})
     for thread in threads:
+        if FORK_IDS_OF in thread.origin:
+            state.fork_counters.setdefault(str(thread.origin[FORK_IDS_OF]), fork_counter(thread))
+            continue
         key = str(thread.origin.get("key", thread.id))
         entries = list(
             without_foreign_origins(
@@ -306,7 +340,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
             )
         )
         state.sessions[key] = _session(journal, thread, entries, target)
-        counter = thread.origin.get("fork_counter", 0)
+        counter = max(fork_counter(thread), _counted(journal, thread.id))
         if counter:
             state.fork_counters[key] = counter
         target.threads.append(thread.id)
@@ -314,6 +348,13 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
         _note_losses(journal, thread, entries, target)
     body = _go.encode(state)
     target.write("sessions.json", [_go.indented(body)])
+
+
+def _counted(journal: Journal, base: str) -> int:
+    try:
+        return fork_counter(journal.thread(fork_ids_thread(base)))
+    except ThreadNotFoundError:
+        return 0
 
 
 def _session(journal: Journal, thread: Thread, entries: list[Entry], target: ExportTarget) -> OpenrouterSession:
@@ -341,9 +382,7 @@ def _user_turns(thread: Thread, path: list[Entry], messages: Chat) -> int:
 def _checkpoints(journal: Journal, thread: Thread, known: dict[str, Entry]) -> dict[str, Any]:
     """The newest mark of each name, and our own labels."""
     targets = {name: known[at] for name, at in journal.labels(thread.id).items() if at in known}
-    for entry in known.values():
-        if isinstance(entry.payload, Custom) and _is_named(entry, MARK):
-            targets[str(entry.payload.data)] = known[mark_in_force(thread, entry)]
+    targets |= marks_of(thread, known.values())
     return {
         name: None if _is_null(at) else _messages([known[one.id] for one in journal.path(thread.id, at.id)])
         for name, at in targets.items()
@@ -353,7 +392,8 @@ def _checkpoints(journal: Journal, thread: Thread, known: dict[str, Entry]) -> d
 def _file_checkpoints(journal: Journal, thread: Thread, entries: list[Entry], target: ExportTarget) -> dict[str, Any]:
     """The newest checkpoint of each name. Those that turns and rewinds took automatically have none."""
     found = [entry.payload for entry in entries if isinstance(entry.payload, Checkpoint)]
-    named = {checkpoint.label: checkpoint for checkpoint in found if checkpoint.label and not checkpoint.moment}
+    newest = {name: held[-1].payload for name, held in files_of(entries, marks_of(thread, entries)).items()}
+    named = {name: checkpoint for name, checkpoint in newest.items() if isinstance(checkpoint, Checkpoint)}
     texts = {name: texts_of(journal, checkpoint) for name, checkpoint in named.items()}
     for name, one in texts.items():
         if one.left_out:
