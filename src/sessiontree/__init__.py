@@ -169,6 +169,7 @@ if TYPE_CHECKING:
     from sessiontree.transfer import copy_store as copy_store
     from sessiontree.transfer import export_sessions as export_sessions
     from sessiontree.transfer import import_sessions as import_sessions
+    from sessiontree.workspace.location import workspace_path as workspace_path
 
 __version__ = "0.1.0"
 
@@ -219,6 +220,7 @@ _NAMES = {
     "sessiontree.transfer": """
         CopyReport ExportReport ImportNote ImportReport copy_store export_sessions import_sessions
     """,
+    "sessiontree.workspace.location": "workspace_path",
 }
 """Public names by module. A name is imported on first use: a program loads only what it needs."""
 

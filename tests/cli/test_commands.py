@@ -38,8 +38,10 @@ def test_a_thread_is_started_listed_and_read(talk):
 
 
 def test_lists_are_filtered_and_paged(shell):
-    for number in range(5):
-        shell("new", f"talk {number}", "--tag", "even" if number % 2 == 0 else "odd")
+    with st.open(shell.folder / "j.db") as journal:
+        for number in range(5):
+            thread = journal.create_thread(title=f"talk {number}", tags=("even" if number % 2 == 0 else "odd",))
+            journal.append(thread.id, st.user("hello"))
     assert len(shell("ls", "--tag", "even").splitlines()) == 3
     page = shell.json("ls", "--limit", "3")
     assert (page["schema_version"], len(page["threads"])) == (1, 3)
@@ -48,6 +50,26 @@ def test_lists_are_filtered_and_paged(shell):
     assert rest["cursor"] is None
     assert shell("ls", "--title", "TALK 3").endswith("talk 3")
     assert shell("ls", "--since", "1d") == shell("ls")
+
+
+def test_empty_threads_are_counted_and_listed_when_asked_for(shell):
+    shell("new", "empty", "--id", "empty")
+    listed = shell.run("ls")
+    assert (listed.stdout, "1 empty thread is left out" in listed.stderr) == ("", True)
+    assert shell.json("ls")["threads"] == []
+    assert shell("ls", "--all").startswith("empty\t")
+    shell("append", "empty", "hello")
+    listed = shell.run("ls")
+    assert (listed.stdout.startswith("empty\t"), listed.stderr) == (True, "")
+    shell("new", "--id", "unused")
+    shell("prune", "--older-than", "0d", "--empty", "--yes")
+    assert [thread["id"] for thread in shell.json("ls", "--all")["threads"]] == ["empty"]
+
+
+def test_a_workspace_can_be_named_by_any_path_to_it(shell):
+    (shell.folder / "link").symlink_to(shell.folder)
+    shell("new", "--id", "here", "--workspace", ".")
+    assert shell("ls", "--all", "--workspace", str(shell.folder / "link") + "/").startswith("here\t")
 
 
 def test_json_holds_every_field_also_the_empty_ones(talk):

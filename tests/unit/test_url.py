@@ -1,10 +1,14 @@
 """Addresses of stores."""
 
+import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
-from sessiontree.journal.address import StoreAddress, parse_url
+import sessiontree as st
+from sessiontree.cli.context import locate
+from sessiontree.journal.address import StoreAddress, default_url, parse_url
 
 
 @pytest.mark.parametrize(
@@ -31,3 +35,30 @@ def test_a_path_object_is_a_plain_path(tmp_path):
     assert parse_url(tmp_path / "a.db").kind == "sqlite"
     assert parse_url(tmp_path).kind == "jsonl"
     assert parse_url(Path("memory:")).target == "memory:"
+
+
+def test_without_an_address_the_store_is_the_one_of_the_command_line(tmp_path, monkeypatch):
+    monkeypatch.delenv("SESSIONTREE_STORE", raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with st.open() as journal:
+        journal.create_thread("t")
+    assert locate(None, os.environ, tmp_path).url == str(tmp_path / "data" / "sessiontree" / "journal.db")
+    with st.open(tmp_path / "data" / "sessiontree" / "journal.db") as journal:
+        assert journal.thread("t").id == "t"
+    monkeypatch.setenv("SESSIONTREE_STORE", "memory:")
+    with st.open() as journal:
+        assert journal.list_threads().threads == ()
+
+
+def test_without_a_data_folder_of_its_own_the_default_is_below_home(tmp_path, monkeypatch):
+    for name in ("SESSIONTREE_STORE", "XDG_DATA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Path(default_url()).is_relative_to(tmp_path)
+    assert Path(default_url()).parts[-2:] == ("sessiontree", "journal.db")
+
+
+def test_an_async_journal_has_the_same_default(tmp_path, monkeypatch):
+    monkeypatch.setenv("SESSIONTREE_STORE", str(tmp_path / "named.db"))
+    asyncio.run(st.open_async().close())
+    assert (tmp_path / "named.db").is_file()

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from sessiontree.journal import Journal
     from sessiontree.model import Progress
 
-__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "STORE_VARIABLE", "CliContext", "Location", "locate"]
+__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "CliContext", "Location", "locate"]
 
 
 PROJECT_FILE = ".sessiontree.toml"
-STORE_VARIABLE = "SESSIONTREE_STORE"
 COMPLETION_VARIABLE = "_SESSIONTREE_COMPLETE"
 
 
@@ -36,12 +35,14 @@ def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Lo
     """Find the store: the flag, the environment variable, the project file or the data folder, in this order."""
     if flag is not None:
         return Location(url=flag, reason="given with --store")
+    from sessiontree.journal.address import STORE_VARIABLE, data_file  # noqa: PLC0415  --help does not need it
+
     if environment.get(STORE_VARIABLE):
         return Location(url=environment[STORE_VARIABLE], reason=f"set by the environment variable {STORE_VARIABLE}")
     project = _project_file(folder)
     if project is not None:
         return Location(url=_store_in(project), reason=f"set by the project file {project}")
-    return Location(url=str(_data_file(environment)), reason="the default, in the platform's data folder")
+    return Location(url=data_file(), reason="the default, in the platform's data folder")
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -66,14 +67,6 @@ def _store_in(project: Path) -> str:
     return (
         store if ":" in store else str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
     )
-
-
-def _data_file(environment: Mapping[str, str]) -> Path:
-    if os.name == "posix" and environment.get("XDG_DATA_HOME"):
-        return Path(environment["XDG_DATA_HOME"]) / "sessiontree" / "journal.db"
-    from platformdirs import user_data_path  # noqa: PLC0415  only needed for the default
-
-    return user_data_path("sessiontree", appauthor=False) / "journal.db"
 
 
 def _ignore(_done: int, _total: int) -> None:

@@ -12,8 +12,11 @@ from sessiontree.model._base import Record
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.protocol import Backend, Durability
 
-__all__ = ["StoreAddress", "load_postgres", "open_backend", "parse_url"]
+__all__ = ["STORE_VARIABLE", "StoreAddress", "data_file", "default_url", "load_postgres", "open_backend", "parse_url"]
 
+
+STORE_VARIABLE = "SESSIONTREE_STORE"
+"""The environment variable that names the store to use by default."""
 
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
 _DURABILITIES = ("power_loss", "process_crash")
@@ -54,6 +57,24 @@ def parse_url(url: str | os.PathLike[str]) -> StoreAddress:
             return StoreAddress(kind="postgres", target=url)
         case _:
             raise StoreUrlError(url, f"there is no store for {scheme[1]!r}")
+
+
+def default_url() -> str:
+    """Return the address of the store that is used if none is named.
+
+    That is what the environment variable ``SESSIONTREE_STORE`` names, or ``journal.db`` in the platform's data folder.
+    """
+    return os.environ.get(STORE_VARIABLE) or data_file()
+
+
+def data_file() -> str:
+    """Return the path of ``journal.db`` in the folder ``sessiontree`` of the platform's data folder."""
+    if os.name == "posix" and os.environ.get("XDG_DATA_HOME"):
+        folder = os.environ["XDG_DATA_HOME"]
+        return os.path.join(folder, "sessiontree", "journal.db")  # noqa: PTH118  pathlib is slow to import
+    from platformdirs import user_data_path  # noqa: PLC0415  only needed for the default
+
+    return str(user_data_path("sessiontree", appauthor=False) / "journal.db")
 
 
 def _plain_path(path: str) -> StoreAddress:

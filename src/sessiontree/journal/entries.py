@@ -60,7 +60,8 @@ class ThreadVerbs(Verbs):
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.
 
-        Archived threads are left out; ``is_archived=True`` lists only them, ``is_archived=None`` lists all.
+        Archived threads are left out; ``is_archived=True`` lists only them, ``is_archived=None`` lists all. Threads
+        without a message are listed; ``is_empty=False`` leaves them out, ``is_empty=True`` lists only them.
         """
         return self.run(threads.list_threads(query, filters))
 
@@ -97,13 +98,20 @@ class ThreadVerbs(Verbs):
         return self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
 
     def delete_older_than(
-        self, updated_before_ns: int, *, is_archived: bool | None = None, is_dry_run: bool = False
+        self,
+        updated_before_ns: int,
+        *,
+        is_archived: bool | None = None,
+        is_empty: bool | None = None,
+        is_dry_run: bool = False,
     ) -> list[Thread]:
         """Delete the threads that were last changed before a time, and return them; a dry run only returns them.
 
-        Each thread is deleted only if it is still that old at that moment: one that gets a message meanwhile is kept.
+        With ``is_empty=True``, only those without a message. Each thread is deleted only if it is still that old at that
+        moment: one that gets a message meanwhile is kept.
         """
-        return self.run(reads.delete_older_than(updated_before_ns, is_archived, is_dry_run=is_dry_run))
+        query = ThreadQuery(updated_before_ns=updated_before_ns, is_archived=is_archived, is_empty=is_empty)
+        return self.run(reads.delete_matching(query, is_dry_run=is_dry_run))
 
 
 class EntryVerbs(Verbs):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sessiontree.journal.address import load_postgres, open_backend, parse_url
+from sessiontree.journal.address import default_url, load_postgres, open_backend, parse_url
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.model.ids import Clock, RandomSource, system_clock
 from sessiontree.stores.embedded_async import AsyncEmbeddedStore
@@ -15,7 +15,7 @@ __all__ = ["open_async"]
 
 
 def open_async(
-    url: str | os.PathLike[str],
+    url: str | os.PathLike[str] | None = None,
     *,
     durability: Durability = "power_loss",
     clock: Clock = system_clock,
@@ -25,11 +25,12 @@ def open_async(
     """Open the journal of the store at ``url``, and create the store if it does not exist.
 
     Use it as a context manager: ``async with sessiontree.open_async("journal.db") as journal:``. The address is
-    ``memory:``, ``sqlite:///file.db``, ``jsonl:///folder``, ``postgresql://host/db`` or a plain path. ``durability``
-    says what an acknowledged write survives: a power loss, or only a crash of this process. ``clock`` and ``random``
-    replace the sources of times and ids, for tests.
+    ``memory:``, ``sqlite:///file.db``, ``jsonl:///folder``, ``postgresql://host/db`` or a plain path. Without
+    one, it is that of the environment variable ``SESSIONTREE_STORE``, or ``journal.db`` in the platform's data folder,
+    which is the default of the command line too. ``durability`` says what an acknowledged write survives: a power
+    loss, or only a crash of this process. ``clock`` and ``random`` replace the sources of times and ids, for tests.
     """
-    address = parse_url(url)
+    address = parse_url(default_url() if url is None else url)
     store: AsyncStore
     if address.kind == "postgres":
         store = load_postgres().AsyncPostgresStore(address.target, durability=durability)

@@ -105,6 +105,11 @@ class Thread(Record, frozen=True, kw_only=True):
         """The time of the last change, in UTC."""
         return moment(self.updated_ns)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is no message on the active path; a system prompt does not count."""
+        return self.messages == 0
+
     def without_counters(self) -> Thread:
         """The metadata alone: without the leaf, the counts and ``updated_ns``, which the store keeps up to date."""
         return replace(self, leaf=None, entries=0, messages=0, tokens=0, updated_ns=0)
@@ -137,10 +142,12 @@ class ThreadFields(TypedDict, total=False):
 class ThreadQuery(Record, frozen=True, kw_only=True):
     """Filters, order and page of a list of threads. All filters must match; ``None`` matches everything.
 
-    A ``limit`` of ``None`` puts all of them on one page.
+    A ``limit`` of ``None`` puts all of them on one page. A thread is empty if there is no message on its active path; a
+    system prompt does not count.
     """
 
     is_archived: bool | None = False
+    is_empty: bool | None = None
     title_contains: str | None = None
     tags: tuple[str, ...] = ()
     workspace: str | None = None
@@ -168,6 +175,7 @@ class ThreadFilters(TypedDict, total=False):
     """The fields of a ThreadQuery as keyword arguments."""
 
     is_archived: bool | None
+    is_empty: bool | None
     title_contains: str
     tags: tuple[str, ...]
     workspace: str

@@ -130,6 +130,7 @@ def matching_ids(ids: Iterable[str], part: str) -> list[str]:
 def _matches_fields(thread: Thread, query: ThreadQuery) -> bool:
     wanted = (
         (query.is_archived, thread.is_archived),
+        (query.is_empty, thread.is_empty),
         (query.workspace, thread.workspace),
         (query.vendor, thread.vendor),
         (query.model, thread.model),

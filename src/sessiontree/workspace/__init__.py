@@ -10,10 +10,22 @@ staging         a restore that is prepared beside the files
 apply           the actions done, or undone
 disk            single changes to the disk, and the state directory
 diff            differences between two trees (pure)
+location        the real path of a folder, for a thread's ``workspace``
 """
 
 from sessiontree.workspace.diff import FileDiff, TreeDiff
 from sessiontree.workspace.ignore import DEFAULT_IGNORES, Conflicts, Settings
+from sessiontree.workspace.location import workspace_path
 from sessiontree.workspace.plan import Conflict, RestorePlan, Step
 
-__all__ = ["DEFAULT_IGNORES", "Conflict", "Conflicts", "FileDiff", "RestorePlan", "Settings", "Step", "TreeDiff"]
+__all__ = [
+    "DEFAULT_IGNORES",
+    "Conflict",
+    "Conflicts",
+    "FileDiff",
+    "RestorePlan",
+    "Settings",
+    "Step",
+    "TreeDiff",
+    "workspace_path",
+]

@@ -17,6 +17,8 @@ from sessiontree.model import Thread, ThreadOrder, ThreadQuery
 __all__ = ["ls"]
 
 
+_MOST_COUNTED = 1000
+
 _COLUMNS = (
     Column(name="id", style="yellow"),
     Column(name="updated", style="dim"),
@@ -48,7 +50,7 @@ _COLUMNS = (
     help="Only threads changed since: 2026-01-31, today, yesterday, or an age such as 7d.",
 )
 @click.option("--archived", is_flag=True, help="Only archived threads.")
-@click.option("everything", "--all", "-a", is_flag=True, help="Include archived threads.")
+@click.option("everything", "--all", "-a", is_flag=True, help="Include archived and empty threads.")
 @choice_option("--order", ["updated", "created"], metavar="TIME", about="Sort by the time updated or created.")
 def ls(
     cli: CliContext,
@@ -64,13 +66,14 @@ def ls(
     everything: bool,
     order: ThreadOrder,
 ) -> None:
-    """List threads, most recently changed first.
+    """List threads, most recently changed first. Archived threads, and empty ones without a message, are left out.
 
     In a pipe: id, time, messages, tokens and title, separated by tabs, not truncated.
     """
     filters: dict[str, Any] = {
         "limit": limit,
         "is_archived": None if everything else archived,
+        "is_empty": None if everything else False,
         "order": order,
         "tags": tags,
     }
@@ -78,7 +81,8 @@ def ls(
     filters |= {name: value for name, value in texts.items() if value}
     if since:
         filters["updated_after_ns"] = nanoseconds("--since", since)
-    page = cli.journal.list_threads(ThreadQuery(**filters))
+    query = ThreadQuery(**filters)
+    page = cli.journal.list_threads(query)
     if cli.out.is_json:
         cli.out.json(threads=page.threads, cursor=page.cursor)
         return
@@ -86,8 +90,18 @@ def ls(
     cli.out.table(_COLUMNS, [_row(thread, now, is_short=cli.out.is_terminal) for thread in page])
     if page.cursor and cli.out.is_terminal:
         cli.out.info(f"more: sessiontree ls --limit {limit} --cursor {page.cursor}")
+    if not everything and not cursor:
+        _mention_empty(cli, query)
     if not page.threads:
         _explain_empty(cli)
+
+
+def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
+    found = len(cli.journal.list_threads(query, is_empty=True, limit=_MOST_COUNTED))
+    if found:
+        number = f"{found} or more" if found == _MOST_COUNTED else f"{found}"
+        noun = "empty thread is" if found == 1 else "empty threads are"
+        cli.out.info(f"{number} {noun} left out; `sessiontree ls --all` lists all threads")
 
 
 def _explain_empty(cli: CliContext) -> None:

@@ -15,7 +15,11 @@ __all__ = ["prune"]
 
 @command(
     "prune",
-    examples=["sessiontree prune --older-than 90d --dry-run", "sessiontree prune --older-than 2026-01-01 --yes"],
+    examples=[
+        "sessiontree prune --older-than 90d --dry-run",
+        "sessiontree prune --older-than 2026-01-01 --yes",
+        "sessiontree prune --older-than 1d --empty --yes",
+    ],
 )
 @click.option(
     "--older-than",
@@ -24,12 +28,14 @@ __all__ = ["prune"]
     help="Only threads not changed since then: a date, or an age such as 90d.",
 )
 @click.option("everything", "--all", "-a", is_flag=True, help="Include threads that are not archived.")
+@click.option("empty", "--empty", is_flag=True, help="Only threads without a message, archived or not.")
 @yes_option
 @dry_run_option
-def prune(cli: CliContext, *, older_than: str, everything: bool, yes: bool, dry_run: bool) -> None:
+def prune(cli: CliContext, *, older_than: str, everything: bool, empty: bool, yes: bool, dry_run: bool) -> None:
     """Delete archived threads that have not changed for a while, permanently."""
     before = nanoseconds("--older-than", older_than)
-    old = ThreadQuery(updated_before_ns=before, is_archived=None if everything else True, limit=1000)
+    is_archived = None if everything or empty else True
+    old = ThreadQuery(updated_before_ns=before, is_archived=is_archived, is_empty=empty or None, limit=1000)
     found = list(cli.journal.iter_threads(old))
     if not found:
         cli.out.info("nothing to prune")

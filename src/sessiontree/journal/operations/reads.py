@@ -37,7 +37,7 @@ __all__ = [
     "all_threads",
     "check",
     "context",
-    "delete_older_than",
+    "delete_matching",
     "entry_ids",
     "events",
     "export",
@@ -143,14 +143,13 @@ def events(thread_id: str, after: str | None, limit: int | None) -> Operation[li
         after = page[-1].id
 
 
-def delete_older_than(updated_before_ns: int, is_archived: bool | None, *, is_dry_run: bool) -> Operation[list[Thread]]:
-    """Delete the threads that were last changed before a time, and return them."""
-    query = ThreadQuery(updated_before_ns=updated_before_ns, is_archived=is_archived, limit=_PAGE)
-    old = yield from all_threads(query)
+def delete_matching(query: ThreadQuery, *, is_dry_run: bool) -> Operation[list[Thread]]:
+    """Delete the threads that match a query, unless they stop to match it first, and return them."""
+    found = yield from all_threads(replace(query, limit=_PAGE))
     if is_dry_run:
-        return old
+        return found
     gone: list[Thread] = []
-    for thread in old:
+    for thread in found:
         try:
             yield DeleteThread(thread_id=thread.id, expect_match=query)
         except (ThreadNotFoundError, ThreadChangedError):

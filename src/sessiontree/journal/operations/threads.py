@@ -12,12 +12,13 @@ from msgspec.structs import astuple, replace
 from sessiontree.compaction.titles import Titler, first_user_text, title_from
 from sessiontree.errors import InvalidInputError, StaleVersionError
 from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
-from sessiontree.journal.operations.requests import Call, Operation, Runtime
+from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
 from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
+from sessiontree.workspace.location import is_path, workspace_path
 
 __all__ = [
     "change_thread",
@@ -48,6 +49,7 @@ def create_thread(
     contents: Iterable[Content] = (),
 ) -> Operation[Thread]:
     """Create a thread, and its first entries in the same commit."""
+    fields = yield from _with_real_workspace(fields)
     thread: Thread = yield CreateThread(
         thread=_new_thread(runtime, thread_id, created_ns, fields),
         drafts=tuple([draft_of(runtime, content) for content in contents]),
@@ -65,6 +67,7 @@ def update_thread(
     runtime: Runtime, thread_id: str, expect_version: int | None, fields: ThreadFields
 ) -> Operation[Thread]:
     """Change the metadata of a thread."""
+    fields = yield from _with_real_workspace(fields)
     changed: Thread = yield update_command(runtime, thread_id, expect_version, fields)
     return changed
 
@@ -103,14 +106,14 @@ def delete_thread(
     thread_id: str, expect_version: int | None = None, expect_match: ThreadQuery | None = None
 ) -> Operation[Deleted]:
     """Delete a thread."""
-    match = None if expect_match is None else _with_filters(expect_match, {})
+    match = None if expect_match is None else (yield from _asked(expect_match, {}))
     report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version, expect_match=match)
     return report
 
 
 def list_threads(query: ThreadQuery | None, filters: ThreadFilters) -> Operation[Page]:
     """Return one page of threads."""
-    page: Page = yield ListThreads(query=_with_filters(query or ThreadQuery(), filters))
+    page: Page = yield ListThreads(query=(yield from _asked(query or ThreadQuery(), filters)))
     return page
 
 
@@ -130,6 +133,7 @@ def fork(
     """Create a thread that shares the beginning of another one, and its own entries in the same commit."""
     if at is not None and before is not None:
         raise InvalidInputError("fork takes at= or before=, not both")
+    fields = yield from _with_real_workspace(fields)
     forked: Thread = yield Fork(
         source_id=source_id,
         thread=_new_thread(runtime, new_id, created_ns, fields),
@@ -141,6 +145,26 @@ def fork(
         expect_new=expect_new,
     )
     return forked
+
+
+def _asked(query: ThreadQuery, filters: ThreadFilters) -> Operation[ThreadQuery]:
+    asked = _with_filters(query, filters)
+    if asked.workspace is None:
+        return asked
+    return replace(asked, workspace=(yield from _real(asked.workspace)))
+
+
+def _with_real_workspace(fields: ThreadFields) -> Operation[ThreadFields]:
+    text = fields.get("workspace")
+    return {**fields, "workspace": (yield from _real(text))} if isinstance(text, str) else fields
+
+
+def _real(text: str) -> Operation[str]:
+    """The real path of a workspace that is written as a path. Other texts stay as they are."""
+    if not is_path(text):
+        return text
+    path: str = yield Work(function=workspace_path, arguments=(text,))
+    return path
 
 
 def checked_thread(thread: Thread) -> Thread:

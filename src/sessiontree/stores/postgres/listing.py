@@ -62,6 +62,8 @@ def _conditions(query: ThreadQuery) -> list[str]:
     conditions += [f"{term} %({name})s" for name, term in _TIMES.items() if getattr(query, name) is not None]
     if query.is_archived is not None:
         conditions.append("t.is_archived = %(is_archived)s")
+    if query.is_empty is not None:
+        conditions.append("h.messages = 0" if query.is_empty else "h.messages > 0")
     if query.title_contains is not None:
         conditions.append("position(%(title)s IN t.title_folded) > 0")
     if query.tags:

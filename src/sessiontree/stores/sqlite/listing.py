@@ -40,6 +40,9 @@ def _conditions(query: ThreadQuery) -> tuple[list[str], list[Any]]:
     if query.is_archived is not None:
         conditions.append("t.is_archived = ?")
         values.append(query.is_archived)
+    if query.is_empty is not None:
+        has_messages = "EXISTS (SELECT 1 FROM entry e WHERE e.key = t.leaf AND e.messages > 0)"
+        conditions.append(f"NOT {has_messages}" if query.is_empty else has_messages)
     for name, column in WORD_COLUMNS.items():
         wanted = getattr(query, name)
         if wanted is not None:

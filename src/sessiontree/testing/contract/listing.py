@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.model import SessionKey, ThreadQuery
+from sessiontree.model.builders import system
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened, fill
 
@@ -66,6 +68,42 @@ class ListContract(Contract):
         assert _found(journal) == ["b"]
         assert _found(journal, is_archived=True) == ["a"]
         assert _found(journal, is_archived=None) == ["a", "b"]
+
+    def test_empty_threads_are_those_without_a_message_on_their_path(self, store: Opened) -> None:
+        journal = store.journal
+        for name in ("bare", "prompted", "used", "reset"):
+            journal.create_thread(name)
+        journal.append("prompted", system("Be brief."))
+        for name in ("used", "reset"):
+            fill(journal, name, "a")
+        journal.fork("used", new_id="forked")
+        journal.reset("reset")
+        journal = store.reopen()
+        assert _found(journal) == ["bare", "forked", "prompted", "reset", "used"]
+        assert _found(journal, is_empty=True) == ["bare", "prompted", "reset"]
+        assert _found(journal, is_empty=False) == ["forked", "used"]
+        assert [journal.thread(name).is_empty for name in ("bare", "used")] == [True, False]
+        journal.undo("reset")
+        fill(journal, "prompted", "b")
+        assert _found(journal, is_empty=True) == ["bare"]
+
+    def test_a_workspace_is_found_by_any_path_to_it(self, journal: Journal, tmp_path: Path) -> None:
+        folder = tmp_path.resolve() / "project"
+        folder.mkdir()
+        (tmp_path / "link").symlink_to(folder)
+        journal.create_thread("t", workspace=f"{tmp_path}/link/")
+        journal.create_thread("other", workspace=str(tmp_path))
+        assert journal.thread("t").workspace == str(folder)
+        for path in (f"{folder}", f"{folder}/", f"{tmp_path}/link", f"{folder}/../project//", f"{folder}/."):
+            assert _found(journal, workspace=path) == ["t"]
+        assert journal.update_thread("other", workspace=f"{folder}/src/").workspace == f"{folder}/src"
+        assert journal.fork("t", new_id="f", workspace=f"{tmp_path}/link").workspace == str(folder)
+
+    def test_a_workspace_that_is_no_path_is_kept_as_it_is(self, journal: Journal) -> None:
+        for name in ("web", "ssh://host/folder/", "C:\\Users\\me\\", "a/b/", "~/x", " . "):
+            journal.create_thread(name, workspace=name)
+            assert journal.thread(name).workspace == name
+            assert _found(journal, workspace=name) == [name]
 
     def test_ranges_include_their_start_and_leave_out_their_end(self, journal: Journal) -> None:
         for second in range(5):
