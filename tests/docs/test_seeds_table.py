@@ -16,7 +16,7 @@ from seed_rows import PROGRAMS, rows, symbols_of
 
 STATES = {"does it", "differently", "missing"}
 SEEDS = Path(__file__).parents[1] / "seeds"
-TESTED = [seed for seed, program in PROGRAMS.items() if (SEEDS / f"test_{program}.py").exists()]
+TESTED = [seed for seed, program in PROGRAMS.items() if any(SEEDS.glob(f"test_{program}*.py"))]
 
 
 def test_every_row_is_complete_and_stands_once() -> None:
@@ -55,8 +55,8 @@ def test_a_test_of_a_row_compares_what_the_call_gives(seed: str) -> None:
 
 @pytest.mark.parametrize("seed", TESTED)
 def test_the_tests_use_the_names_of_the_table(seed: str) -> None:
-    tree = ast.parse((SEEDS / f"test_{PROGRAMS[seed]}.py").read_text(encoding="utf-8"))
-    used = {name for node in ast.walk(tree) for name in names_in(node)}
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in files_of(seed)]
+    used = {name for tree in trees for node in ast.walk(tree) for name in names_in(node)}
     ours = {row["ours"].rpartition(".")[2] for row in rows() if row["seed"] == seed and row["state"] != "missing"}
     assert ours <= used, f"never used: {sorted(ours - used)}"
 
@@ -74,8 +74,17 @@ def names_in(node: ast.AST) -> list[str]:
 
 
 def calls_of(seed: str) -> list[Any]:
-    module = importlib.import_module(f"seeds.test_{PROGRAMS[seed]}")
-    return [found for name, found in vars(module).items() if name.startswith("test_") and inspect.isfunction(found)]
+    modules = [importlib.import_module(f"seeds.{path.stem}") for path in files_of(seed)]
+    return [
+        found
+        for module in modules
+        for name, found in vars(module).items()
+        if name.startswith("test_") and inspect.isfunction(found)
+    ]
+
+
+def files_of(seed: str) -> list[Path]:
+    return sorted(SEEDS.glob(f"test_{PROGRAMS[seed]}*.py"))
 
 
 def resolve(name: str) -> Any:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any, cast, get_args
 
 import msgspec
+from msgspec.structs import replace
 
+from sessiontree.context import Window
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -15,6 +17,7 @@ from sessiontree.model import (
     Compaction,
     ContextUsage,
     Custom,
+    Entry,
     Message,
     ModelChange,
     Part,
@@ -31,20 +34,22 @@ from sessiontree.model import (
     ToolResultPart,
     TurnMarker,
     TurnStatus,
+    UnknownPayload,
     UserMessage,
     convert,
     decode_payload,
     encode_payload,
 )
 from sessiontree.transfer.formats import _go
+from sessiontree.transfer.formats._files import from_kept
 from sessiontree.transfer.formats._records import ImportedRecord
 from sessiontree.transfer.formats.floret import records
 
-__all__ = ["OURS", "message_of", "payload_of", "wire_message", "wire_of"]
+__all__ = ["OURS", "message_of", "payload_of", "raw_of", "wire_message", "wire_of"]
 
 
 OURS = "sessiontree.payload"
-"""Metadata key under which a payload is written that floret has no type for."""
+"""Metadata key under which a payload is written whole, if floret's entry cannot hold all of it."""
 
 _ROLES = frozenset(get_args(Role))
 _STATUSES = frozenset(get_args(TurnStatus))
@@ -85,8 +90,12 @@ def payload_of(entry: records.FloretEntry) -> Payload:
     """The payload for an entry of floret. What it cannot hold shows when the entry is written again for comparison."""
     metadata: dict[str, Any] = entry.metadata
     ours = _our_own(metadata)
-    if ours is not None:
+    if ours is not None and not _is_copy(ours, entry):
         return ours
+    return _native(entry, metadata)
+
+
+def _native(entry: records.FloretEntry, metadata: dict[str, Any]) -> Payload:
     kind = _MESSAGES.get(entry.type)
     if kind is not None and entry.message.role in _ROLES:
         return _said(kind, entry, metadata)
@@ -121,6 +130,13 @@ def _our_own(metadata: dict[str, Any]) -> Payload | None:
         return decode_payload(metadata[OURS].encode())
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
+
+
+def _is_copy(ours: Payload, entry: records.FloretEntry) -> bool:
+    """Whether floret has forked the thread since: it gives a copied compaction the ids of the copies, not our payload."""
+    if not isinstance(ours, Compaction) or ours.reverts:
+        return False
+    return ours.through_entry_id != entry.compacted_through_entry_id
 
 
 def _said(kind: Any, entry: records.FloretEntry, metadata: dict[str, Any]) -> Payload:
@@ -210,11 +226,53 @@ def wire_of(item: ImportedRecord, thread_id: str) -> records.FloretEntry:
         metadata=_texts(payload.metadata),
     )
     _fill(entry, payload)
+    if OURS not in entry.metadata and not _holds(entry, payload):
+        entry.metadata = _texts({**entry.metadata, OURS: encode_payload(_without_origin(payload)).decode()})
     return entry
 
 
+def set_window(entry: records.FloretEntry, window: Window) -> None:
+    """Let an entry at the end of a window say, by floret's rules, what is visible after it.
+
+    floret knows no compaction that reverts another one, and none without a first kept entry keeps nothing. So the
+    entry repeats the compaction in force and names the first entry that it keeps, which may be the entry itself.
+    """
+    boundary = window.boundary
+    in_force = boundary.payload if boundary and isinstance(boundary.payload, Compaction) else Compaction()
+    for theirs, ours in _COMPACTION.items():
+        setattr(entry, theirs, getattr(in_force, ours))
+    kept = (*window.tail, *window.after)
+    entry.first_kept_entry_id = kept[0].id if kept else entry.id
+
+
+def raw_of(entry: Entry) -> str:
+    """The canonical content of an entry as floret writes it; ``content_hash`` of it is floret's RawHash.
+
+    >>> from sessiontree.model.builders import user
+    >>> raw_of(Entry(id="e", thread_id="t", parent=None, created_ns=0, payload=user("hi")))[:55]
+    '{"type":"user_message","message":{"Role":"user","Conten'
+    """
+    kept = getattr(entry.payload, "origin", {}).get("line")
+    if kept is not None:
+        return records.raw_text(_go.as_type(from_kept(kept), records.FloretEntry))
+    item = ImportedRecord(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id)
+    return records.raw_text(wire_of(item, entry.thread_id))
+
+
+def _holds(entry: records.FloretEntry, payload: Payload) -> bool:
+    """Whether the payload can be read back from the entry as it was."""
+    if isinstance(payload, UnknownPayload) or not all(isinstance(value, str) for value in payload.metadata.values()):
+        return False
+    back: Any = _native(entry, entry.metadata)
+    return bool(replace(back, metadata=payload.metadata, origin=payload.origin) == payload)
+
+
+def _without_origin(payload: Payload) -> Payload:
+    return payload if isinstance(payload, UnknownPayload) else replace(payload, origin={})
+
+
 def _fill(entry: records.FloretEntry, payload: Payload) -> None:
-    """Set the fields of the entry's type; for a type that floret does not know, the payload goes into the metadata."""
+    """Set the fields of the entry's type."""
     entry.type = str(payload.__struct_config__.tag or "custom")
     match payload:
         case AssistantMessage() | ToolCallMessage():
@@ -249,7 +307,6 @@ def _fill(entry: records.FloretEntry, payload: Payload) -> None:
                 entry.message = convert(payload.data["message"], records.FloretMessage)
         case _:
             entry.type = "custom"
-            entry.metadata = _texts({**entry.metadata, OURS: encode_payload(payload).decode()})
 
 
 def _mark(entry: records.FloretEntry, marker: TurnMarker) -> None:

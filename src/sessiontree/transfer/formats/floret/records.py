@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 
 import msgspec
 from msgspec import field
 
-from sessiontree.model import Thread
+from sessiontree.model import Thread, content_hash
 from sessiontree.model.tokens import BLANKS
 from sessiontree.transfer.formats import _go
 
@@ -22,7 +21,7 @@ __all__ = [
     "encode_entry",
     "folder_name",
     "meta_of",
-    "raw_of",
+    "raw_text",
 ]
 
 
@@ -173,17 +172,16 @@ _PLAIN = ("type", "message")
 _REST = tuple(name for name in _Raw.__struct_fields__ if name not in _PLAIN)
 
 
-def raw_of(entry: FloretEntry) -> bytes:
+def raw_text(entry: FloretEntry) -> str:
     """The canonical content of an entry, as floret hashes it."""
     given = {name: value for name in _REST if (value := getattr(entry, name))}
-    return _go.encode(_Raw(type=entry.type, message=entry.message, **given))
+    return _go.encode(_Raw(type=entry.type, message=entry.message, **given)).decode()
 
 
 def encode_entry(entry: FloretEntry) -> bytes:
     """The line of an entry, with ``raw`` and ``raw_hash`` computed."""
-    raw = raw_of(entry)
-    entry.raw = raw.decode()
-    entry.raw_hash = hashlib.sha256(raw).hexdigest()
+    entry.raw = raw_text(entry)
+    entry.raw_hash = content_hash(entry.raw)
     return _go.encode(entry)
 
 

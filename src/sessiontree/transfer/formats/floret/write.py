@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from sessiontree.context import window_of
 from sessiontree.journal import Journal
-from sessiontree.model import Entry, Thread, ToolCallPart, encode_payload
+from sessiontree.model import (
+    Compaction,
+    Entry,
+    ReasoningPart,
+    TextPart,
+    Thread,
+    ToolCallPart,
+    ToolResultPart,
+)
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,
@@ -18,10 +27,12 @@ from sessiontree.transfer.formats._files import (
 )
 from sessiontree.transfer.formats._records import ImportedRecord, unreadable_bytes
 from sessiontree.transfer.formats.floret import records
-from sessiontree.transfer.formats.floret.entries import OURS, wire_of
+from sessiontree.transfer.formats.floret.entries import set_window, wire_of
 from sessiontree.transfer.formats.floret.records import folder_name, meta_of
 
 __all__ = ["write"]
+
+_SHOWN_PARTS = (TextPart, ReasoningPart, ToolCallPart, ToolResultPart)
 
 
 def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
@@ -48,38 +59,40 @@ def _free_folder(thread: Thread, target: ExportTarget) -> str:
 
 
 def _lines(journal: Journal, thread: Thread, target: ExportTarget) -> Iterator[tuple[bytes, bool]]:
-    native_id = str(thread.origin.get("id", thread.id))
     for entry in without_foreign_origins(pages(journal, thread.id), thread, "floret"):
         target.entries += 1
         has_no_end = "unended" in getattr(entry.payload, "origin", ())
-        yield _line(entry, native_id, is_own=entry.thread_id == thread.id, target=target), has_no_end
+        yield _line(journal, entry, thread, target), has_no_end
 
 
-def _line(entry: Entry, native_id: str, *, is_own: bool, target: ExportTarget) -> bytes:
+def _line(journal: Journal, entry: Entry, thread: Thread, target: ExportTarget) -> bytes:
     broken = unreadable_bytes(entry.payload)
     if broken is not None:
         return broken
     origin: dict[str, Any] = getattr(entry.payload, "origin", {})
-    if "line" in origin and is_own:
+    if "line" in origin and entry.thread_id == thread.id:
         return from_kept(origin["line"])
+    native_id = str(thread.origin.get("id", thread.id))
     line = wire_of(ImportedRecord(entry.payload, entry.id, entry.created_ns, entry.parent, entry.turn_id), native_id)
-    _note_losses(entry, line, target)
+    if isinstance(entry.payload, Compaction) and (entry.payload.reverts or entry.payload.tail_after_entry_id):
+        set_window(line, window_of(journal.path(thread.id, entry.id)))
+    _note_losses(entry, target)
     return records.encode_entry(line)
 
 
-def _note_losses(entry: Entry, line: records.FloretEntry, target: ExportTarget) -> None:
-    message = entry.message
-    calls = [part for part in message.parts if isinstance(part, ToolCallPart)] if message else []
-    if len(calls) > 1 or (message and len(message.tool_results) > 1):
-        line.metadata = dict(sorted({**line.metadata, OURS: _payload_text(entry)}.items()))
-        problem = (
-            f"entry {entry.id!r} has {len(calls)} tool calls, a message of floret has one; all are in its metadata"
-        )
-        target.note("loss", problem, thread_id=entry.thread_id)
-
-
-def _payload_text(entry: Entry) -> str:
-    return encode_payload(entry.payload).decode()
+def _note_losses(entry: Entry, target: ExportTarget) -> None:
+    """Name what floret does not show of a message. The whole of it is in the metadata of the exported entry."""
+    parts = entry.message.parts if entry.message else ()
+    calls = sum(isinstance(part, ToolCallPart) for part in parts)
+    results = sum(isinstance(part, ToolResultPart) for part in parts)
+    others = sum(not isinstance(part, _SHOWN_PARTS) for part in parts)
+    if max(calls, results) > 1:
+        problem = f"has {calls or results} tool {'calls' if calls else 'results'}, a message of floret has one"
+    elif others:
+        problem = f"has {others} parts, such as images, that a message of floret cannot have"
+    else:
+        return
+    target.note("loss", f"entry {entry.id!r} {problem}; all are in its metadata", thread_id=entry.thread_id)
 
 
 def _lease(journal: Journal, thread: Thread) -> bytes | None:
