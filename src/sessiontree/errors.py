@@ -113,7 +113,7 @@ class DamagedDataError(SessionTreeError):
         self.place = place
         self.offset = offset
         self.problem = problem
-        super().__init__(f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor` to repair it")
+        super().__init__(f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor --repair`")
 
 
 class ContextOverflowError(SessionTreeError):

@@ -67,4 +67,5 @@ def _print(cli: CliContext, findings: list[Finding]) -> None:
         cli.out.info("no problems found")
         return
     has_repairable = any(finding.is_repairable for finding in findings)
-    cli.out.info(f"{len(findings)} findings" + ("; --repair repairs some or all of them" if has_repairable else ""))
+    count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
+    cli.out.info(count + ("; --repair repairs some or all of them" if has_repairable else ""))

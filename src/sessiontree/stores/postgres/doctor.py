@@ -105,7 +105,7 @@ class _StoreContent:
         )
 
     def _node(self, tree: UUID, node: Node | None) -> Node | None:
-        """The numbered node of a head's node; if it is missing or its counters differ, the head's, which is then reported."""
+        """Return the stored node for a node of a thread's head, or that one if they differ, so that it is reported."""
         if node is None:
             return None
         numbered = self.nodes.get(self._numbers.get((tree, to_bytes(node.id)), -1))

@@ -348,7 +348,7 @@ def _ordered(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _time(time_ns: int, written: Any, of: Any = None) -> str:
-    """The text that was imported if it is still the same time."""
+    """Return a time as text: the imported text if it names the same time, otherwise a new one."""
     if isinstance(written, str) and _go.nanoseconds_of_any(of if isinstance(of, str) else written) == time_ns:
         return written
     return _go.text(time_ns).replace("T", " ").replace("Z", "+00:00")
