@@ -46,6 +46,7 @@ from sessiontree.model.message import (
 )
 
 __all__ = [
+    "ERASED",
     "FOREIGN_MESSAGE",
     "assistant",
     "call",
@@ -60,6 +61,9 @@ __all__ = [
 
 FOREIGN_MESSAGE = "message"
 """The name of a custom entry that holds a message with a role of another program, such as ``developer``."""
+
+ERASED = Custom(name="erased")
+"""What an entry holds after its content was erased."""
 
 _PAYLOAD_TYPES = frozenset(get_args(Payload))
 _ROLES = frozenset(get_args(Role))

@@ -17,7 +17,8 @@ from typing import NamedTuple
 
 from sessiontree.compaction.plan import CutItem, cut_points
 from sessiontree.context import window_of
-from sessiontree.model import Compaction, Custom, Entry, Message, Move
+from sessiontree.journal.operations.entries import labels_of
+from sessiontree.model import BranchSummary, Compaction, Custom, Entry, Message, Move, Payload
 from sessiontree.model._base import Record
 from sessiontree.model.builders import message_of
 from sessiontree.model.thread import Direction
@@ -29,6 +30,7 @@ __all__ = [
     "is_enough",
     "messages_in_force",
     "messages_of",
+    "out_of_force",
     "replayed",
     "summary_in_force",
     "truncation",
@@ -151,6 +153,30 @@ def summary_in_force(path: Sequence[Entry]) -> str:
     """Return the current summary, or an empty string."""
     boundary = window_of(path).boundary
     return boundary.payload.summary if boundary and isinstance(boundary.payload, Compaction) else ""
+
+
+def out_of_force(path: Sequence[Entry], entries: Sequence[Entry]) -> list[str]:
+    """Return the ids of the messages and summaries that are out of force and that no label leads to.
+
+    ``entries`` are those of all branches. What the summary in force quotes is in force.
+    """
+    window = window_of(path)
+    boundary = (window.boundary,) if window.boundary else ()
+    shown = {entry.id for entry in (*window.tail, *boundary, *window.after)}
+    for entry in boundary:
+        if isinstance(entry.payload, Compaction):
+            shown.update(entry.payload.kept_user_entry_ids)
+    parents = {entry.id: entry.parent for entry in entries}
+    for target in labels_of(entries).values():
+        at: str | None = target
+        while at is not None and at in parents:
+            shown.add(at)
+            at = parents[at]
+    return [entry.id for entry in entries if entry.id not in shown and _is_said(entry.payload)]
+
+
+def _is_said(payload: Payload) -> bool:
+    return isinstance(payload, Compaction | BranchSummary) or message_of(payload) is not None
 
 
 def truncation_after(path: Sequence[Entry], keep_last: int) -> Compaction | None:

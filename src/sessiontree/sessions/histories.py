@@ -18,29 +18,32 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal.operations.entries import append_many
+from sessiontree.journal.operations.entries import append_many, erase_contents
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.journal.operations.threads import create_thread
-from sessiontree.model import Compaction, Entry, Message, Move, Payload, Thread
+from sessiontree.model import Compaction, Custom, Entry, Message, Move, Payload, Thread
 from sessiontree.model._base import Record
 from sessiontree.model.builders import payload_of_any_role
 from sessiontree.model.thread import Direction
 from sessiontree.sessions._history import (
+    STORAGE_COMPACTED,
     Step,
     Steps,
     is_enough,
     messages_in_force,
+    out_of_force,
     replayed,
     summary_in_force,
     truncation,
     truncation_after,
 )
-from sessiontree.stores.queries import ReadMoves, ReadPath, ReadThread
+from sessiontree.stores.queries import ReadEntries, ReadMoves, ReadPath, ReadThread
 
 __all__ = [
     "add_message",
     "checked",
+    "compact_storage",
     "path_in_force",
     "redo",
     "set_history",
@@ -138,6 +141,26 @@ def redo(runtime: Runtime, key: str) -> Operation[None]:
         except _MOVED:
             continue
         return
+
+
+def compact_storage(runtime: Runtime, key: str) -> Operation[int]:
+    """Erase the contents that are out of force and that no fork and no label shows; return how many there were."""
+    while True:
+        try:
+            path: list[Entry] = yield ReadPath(thread_id=checked(key))
+            entries: list[Entry] = yield ReadEntries(thread_id=key)
+        except ThreadNotFoundError:
+            return 0
+        gone = out_of_force(path, entries)
+        if not gone:
+            return 0
+        try:
+            erased = yield from erase_contents(
+                runtime, key, gone, Custom(name=STORAGE_COMPACTED), expect_leaf=path[-1].id if path else None
+            )
+        except _MOVED:
+            continue
+        return erased.entries
 
 
 def path_in_force(key: str) -> Operation[list[Entry] | None]:

@@ -70,8 +70,15 @@ class AsyncSimpleStore:
         """Revert the last undo; NothingToRedoError if there is none or if a message was added since."""
         await self.journal.run(histories.redo(self.journal.runtime, key))
 
+    async def compact_storage(self, key: str) -> int:
+        """Erase what truncations and replaced histories left behind, give the room back, and return how many entries.
+
+        This cannot be undone. Messages that a fork or a label still shows stay.
+        """
+        return await self.journal.run(histories.compact_storage(self.journal.runtime, key))
+
     async def save(self, key: str) -> None:
-        """Do nothing: every change is durable already."""
+        """Do nothing: every change is durable already, and only ``compact_storage`` erases something."""
         histories.checked(key)
 
     async def close(self) -> None:

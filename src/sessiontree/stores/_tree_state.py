@@ -84,16 +84,16 @@ class TreeState:
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
         """Keys of the entries that no thread but this one sees."""
-        family = [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
-        owners = {other.key for other in family}
-        inherited: set[int] = set()
-        for other in family:
-            for node in self.upwards(other.base):
-                if node.key in inherited:
-                    break
-                inherited.add(node.key)
+        owners = {other.key for other in self._family(state)}
+        inherited = self._inherited(state)
         tree_nodes = (node for (tree, _), node in self.by_id.items() if tree == state.tree)
         return [node.key for node in tree_nodes if node.owner not in owners and node.key not in inherited]
+
+    def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        """Those of the entries that were appended through a thread and that no other thread sees."""
+        inherited = self._inherited(state)
+        found = (self.by_id.get((state.tree, entry_id)) for entry_id in dict.fromkeys(entry_ids))
+        return [node for node in found if node and node.owner == state.key and node.key not in inherited]
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return self.blob_store.missing_blobs(hashes)
@@ -200,6 +200,19 @@ class TreeState:
             turn_id=draft.turn_id,
             payload=draft.payload,
         )
+
+    def _family(self, state: ThreadState) -> list[ThreadState]:
+        return [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
+
+    def _inherited(self, state: ThreadState) -> set[int]:
+        """Keys of the entries that other threads of the tree have from their fork points."""
+        inherited: set[int] = set()
+        for other in self._family(state):
+            for node in self.upwards(other.base):
+                if node.key in inherited:
+                    break
+                inherited.add(node.key)
+        return inherited
 
     def _put_thread(self, state: ThreadState) -> None:
         self.states[state.meta.id] = state

@@ -21,6 +21,8 @@ __all__ = [
     "DeleteThread",
     "Deleted",
     "Draft",
+    "EraseContents",
+    "Erased",
     "Fork",
     "ImportHistory",
     "ImportThread",
@@ -105,6 +107,19 @@ class Append(StoreRequest, frozen=True, kw_only=True):
         is_plain = self.parent is UNSET and self.expect_leaf is UNSET and self.token is None
         if not (is_plain and type(self.thread_id) is str and self.thread_id.isascii()):
             super().__post_init__()
+
+
+class EraseContents(StoreRequest, frozen=True, kw_only=True):
+    """Replace the contents of entries that no other thread sees by an empty one (``model.builders.ERASED``) and append a draft.
+
+    The entries keep their ids, places and counters, so that forks, moves and references stay valid. Checkpoints must not
+    be among them. If there is nothing to erase, nothing is appended.
+    """
+
+    thread_id: str
+    entries: tuple[str, ...]
+    draft: Draft
+    expect_leaf: str | None
 
 
 class MoveLeaf(StoreRequest, frozen=True, kw_only=True):
@@ -264,11 +279,19 @@ class Deleted(Record, frozen=True, kw_only=True):
     entries_kept: int
 
 
+class Erased(Record, frozen=True, kw_only=True):
+    """The result of an erasure: how many entries lost their contents."""
+
+    thread_id: str
+    entries: int
+
+
 Command = (
     CreateThread
     | UpdateThread
     | DeleteThread
     | Append
+    | EraseContents
     | MoveLeaf
     | Undo
     | Redo
@@ -285,4 +308,4 @@ Command = (
     | PutBlobs
 )
 
-Result = Thread | tuple[Entry, ...] | Lease | Deleted | None
+Result = Thread | tuple[Entry, ...] | Lease | Deleted | Erased | None

@@ -15,6 +15,7 @@ from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.builders import ERASED
 from sessiontree.model.codec import decode_payload
 from sessiontree.model.entry import Label
 from sessiontree.model.thread import Direction
@@ -31,7 +32,16 @@ from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import existing, visible
 from sessiontree.stores.rules.leaf import next_move
-from sessiontree.stores.rules.state import DropBlobs, DropThread, Node, PutEntry, PutPack, ThreadState
+from sessiontree.stores.rules.state import (
+    ERASED_BODY,
+    DropBlobs,
+    DropThread,
+    Node,
+    PutEntry,
+    PutErased,
+    PutPack,
+    ThreadState,
+)
 
 __all__ = ["MemoryBackend"]
 
@@ -156,6 +166,10 @@ class MemoryBackend:
             match fact:
                 case PutEntry(node=node, draft=draft):
                     self._drafts[node.key] = draft
+                case PutErased(nodes=nodes):
+                    for node in nodes:
+                        erased = replace(self._drafts[node.key], payload=ERASED, body=ERASED_BODY)
+                        self._drafts[node.key] = erased
                 case DropThread(entries=entries):
                     for key in entries:
                         del self._drafts[key]

@@ -21,7 +21,7 @@ from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import encode_record, validate_and_encode
 from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage
 from sessiontree.model.tokens import estimate_message
-from sessiontree.stores.commands import Append, Draft, UpdateThread
+from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, UpdateThread
 from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 
 __all__ = [
@@ -38,6 +38,7 @@ __all__ = [
     "draft_of",
     "entries",
     "entry",
+    "erase_contents",
     "label",
     "labels",
     "labels_of",
@@ -186,6 +187,16 @@ def append_many(
         update=update,
     )
     return list(stored)
+
+
+def erase_contents(
+    runtime: Runtime, thread_id: str, entry_ids: Iterable[str], content: Content, *, expect_leaf: str | None
+) -> Operation[Erased]:
+    """Erase the contents of entries that no other thread sees for good, and append an entry, all in one commit."""
+    erased: Erased = yield EraseContents(
+        thread_id=thread_id, entries=tuple(entry_ids), draft=draft_of(runtime, content), expect_leaf=expect_leaf
+    )
+    return erased
 
 
 def entry(thread_id: str, entry_id: str) -> Operation[Entry]:

@@ -149,18 +149,18 @@ def decode_line(data: bytes) -> Line:
         raise BadLineError(f"the line is not valid JSON: {error}") from error
 
 
-def changed_line(data: bytes, lines: int, *, is_kept: bool = False) -> bytes:
-    """The line as the first of ``lines``; the bytes of all other values are unchanged."""
+def changed_line(data: bytes, lines: int, *, is_kept: bool = False, payload: bytes | None = None) -> bytes:
+    """The line as the first of ``lines``, with another payload if one is given; all other bytes are unchanged."""
     fields = _fields.decode(data)
     for name in ("crc", "lines"):
         fields.pop(name, None)
-    payload = fields.pop("payload", None)
+    former = fields.pop("payload", None)
     if lines > 1:
         fields["lines"] = msgspec.Raw(b"%d" % lines)
     if is_kept:
         fields["is_kept"] = msgspec.Raw(b"true")
-    if payload is not None:
-        fields["payload"] = payload
+    if former is not None:
+        fields["payload"] = former if payload is None else msgspec.Raw(payload)
     return _with_checksum(msgspec.json.encode(fields))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 
 import msgspec
@@ -33,8 +34,9 @@ from sessiontree.stores.jsonl.lines import (
 from sessiontree.stores.jsonl.replay import TREE, Problem
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.queries import Finding
+from sessiontree.stores.rules.state import ERASED_BODY
 
-__all__ = ["cut_torn_end", "findings_of", "point_to", "remove_thread", "repair_tree"]
+__all__ = ["cut_torn_end", "erase_entries", "findings_of", "point_to", "remove_thread", "repair_tree"]
 
 
 _CHUNK = 1 << 20
@@ -89,6 +91,11 @@ def remove_thread(tree: Tree, thread_id: str, removed: Collection[int], layout: 
     pointer = layout.pointer(thread_id)
     if pointer.exists():
         files.remove(pointer)
+
+
+def erase_entries(tree: Tree, entry_ids: Collection[str], new: Sequence[bytes], files: Files) -> None:
+    """Rewrite a file with empty contents for these entries, and with new lines at its end."""
+    _rewrite(tree, chain(_with_erased(tree, entry_ids), new), files)
 
 
 def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None:
@@ -170,6 +177,16 @@ def _without(tree: Tree, thread_id: str, removed: Collection[str]) -> Iterator[b
         for item in group:
             if not _is_removed(item.line, thread_id, removed):
                 yield _as_kept(tree, item, thread_id)
+
+
+def _with_erased(tree: Tree, entry_ids: Collection[str]) -> Iterator[bytes]:
+    for group in tree.groups():
+        for item in group:
+            text = tree.text(item.offset, item.length)
+            if isinstance(item.line, EntryLine) and item.line.id in entry_ids:
+                yield changed_line(text, item.line.lines, payload=ERASED_BODY)
+            else:
+                yield text + b"\n"
 
 
 def _is_removed(line: Line, thread_id: str, removed: Collection[str]) -> bool:

@@ -26,7 +26,7 @@ from sessiontree.stores.jsonl.lines import (
     UnknownLine,
 )
 from sessiontree.stores.rules.leaf import replay
-from sessiontree.stores.rules.state import Node, PutHead, PutLease, PutMove, PutThread, ThreadState
+from sessiontree.stores.rules.state import ERASED_BODY, Node, PutHead, PutLease, PutMove, PutThread, ThreadState
 
 __all__ = ["TREE", "FileState", "Problem", "Replay"]
 
@@ -58,6 +58,8 @@ class FileState(TreeState):
     def __init__(self, draft_of: Callable[[Node], Draft]) -> None:
         super().__init__(draft_of)
         self.find_elsewhere: Callable[[str], ThreadState | None] = lambda _: None
+        self.erased: set[int] = set()
+        """Keys of the entries whose content was erased."""
 
     def thread(self, thread_id: str) -> ThreadState | None:
         return self.states.get(thread_id) or self.find_elsewhere(thread_id)
@@ -159,6 +161,8 @@ class Replay:
         self._spans[node.key] = (item.offset, item.length)
         self._state.put_node(node)
         body = bytes(line.payload)
+        if body == ERASED_BODY:
+            self._state.erased.add(node.key)
         if body.startswith(_CHECKPOINT):
             self._state.checkpoints[node.key] = json_decoder(Checkpoint).decode(body).manifest
         if state is not None and not line.is_kept:

@@ -93,9 +93,9 @@ class JsonlSearch:
             return _items(tree, [number for number in numbers if tree and number in tree.state.nodes])
 
     def numbers(self, name: str) -> Iterable[int]:
-        """The numbers of all entries of a tree."""
+        """The numbers of all entries of a tree that have their contents."""
         with self._tree(name) as tree:
-            return list(tree.state.nodes) if tree else []
+            return tree.state.nodes.keys() - tree.state.erased if tree else []
 
     def _scopes(self, query: SearchQuery) -> list[list[Scope]]:
         scopes: list[list[Scope]] = []

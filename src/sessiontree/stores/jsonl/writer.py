@@ -24,7 +24,16 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.stores._io import Files, ProcessLock
-from sessiontree.stores.commands import Append, Command, CreateThread, DeleteThread, Fork, ImportThread, PutBlobs
+from sessiontree.stores.commands import (
+    Append,
+    Command,
+    CreateThread,
+    DeleteThread,
+    EraseContents,
+    Fork,
+    ImportThread,
+    PutBlobs,
+)
 from sessiontree.stores.jsonl.errors import SyncFailedError, syncing, translate_error
 from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.lines import (
@@ -38,7 +47,7 @@ from sessiontree.stores.jsonl.lines import (
     encode_line,
 )
 from sessiontree.stores.jsonl.packs import PackFolder
-from sessiontree.stores.jsonl.repair import cut_torn_end, point_to, remove_thread, repair_tree
+from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, point_to, remove_thread, repair_tree
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Durability, Outcome
@@ -50,6 +59,7 @@ from sessiontree.stores.rules.state import (
     DropThread,
     Fact,
     PutEntry,
+    PutErased,
     PutLease,
     PutMove,
     PutPack,
@@ -58,6 +68,10 @@ from sessiontree.stores.rules.state import (
 )
 
 __all__ = ["Batch", "Writer"]
+
+
+_ALONE = (DeleteThread, EraseContents, PutBlobs)
+"""Commands that replace or create whole files."""
 
 
 class Writer:
@@ -97,11 +111,11 @@ class Writer:
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         """Run commands in order.
 
-        Deletes and packs replace or create whole files and cannot be undone, so they run one by one; the commands
+        Deletes, erasures and packs replace or create whole files and cannot be undone, so they run one by one; the commands
         between them are batches.
         """
         outcomes: list[Outcome] = []
-        for is_alone, run in groupby(commands, key=lambda command: isinstance(command, DeleteThread | PutBlobs)):
+        for is_alone, run in groupby(commands, key=lambda command: isinstance(command, _ALONE)):
             try:
                 if is_alone:
                     outcomes += [self._write_alone(command) for command in run]
@@ -165,10 +179,14 @@ class Writer:
                 os.close(file)
 
     def _write_alone(self, command: Command) -> Outcome:
-        if isinstance(command, PutBlobs):
-            return self._put_blobs(command)
-        assert isinstance(command, DeleteThread)
-        return self._delete(command)
+        match command:
+            case PutBlobs():
+                return self._put_blobs(command)
+            case EraseContents():
+                return self._erase(command)
+            case _:
+                assert isinstance(command, DeleteThread)
+                return self._delete(command)
 
     def _put_blobs(self, command: PutBlobs) -> Outcome:
         with self._rewriting():
@@ -198,6 +216,28 @@ class Writer:
             for fact in blob_facts:
                 assert isinstance(fact, DropBlobs)
                 self._packs.drop(fact.hashes)
+            return decision.result
+
+    def _erase(self, command: EraseContents) -> Outcome:
+        with self._rewriting():
+            try:
+                tree = self._trees.with_thread(command.thread_id)
+                tree.check_writable()
+                decision = decide(command, tree.state)
+            except SessionTreeError as refusal:
+                return refusal
+            erased = [node for fact in decision.facts if isinstance(fact, PutErased) for node in fact.nodes]
+            if not erased:
+                return decision.result
+            self._index.forget(tree.name)
+            try:
+                if tree.torn is not None:
+                    cut_torn_end(tree, self._layout, self._files)
+                    self.torn_ends_cut += 1
+                erase_entries(tree, {node.id for node in erased}, _texts_of(decision.facts), self._files)
+            finally:
+                self._trees.forget(tree.name)
+            self._deleted.append((tree.name, tuple(node.key for node in erased)))
             return decision.result
 
     @contextmanager

@@ -26,6 +26,7 @@ from sessiontree.stores.commands import (
     Command,
     CreateThread,
     DeleteThread,
+    EraseContents,
     Fork,
     ImportHistory,
     ImportThread,
@@ -250,7 +251,7 @@ class _LockedTransaction:
                 view.set_thread(thread.id, taken)
                 if source is not None and (ids := _needed_entries(self._command)):
                     yield from view.prefetch_nodes(source.tree, ids)
-            case DeleteThread(thread_id=thread_id):
+            case DeleteThread(thread_id=thread_id) | EraseContents(thread_id=thread_id):
                 yield from self._lock_tree(thread_id)
                 view.set_thread(thread_id, (yield from self._read_thread(thread_id, _FOR_CHANGE)))
             case PutBlobs():

@@ -57,15 +57,18 @@ MOVES = """
 SELECT number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
 WHERE tree = %(tree)s AND thread = %(key)s ORDER BY number"""
 _OWNED = "SELECT count(*) FROM sessiontree.entry WHERE tree = %(tree)s AND owner = %(key)s"
-_UNSEEN = """
+_INHERITED = """
 WITH RECURSIVE inherited (id) AS (
     SELECT t.base FROM sessiontree.thread t WHERE t.tree = %(tree)s AND t.key <> %(key)s AND t.base IS NOT NULL
     UNION
     SELECT e.parent FROM inherited i JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = i.id
     WHERE e.parent IS NOT NULL
-) SELECT e.owner, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s
+)"""
+_UNSEEN = f"""{_INHERITED} SELECT e.owner, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s
     AND e.owner NOT IN (SELECT h.key FROM sessiontree.head h WHERE h.tree = %(tree)s AND h.key <> %(key)s)
     AND e.id NOT IN (SELECT id FROM inherited)"""
+_SEEN_ONLY_BY = f"""{_INHERITED} SELECT {NODE_COLUMNS} FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.owner = %(key)s AND e.id = ANY(%(ids)s) AND e.id NOT IN (SELECT id FROM inherited)"""
 
 _MAX_BODIES = 500
 
@@ -202,6 +205,14 @@ class SnapshotView:
         statement = Statement(_UNSEEN, {"tree": self._tree(), "key": state.key})
         self.deleted_entries = self._answer(("unseen", state.meta.id), statement, list)
         return range(len(self.deleted_entries))
+
+    def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        ids = [to_bytes(entry_id) for entry_id in entry_ids]
+        statement = Statement(_SEEN_ONLY_BY, {"tree": self._tree(), "key": state.key, "ids": ids})
+        found: list[Node] = self._answer(
+            ("only", state.meta.id), statement, lambda rows: [node_of(row) for row in rows]
+        )
+        return found
 
     def tree_of(self, thread_id: str) -> int | None:
         assert self._reservation is not None, "only the creation of a thread reads a tree by name"

@@ -14,10 +14,12 @@ from sessiontree.stores.postgres.listen import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 from sessiontree.stores.rules.state import (
+    ERASED_BODY,
     Decision,
     DropBlobs,
     DropThread,
     PutEntry,
+    PutErased,
     PutHead,
     PutLease,
     PutMove,
@@ -84,6 +86,12 @@ _LEASE = """
 UPDATE sessiontree.head SET lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
     lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
 WHERE tree = %(tree)s AND id = %(id)s"""
+_ERASE = """
+WITH gone AS (
+    DELETE FROM sessiontree.document d USING sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
+        AND d.tree = %(tree)s AND d.owner = e.owner AND d.seq = e.seq
+) UPDATE sessiontree.entry SET body = %(body)s WHERE tree = %(tree)s AND id = ANY(%(ids)s)"""
 _DROP_ENTRIES = """
 WITH gone AS (
     DELETE FROM sessiontree.document d
@@ -143,6 +151,9 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                         "at_ns": move.at_ns,
                     },
                 )
+            case PutErased(state=state, nodes=nodes):
+                ids = [to_bytes(node.id) for node in nodes]
+                yield Statement(_ERASE, {"tree": view.uuid_of(state.tree), "ids": ids, "body": ERASED_BODY})
             case PutLease(state=state, lease=lease):
                 yield Statement(_LEASE, _lease_values(state, lease, view, stamp))
             case DropThread(state=state):

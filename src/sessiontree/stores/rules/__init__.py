@@ -10,6 +10,7 @@ from sessiontree.stores.commands import (
     Command,
     CreateThread,
     DeleteThread,
+    EraseContents,
     Fork,
     ImportHistory,
     ImportThread,
@@ -24,6 +25,7 @@ from sessiontree.stores.commands import (
     UpdateThread,
 )
 from sessiontree.stores.rules.append import append, put_blobs
+from sessiontree.stores.rules.erase import erase_contents
 from sessiontree.stores.rules.leaf import move_leaf, redo, undo
 from sessiontree.stores.rules.leases import (
     acquire_lease,
@@ -58,6 +60,8 @@ def decide(command: Command, view: View) -> Decision:
             return update_thread(command, view)
         case DeleteThread():
             return delete_thread(command, view)
+        case EraseContents():
+            return erase_contents(command, view)
         case MoveLeaf():
             return move_leaf(command, view)
         case Undo():

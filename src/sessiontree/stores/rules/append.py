@@ -23,6 +23,7 @@ from sessiontree.model.blobs import Blobs, data_of, pack_of
 from sessiontree.model.manifest import reachable
 from sessiontree.stores.commands import Append, Draft, PutBlobs, UpdateThread
 from sessiontree.stores.rules.state import (
+    ERASED_BODY,
     Decision,
     DropBlobs,
     Fact,
@@ -47,6 +48,7 @@ __all__ = [
     "existing",
     "garbage_without",
     "grow",
+    "has_same_content",
     "put_blobs",
     "refuse_repeated",
     "updated",
@@ -182,13 +184,18 @@ def refuse_repeated(drafts: Sequence[Draft]) -> None:
 
 def _stored_entry(command: Append, view: View, state: ThreadState, draft: Draft, node: Node) -> Entry:
     before = view.draft(node)
-    same = before.body == draft.body and before.turn_id == draft.turn_id and node.owner == state.key
+    same = has_same_content(before, draft) and before.turn_id == draft.turn_id and node.owner == state.key
     parent = view.parent(node)
     parent_id = parent.id if parent else None
     is_first = draft is command.drafts[0]
     if not same or (is_first and command.parent is not UNSET and command.parent != parent_id):
         raise DuplicateEntryError(command.thread_id, draft.id)
     return _entry(before, state, parent_id)
+
+
+def has_same_content(stored: Draft, draft: Draft) -> bool:
+    """Whether two drafts of one id agree. An erased content agrees with any: a copy or an import may still have it."""
+    return stored.body == draft.body or ERASED_BODY in (stored.body, draft.body)
 
 
 def _parent(parent: str | UnsetType | None, view: View, state: ThreadState) -> Node | None:

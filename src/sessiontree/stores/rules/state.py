@@ -10,9 +10,12 @@ import msgspec
 
 from sessiontree.model import Lease, Move, Thread
 from sessiontree.model.blobs import Blob, Pack
+from sessiontree.model.builders import ERASED
+from sessiontree.model.codec import encode_payload
 from sessiontree.stores.commands import Draft, Result
 
 __all__ = [
+    "ERASED_BODY",
     "Decision",
     "DropBlobs",
     "DropThread",
@@ -20,6 +23,7 @@ __all__ = [
     "Manifests",
     "Node",
     "PutEntry",
+    "PutErased",
     "PutHead",
     "PutLease",
     "PutMove",
@@ -28,6 +32,9 @@ __all__ = [
     "ThreadState",
     "View",
 ]
+
+
+ERASED_BODY = encode_payload(ERASED)
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -126,6 +133,10 @@ class View(Protocol):
         """Keys of the entries that no thread but this one sees."""
         ...
 
+    def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        """Those of the entries that were appended through a thread and that no other thread sees."""
+        ...
+
     def owned(self, state: ThreadState) -> int:
         """How many entries were appended through a thread."""
         ...
@@ -181,6 +192,13 @@ class PutEntry(msgspec.Struct, frozen=True, gc=False):
     draft: Draft
 
 
+class PutErased(msgspec.Struct, frozen=True, gc=False):
+    """Entries whose contents become ``ERASED_BODY``."""
+
+    state: ThreadState
+    nodes: tuple[Node, ...]
+
+
 class PutMove(msgspec.Struct, frozen=True, gc=False):
     """A new move in the reflog."""
 
@@ -214,7 +232,7 @@ class DropBlobs(msgspec.Struct, frozen=True, gc=False):
     hashes: frozenset[str]
 
 
-Fact = PutThread | PutHead | PutEntry | PutMove | PutLease | DropThread | PutPack | DropBlobs
+Fact = PutThread | PutHead | PutEntry | PutErased | PutMove | PutLease | DropThread | PutPack | DropBlobs
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):

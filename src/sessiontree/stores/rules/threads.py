@@ -37,6 +37,7 @@ from sessiontree.stores.rules.append import (
     existing,
     garbage_without,
     grow,
+    has_same_content,
     refuse_repeated,
     updated,
     visible,
@@ -231,7 +232,7 @@ def _import_entry(step: PositionedDraft, view: View, state: ThreadState, new: di
         raise DuplicateEntryError(state.meta.id, draft.id)
     node = view.find(state.tree, draft.id)
     if node is not None:
-        if node.owner != state.key or view.draft(node).body != draft.body:
+        if node.owner != state.key or not has_same_content(view.draft(node), draft):
             raise DuplicateEntryError(state.meta.id, draft.id)
         return None
     parent = None if step.parent is None else new.get(step.parent) or visible(view, state, step.parent)

@@ -13,6 +13,7 @@ from sessiontree.search import SearchPage, SearchQuery
 from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
 from sessiontree.search._fts_query import Match, Scope
 from sessiontree.stores.queries import Search
+from sessiontree.stores.rules.state import ERASED_BODY
 from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
 
 __all__ = ["SqliteSearch"]
@@ -85,7 +86,8 @@ class SqliteSearch:
 
     def numbers(self, name: str) -> Iterable[int]:
         with self._reader() as connection:
-            return [key for (key,) in connection.execute("SELECT key FROM entry")]
+            rows = connection.execute("SELECT key FROM entry WHERE body <> ?", (ERASED_BODY,))
+            return [key for (key,) in rows]
 
     def _scopes(self, connection: sqlite3.Connection, query: SearchQuery) -> list[list[Scope]]:
         """Return one list per kind of filter: an entry must be in one scope of every list."""

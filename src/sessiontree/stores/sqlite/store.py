@@ -26,7 +26,7 @@ from sessiontree.model.blobs import Blob
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files, ProcessLock, refuse_network
-from sessiontree.stores.commands import Append, Command, Deleted
+from sessiontree.stores.commands import Append, Command, Deleted, Erased
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 from sessiontree.stores.rules import decide
@@ -47,6 +47,8 @@ T = TypeVar("T")
 
 _TRUNCATE_ATTEMPTS = 100
 _TRUNCATE_PAUSE_SECONDS = 0.02
+_VACUUM_FRACTION = 8
+"""A file is rewritten if a group of commands erased at least one part in so many of it."""
 
 
 class SqliteBackend:
@@ -78,6 +80,8 @@ class SqliteBackend:
             self._raise_translated(error, commands)
         if self._view.deleted_keys:
             self._remove_from_search(outcomes)
+        if self._view.erased_bytes:
+            self._give_room_back()
         if self._view.has_deleted:
             self._view.has_deleted = False
             self._truncate_wal(_TRUNCATE_ATTEMPTS)
@@ -271,9 +275,17 @@ class SqliteBackend:
 
     def _remove_from_search(self, outcomes: Sequence[Outcome]) -> None:
         keys, self._view.deleted_keys = self._view.deleted_keys, []
-        deletes = sum(isinstance(outcome, Deleted) for outcome in outcomes)
+        deletes = sum(_removes_content(outcome) for outcome in outcomes)
         with self._translated():
             self._searcher().forget(keys, deletes)
+
+    def _give_room_back(self) -> None:
+        """Rewrite the file if a good part of it was erased; without space for that, later writes use the room."""
+        erased, self._view.erased_bytes = self._view.erased_bytes, 0
+        with self._translated(), self._process_lock:
+            if erased * _VACUUM_FRACTION >= self._path.stat().st_size:
+                with suppress(sqlite3.OperationalError):
+                    self._writer.execute("VACUUM")
 
     def _searcher(self) -> SqliteSearch:
         from sessiontree.stores.sqlite.search import SqliteSearch  # noqa: PLC0415  most programs never search
@@ -372,3 +384,7 @@ class SqliteBackend:
         if not table:
             return None
         return DamagedDataError(self.place, 0, f"table {table} has values of the wrong type: {error}")
+
+
+def _removes_content(outcome: Outcome) -> bool:
+    return isinstance(outcome, Deleted) or (isinstance(outcome, Erased) and outcome.entries > 0)

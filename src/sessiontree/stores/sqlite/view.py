@@ -7,6 +7,7 @@ entries, the thread becomes a row of ``deleted_thread`` and its chain is closed 
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from collections.abc import Collection, Sequence
 
 from sessiontree.model import Checkpoint, Lease, Move
@@ -15,12 +16,14 @@ from sessiontree.model.codec import encode_record
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import (
+    ERASED_BODY,
     DropBlobs,
     DropThread,
     Fact,
     Manifests,
     Node,
     PutEntry,
+    PutErased,
     PutHead,
     PutLease,
     PutMove,
@@ -67,22 +70,25 @@ def own_keys(connection: sqlite3.Connection, owner: int, newest: int) -> list[in
 
 def unseen_without(connection: sqlite3.Connection, state: ThreadState) -> list[int]:
     """Return the keys of the entries that no thread shows once this one is deleted."""
-    inherited = {
-        key
-        for (key,) in connection.execute(
-            "WITH RECURSIVE inherited (key) AS ("
-            " SELECT base FROM thread WHERE tree = ?1 AND key <> ?2 AND base IS NOT NULL"
-            " UNION SELECT e.parent FROM entry e JOIN inherited i ON e.key = i.key WHERE e.parent IS NOT NULL"
-            ") SELECT key FROM inherited",
-            (state.tree, state.key),
-        )
-    }
+    inherited = _inherited(connection, state)
     return [
         key
         for owner, newest, _ in _deleted_owners(connection, state)
         for key in own_keys(connection, owner, newest)
         if key not in inherited
     ]
+
+
+def _inherited(connection: sqlite3.Connection, state: ThreadState) -> frozenset[int]:
+    """Return the keys of the entries that other threads of the tree have from their fork points."""
+    rows = connection.execute(
+        "WITH RECURSIVE inherited (key) AS ("
+        " SELECT base FROM thread WHERE tree = ?1 AND key <> ?2 AND base IS NOT NULL"
+        " UNION SELECT e.parent FROM entry e JOIN inherited i ON e.key = i.key WHERE e.parent IS NOT NULL"
+        ") SELECT key FROM inherited",
+        (state.tree, state.key),
+    )
+    return frozenset(key for (key,) in rows)
 
 
 def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Sequence[int]) -> None:
@@ -138,6 +144,7 @@ class SqliteView:
         self._checks_new_ids = False
         self.has_deleted = False
         self.deleted_keys: list[int] = []
+        self.erased_bytes = 0
 
     def begin(self, *, check_new_ids: bool = False) -> None:
         """Start a write transaction; another process may have written since the last one."""
@@ -159,6 +166,7 @@ class SqliteView:
         self._data_version = -1
         self.has_deleted = False
         self.deleted_keys = []
+        self.erased_bytes = 0
 
     def flush(self) -> None:
         """Write the pending entries, and each changed thread row once, however many commands changed it."""
@@ -245,6 +253,12 @@ class SqliteView:
         self._put_rows()
         return unseen_without(self._connection, state)
 
+    def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        self._put_rows()
+        inherited = _inherited(self._connection, state)
+        found = (self.find(state.tree, entry_id) for entry_id in dict.fromkeys(entry_ids))
+        return [node for node in found if node and node.owner == state.key and node.key not in inherited]
+
     def next_entry_key(self) -> int:
         self._last_entry_key += 1
         return self._last_entry_key
@@ -279,6 +293,8 @@ class SqliteView:
                     "INSERT INTO move VALUES (?,?,?,?,?,?)",
                     (state.key, move.number, move.from_entry, move.to_entry, move.reason, move.at_ns),
                 )
+            case PutErased(nodes=nodes):
+                self._erase([node.key for node in nodes])
             case PutLease(state=state, lease=lease):
                 self._put_lease(state, lease)
             case DropThread(state=state, entries=entries):
@@ -338,6 +354,19 @@ class SqliteView:
             "INSERT OR REPLACE INTO lease VALUES (?,?,?,?,?,?)",
             (state.key, lease.token, lease.turn_id, lease.owner, lease.created_ns, lease.expires_ns),
         )
+
+    def _erase(self, keys: Sequence[int]) -> None:
+        self.deleted_keys += keys
+        self.has_deleted = True
+        self._put_rows()
+        for key in keys:
+            ((size,),) = self._connection.execute("SELECT length(body) FROM entry WHERE key = ?", (key,))
+            self.erased_bytes += size - len(ERASED_BODY)
+        self._connection.executemany(
+            "UPDATE entry SET body = ?, crc = ? WHERE key = ?",
+            [(ERASED_BODY, zlib.crc32(ERASED_BODY), key) for key in keys],
+        )
+        self._run("UPDATE store_meta SET deletions = deletions + 1")
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
         self.deleted_keys += entries

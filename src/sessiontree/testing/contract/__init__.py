@@ -15,6 +15,7 @@ from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.erasing import EraseContract
 from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.leaf import LeafContract
@@ -37,6 +38,7 @@ class StoreContract(
     TurnContract,
     ListContract,
     DeleteContract,
+    EraseContract,
     TextContract,
     CompactionContract,
     WatchContract,

@@ -14,7 +14,7 @@ from sessiontree.model import Entry
 from sessiontree.model.builders import user
 from sessiontree.testing.clock import ManualClock, seeded_random
 
-__all__ = ["Contract", "Opened", "fill", "ids", "texts"]
+__all__ = ["Contract", "Opened", "fill", "ids", "is_on_disk", "texts"]
 
 
 class Opened:
@@ -93,3 +93,9 @@ def ids(entries: list[Entry]) -> list[str]:
 def texts(journal: Journal, thread_id: str) -> list[str]:
     """The texts of the messages on the active path."""
     return [entry.message.text for entry in journal.path(thread_id) if entry.message is not None]
+
+
+def is_on_disk(folder: Path, text: str) -> bool:
+    """Whether a text is in a file of a folder, or in the name of one."""
+    wanted = text.encode()
+    return any(wanted in path.read_bytes() or text in path.name for path in folder.rglob("*") if path.is_file())

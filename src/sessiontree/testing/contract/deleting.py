@@ -11,7 +11,7 @@ from sessiontree.journal import Journal
 from sessiontree.model import ThreadQuery
 from sessiontree.model.builders import user
 from sessiontree.testing.clock import ManualClock
-from sessiontree.testing.contract.base import Contract, Opened, fill, ids
+from sessiontree.testing.contract.base import Contract, Opened, fill, ids, is_on_disk
 
 __all__ = ["DeleteContract"]
 
@@ -77,10 +77,10 @@ class DeleteContract(Contract):
         journal.create_thread(f"id-{_WORDS}", title=f"title-{_WORDS}")
         for number in range(50):
             journal.append(f"id-{_WORDS}", user(f"{_WORDS} {number}" * 50))
-        assert _is_on_disk(tmp_path, _WORDS) == self.has_files
+        assert is_on_disk(tmp_path, _WORDS) == self.has_files
         journal.delete_thread(f"id-{_WORDS}")
-        assert not _is_on_disk(tmp_path, _WORDS)
-        assert _is_on_disk(tmp_path, "this stays") == self.has_files
+        assert not is_on_disk(tmp_path, _WORDS)
+        assert is_on_disk(tmp_path, "this stays") == self.has_files
 
     def test_the_bytes_go_although_a_fork_keeps_the_tree(self, journal: Journal, tmp_path: Path) -> None:
         journal.create_thread("t")
@@ -89,7 +89,7 @@ class DeleteContract(Contract):
         for number in range(20):
             journal.append("t", user(f"{_WORDS} {number}"))
         journal.delete_thread("t")
-        assert not _is_on_disk(tmp_path, _WORDS)
+        assert not is_on_disk(tmp_path, _WORDS)
         assert ids(journal.path("f")) == ["shared"]
 
     def test_what_a_fork_shows_stays(self, store: Opened) -> None:
@@ -179,8 +179,3 @@ class DeleteContract(Contract):
         journal = store.reopen()
         assert (journal.thread("f").tree, ids(journal.entries("f"))) == ("f", ["x"])
         assert ids(journal.entries("t")) == ["a"]
-
-
-def _is_on_disk(folder: Path, text: str) -> bool:
-    wanted = text.encode()
-    return any(wanted in path.read_bytes() or text in path.name for path in folder.rglob("*") if path.is_file())
