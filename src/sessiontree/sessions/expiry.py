@@ -9,10 +9,10 @@ from typing import Literal
 from sessiontree.errors import ActiveTurnError, InvalidTransitionError, ThreadNotFoundError
 from sessiontree.journal.operations import compaction, threads, turns
 from sessiontree.journal.operations.requests import Operation
-from sessiontree.model import Thread
+from sessiontree.model import Thread, ThreadFields
 from sessiontree.model._base import Record
 from sessiontree.sessions.config import ManagerConfig
-from sessiontree.sessions.info import find_threads, set_state
+from sessiontree.sessions.info import find_threads
 from sessiontree.sessions.lifecycle import archive_thread, delete_thread, end
 from sessiontree.sessions.states import is_over, last_use_ns, state_of
 
@@ -117,7 +117,13 @@ def _apply(config: ManagerConfig, thread: Thread, change: Change) -> Operation[b
 
 
 def _set_idle(config: ManagerConfig, thread_id: str) -> Operation[Thread | None]:
-    thread = yield from threads.thread(thread_id)
-    if _due(config, thread) != "idle":
-        return None
-    return (yield from set_state(config.runtime, thread_id, "idle", only_from="active"))
+    """Make a session idle unless it was used meanwhile: a message and this change cannot both win."""
+    is_changed = False
+
+    def changes(thread: Thread) -> ThreadFields | None:
+        nonlocal is_changed
+        is_changed = _due(config, thread) == "idle"
+        return ThreadFields(state="idle") if is_changed else None
+
+    thread = yield from threads.change_unused_thread(config.runtime, thread_id, changes)
+    return thread if is_changed else None

@@ -10,7 +10,7 @@ from sessiontree.journal.operations import threads
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import SessionKey, Thread, ThreadFields
 from sessiontree.model._base import Record
-from sessiontree.sessions.keys import format_key, generation_of
+from sessiontree.sessions.keys import format_key, generation_of, key_text
 from sessiontree.sessions.states import (
     SessionState,
     StoredState,
@@ -114,7 +114,7 @@ class SessionStats(Record, frozen=True, kw_only=True):
 def info_of(thread: Thread, now_ns: int) -> SessionInfo:
     """Describe the session that a thread holds."""
     return SessionInfo(
-        id=format_key(thread.key),
+        id=key_text(thread.key),
         key=thread.key,
         thread_id=thread.id,
         generation=generation_of(thread) or 0,
@@ -179,8 +179,10 @@ def stats(now_ns: int) -> Operation[SessionStats]:
 
 def current(key: SessionKey) -> Operation[Thread | None]:
     """The conversation in use under a key: the newest that is not archived, else the newest."""
-    live = yield from newest(key, is_archived=False)
-    return live or (yield from newest(key, is_archived=None))
+    found = (yield from newest(key, is_archived=False)) or (yield from newest(key, is_archived=None))
+    if found is None:
+        format_key(key)  # raises InvalidInputError for a key without an agent, a channel or a peer
+    return found
 
 
 def existing(key: SessionKey) -> Operation[Thread]:
@@ -201,7 +203,6 @@ def generations(
     key: SessionKey, *, is_archived: bool | None = None, most: int | None = None
 ) -> Operation[list[Thread]]:
     """The conversations under a key, newest first; all, or at least the ``most`` newest."""
-    format_key(key)  # raises InvalidInputError for a key without an agent, a channel or a peer
     return (
         yield from find_threads(
             most,
@@ -225,7 +226,7 @@ def set_state(
         state = state_of(thread, runtime.clock())
         if state == wanted or (only_from is not None and state != only_from):
             return None
-        check_transition(format_key(thread.key), state, wanted)
+        check_transition(key_text(thread.key), state, wanted)
         fields = ThreadFields(state=wanted, is_archived=False)
         if state == "suspended":
             fields["custom"] = with_manager_data(thread.custom, resumed_ns=runtime.clock())

@@ -31,6 +31,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import SessionKey, Thread
 
 __all__ = [
+    "IMPORTED_FORMAT",
     "PREFIX",
     "ChatKind",
     "DirectScope",
@@ -38,6 +39,7 @@ __all__ = [
     "escape",
     "format_key",
     "generation_of",
+    "key_text",
     "parse_key",
     "route",
     "thread_id_of",
@@ -45,6 +47,9 @@ __all__ = [
 
 
 PREFIX = "session:"
+IMPORTED_FORMAT = "zimaos"
+"""The format whose sessions have keys, so that a manager finds them after an import."""
+
 _UNSAFE = re.compile(r"[%:\x00-\x1f\x7f]")
 _ESCAPE = re.compile(r"%([0-9A-F]{2})")
 
@@ -54,6 +59,11 @@ def format_key(key: SessionKey) -> str:
     for name, part in (("agent", key.agent), ("channel", key.channel), ("peer", key.peer)):
         if not part:
             raise InvalidInputError(f"a session key needs an agent, a channel and a peer; the {name} of {key} is empty")
+    return key_text(key)
+
+
+def key_text(key: SessionKey) -> str:
+    """Return the text of any key: those of imported sessions may have empty parts, which ``format_key`` refuses."""
     parts = (key.agent, key.channel, key.peer, *((key.thread,) if key.thread else ()))
     return ":".join(map(escape, parts))
 
@@ -81,7 +91,12 @@ def thread_id_of(key: SessionKey, generation: int) -> str:
 
 
 def generation_of(thread: Thread) -> int | None:
-    """Return the number of a conversation among those of its key; ``None`` if no manager created the thread."""
+    """Return the number of a conversation among those of its key: 0 for an imported one, then from 1.
+
+    ``None`` if the thread is not a session: neither created by a manager nor imported from one.
+    """
+    if thread.origin.get("format") == IMPORTED_FORMAT:
+        return 0
     if not thread.id.startswith(PREFIX) or not all((thread.key.agent, thread.key.channel, thread.key.peer)):
         return None
     name, _, number = thread.id.rpartition("#")

@@ -10,13 +10,14 @@ from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from sessiontree.errors import (
     InvalidInputError,
     InvalidTransitionError,
     SessionNotArchivedError,
     SessionNotFoundError,
+    StaleLeafError,
     StaleVersionError,
     ThreadChangedError,
     ThreadExistsError,
@@ -30,7 +31,7 @@ from sessiontree.model.tokens import estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import EndReason, Fault, HookPhase, SessionEnd
 from sessiontree.sessions.info import current, existing, generations, newest, set_state
-from sessiontree.sessions.keys import format_key, generation_of, thread_id_of
+from sessiontree.sessions.keys import format_key, generation_of, key_text, thread_id_of
 from sessiontree.sessions.states import (
     TRANSITIONS,
     StoredState,
@@ -117,7 +118,7 @@ def reset(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
     """Empty the conversation except for its system prompt, in one commit that ``undo`` reverts."""
     thread = yield from existing(key)
     if thread.is_archived:
-        raise InvalidTransitionError(format_key(key), "archived", "empty", TRANSITIONS["archived"])
+        raise InvalidTransitionError(key_text(key), "archived", "empty", TRANSITIONS["archived"])
     with suppress(ThreadNotFoundError):
         yield from end(config, "reset", thread, _empty(config, thread.id))
     return (yield from _reread(key, thread.id))
@@ -148,14 +149,17 @@ def unarchive(config: ManagerConfig, key: SessionKey, generation: int | None) ->
     if not thread.is_archived and generation is None:
         archived = yield from generations(key, is_archived=True)
         if archived:
-            raise SessionNotArchivedError(format_key(key), sorted(generation_of(each) or 0 for each in archived))
+            raise SessionNotArchivedError(key_text(key), sorted(generation_of(each) or 0 for each in archived))
     return (yield from set_state(config.runtime, thread.id, "active", only_from="archived"))
 
 
 def delete(config: ManagerConfig, key: SessionKey) -> Operation[int]:
     """Delete every conversation under a key for good; returns how many there were."""
     deleted = 0
-    for thread in (yield from generations(key)):
+    found = yield from generations(key)
+    if not found:
+        format_key(key)  # raises InvalidInputError for a key without an agent, a channel or a peer
+    for thread in found:
         deleted += yield from delete_thread(config, thread)
     return deleted
 
@@ -243,12 +247,22 @@ def _replace(config: ManagerConfig, key: SessionKey, thread: Thread, reason: End
 
 
 def _empty(config: ManagerConfig, thread_id: str) -> Operation[Thread | None]:
-    prompt = yield from _prompt(thread_id)
-    if prompt:
-        yield from entries.append(config.runtime, thread_id, system(prompt), parent=None)
-    else:
-        yield from leaf.move_leaf(config.runtime, thread_id, None, "reset")
-    return (yield from set_state(config.runtime, thread_id, "active", only_from="idle"))
+    """Move to an empty conversation with the same prompt, and wake an idle session, in one commit."""
+    while True:
+        thread = yield from threads.thread(thread_id)
+        prompt = yield from _prompt(thread_id, thread.leaf)
+        fields = ThreadFields(state="active") if stored_state(thread) == "idle" else ThreadFields()
+        update = threads.update_command(config.runtime, thread_id, thread.version, fields)
+        with suppress(StaleLeafError, StaleVersionError):
+            if prompt:
+                yield from entries.append(
+                    config.runtime, thread_id, system(prompt), parent=None, expect_leaf=thread.leaf, update=update
+                )
+            else:
+                yield from leaf.move_leaf(
+                    config.runtime, thread_id, None, "reset", expect_leaf=thread.leaf, update=update
+                )
+            return (yield from threads.thread(thread_id))
 
 
 def _set_archived(
@@ -262,7 +276,7 @@ def _set_archived(
         is_changed = not thread.is_archived and still(thread)
         return ThreadFields(is_archived=True) if is_changed else None
 
-    thread = yield from threads.change_thread(config.runtime, thread_id, changes)
+    thread = yield from threads.change_unused_thread(config.runtime, thread_id, changes)
     return thread if is_changed else None
 
 
@@ -287,7 +301,7 @@ def _unarchive_generation(config: ManagerConfig, key: SessionKey, generation: in
     found = yield from generations(key)
     wanted = next((thread for thread in found if generation_of(thread) == generation), None)
     if wanted is None:
-        raise SessionNotFoundError(f"{format_key(key)}#{generation}")
+        raise SessionNotFoundError(f"{key_text(key)}#{generation}")
     unarchived = yield from set_state(config.runtime, wanted.id, "active", only_from="archived")
     for thread in found:
         if thread.id != wanted.id:
@@ -300,13 +314,13 @@ def _prompt_of(thread: Thread | None) -> Operation[str]:
     if thread is None:
         return ""
     try:
-        return (yield from _prompt(thread.id))
+        return (yield from _prompt(thread.id, UNSET))
     except ThreadNotFoundError:
         return ""
 
 
-def _prompt(thread_id: str) -> Operation[str]:
-    context = yield from reads.context(thread_id, UNSET, "provider_request", estimate_text)
+def _prompt(thread_id: str, at: str | UnsetType | None) -> Operation[str]:
+    context = yield from reads.context(thread_id, at, "provider_request", estimate_text)
     return context.system
 
 
@@ -321,4 +335,4 @@ def _reread(key: SessionKey, thread_id: str) -> Operation[Thread]:
     try:
         return (yield from threads.thread(thread_id))
     except ThreadNotFoundError as error:
-        raise SessionNotFoundError(format_key(key)) from error
+        raise SessionNotFoundError(key_text(key)) from error

@@ -17,7 +17,7 @@ from sessiontree.sessions.config import ManagerOptions, build_config, report_fau
 from sessiontree.sessions.expiry import Recovery, Sweep
 from sessiontree.sessions.hooks import Fault, Hooks
 from sessiontree.sessions.info import SessionFilter, SessionInfo, SessionPage, SessionStats
-from sessiontree.sessions.keys import format_key
+from sessiontree.sessions.keys import key_text
 
 __all__ = ["Session", "SessionManager"]
 
@@ -197,7 +197,7 @@ class Session:
         self.thread_id = thread_id
 
     def __str__(self) -> str:
-        return format_key(self.key)
+        return key_text(self.key)
 
     def add_message(self, content: Payload | Message, *, id: str | None = None) -> Entry:
         """Store a message durably."""

@@ -16,7 +16,7 @@ from sessiontree.sessions.config import ManagerOptions, build_config, report_fau
 from sessiontree.sessions.expiry import Recovery, Sweep
 from sessiontree.sessions.hooks import AsyncHooks, Fault
 from sessiontree.sessions.info import SessionFilter, SessionInfo, SessionPage, SessionStats
-from sessiontree.sessions.keys import format_key
+from sessiontree.sessions.keys import key_text
 
 __all__ = ["AsyncSession", "AsyncSessionManager"]
 
@@ -196,7 +196,7 @@ class AsyncSession:
         self.thread_id = thread_id
 
     def __str__(self) -> str:
-        return format_key(self.key)
+        return key_text(self.key)
 
     async def add_message(self, content: Payload | Message, *, id: str | None = None) -> Entry:
         """Store a message durably."""

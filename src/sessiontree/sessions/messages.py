@@ -10,7 +10,7 @@ from msgspec import UNSET
 from sessiontree.compaction import CompactionResult, needs_compaction, occupied_tokens
 from sessiontree.compaction.memory import crosses_soft_threshold
 from sessiontree.context import Context
-from sessiontree.errors import EntryNotFoundError, ThreadArchivedError, ThreadNotFoundError
+from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadArchivedError, ThreadNotFoundError
 from sessiontree.journal.operations import compaction, entries, memory, reads, threads
 from sessiontree.journal.operations.compaction import CompactionOptions
 from sessiontree.journal.operations.requests import Operation
@@ -29,9 +29,9 @@ from sessiontree.model.builders import payload_of
 from sessiontree.model.tokens import estimate_message, estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import existing, generations, set_state
+from sessiontree.sessions.info import existing, generations
 from sessiontree.sessions.lifecycle import get_or_create
-from sessiontree.sessions.states import is_over, last_interaction_ns, stored_state, with_manager_data
+from sessiontree.sessions.states import is_over, last_interaction_ns, with_manager_data
 
 __all__ = [
     "Added",
@@ -79,8 +79,9 @@ def add_message(config: ManagerConfig, key: SessionKey, content: Payload | Messa
             repeated = yield from _find_repeated(config, searched, content, id)
             if repeated is not None:
                 return repeated
-        # The thread may be archived or deleted by now: then the message belongs to the next one.
-        with suppress(ThreadArchivedError, ThreadNotFoundError):
+        # The thread may be archived or deleted by now: then the message belongs to the next one. If only its metadata
+        # changed, its state may have.
+        with suppress(ThreadArchivedError, ThreadNotFoundError, StaleVersionError):
             return (yield from _add_to_thread(config, thread, content, id))
 
 
@@ -160,15 +161,15 @@ def _add_to_thread(
     config: ManagerConfig, thread: Thread, content: Payload | Message, id: str | None
 ) -> Operation[Added]:
     before = yield from _window_tokens(config, thread)
-    entry = yield from entries.append(config.runtime, thread.id, content, id=id, expect_live=True)
+    # An idle session becomes active in the same commit; so does one that was imported in a state that is not kept.
+    fields = ThreadFields() if thread.state in {"active", "suspended"} else ThreadFields(state="active")
+    update = threads.update_command(config.runtime, thread.id, thread.version, fields)
+    entry = yield from entries.append(config.runtime, thread.id, content, id=id, expect_live=True, update=update)
     now = before
     if entry.parent == thread.leaf:
         now = _tokens_after(before, payload_of(content))
         config.token_cache.store(thread.id, entry.id, now)
-    state = stored_state(thread)
-    if state == "idle":
-        yield from set_state(config.runtime, thread.id, "active", only_from="idle")
-    if state == "suspended":
+    if thread.state == "suspended":
         return Added(entry=entry, thread_id=thread.id)
     return Added(
         entry=entry,

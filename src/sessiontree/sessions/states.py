@@ -23,6 +23,7 @@ from types import MappingProxyType
 from typing import Any, Literal, cast, get_args
 
 from sessiontree.errors import InvalidInputError, InvalidTransitionError
+from sessiontree.journal.operations.memory import REFRESHED_WINDOW
 from sessiontree.model import NANOSECONDS, Thread, moment
 from sessiontree.model._base import Record
 
@@ -61,6 +62,7 @@ TRANSITIONS: Mapping[SessionState, tuple[SessionState, ...]] = MappingProxyType(
 _HOURS = 24
 _DAY = _HOURS * 3600.0
 _MANAGER_DATA = "_session"
+_RESERVED = frozenset({_MANAGER_DATA, REFRESHED_WINDOW})
 
 
 class Lifetimes(Record, frozen=True, kw_only=True):
@@ -149,8 +151,8 @@ def with_manager_data(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def without_manager_data(custom: dict[str, Any]) -> dict[str, Any]:
-    """The part of a thread's custom data that belongs to the caller: names without a leading underscore."""
-    return {name: value for name, value in custom.items() if not name.startswith("_")}
+    """The part of a thread's custom data that belongs to the caller."""
+    return {name: value for name, value in custom.items() if name not in _RESERVED}
 
 
 def _manager_data(custom: dict[str, Any]) -> dict[str, Any]:

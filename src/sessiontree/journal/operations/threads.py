@@ -10,18 +10,19 @@ from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
 
 from sessiontree.compaction.titles import Titler, first_user_text, title_from
-from sessiontree.errors import InvalidInputError, StaleVersionError
+from sessiontree.errors import InvalidInputError, StaleLeafError, StaleVersionError
 from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
-from sessiontree.stores.commands import CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
+from sessiontree.stores.commands import Append, CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 from sessiontree.workspace.location import is_path, workspace_path
 
 __all__ = [
     "change_thread",
+    "change_unused_thread",
     "checked_record",
     "checked_thread",
     "create_thread",
@@ -100,6 +101,23 @@ def change_thread(
             return (yield from update_thread(runtime, thread_id, current.version, fields))
         except StaleVersionError:
             continue
+
+
+def change_unused_thread(
+    runtime: Runtime, thread_id: str, changes: Callable[[Thread], ThreadFields | None]
+) -> Operation[Thread]:
+    """As ``change_thread``, and ``changes`` is called again if the leaf has moved, such as by a new message."""
+    while True:
+        current = yield from thread(thread_id)
+        fields = changes(current)
+        if fields is None:
+            return current
+        update = update_command(runtime, thread_id, current.version, fields)
+        try:
+            yield Append(thread_id=thread_id, drafts=(), expect_leaf=current.leaf, update=update)
+        except (StaleLeafError, StaleVersionError):
+            continue
+        return (yield from thread(thread_id))
 
 
 def delete_thread(

@@ -76,13 +76,13 @@ def append(command: Append, view: View) -> Decision:
     check_blobs(view, command.thread_id, command.drafts)
     parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
-        return with_update(Decision((), (PutHead(state),)), command.update) if command.update else Decision(())
+        return with_update(Decision(()), command.update, state)
     moves: tuple[Fact, ...] = ()
     if parent is not state.leaf and not _is_leaf(parent, state):
         state, move = _branched(state, parent, command.drafts[0].created_ns)
         moves = (move,)
     grown = grow(view, state, parent, command.drafts)
-    return with_update(Decision(grown.entries, (*moves, *grown.facts)), command.update)
+    return with_update(Decision(grown.entries, (*moves, *grown.facts)), command.update, grown.state)
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
@@ -127,15 +127,14 @@ def updated(state: ThreadState, command: UpdateThread) -> ThreadState:
     return replace(state, updated_ns=updated_ns, meta=meta)
 
 
-def with_update(decision: Decision, command: UpdateThread | None) -> Decision:
-    """A decision that ends with the new head of a thread, and changes its metadata in the same commit."""
+def with_update(decision: Decision, command: UpdateThread | None, state: ThreadState) -> Decision:
+    """The decision, which leaves the thread in ``state``, with a change of its metadata in the same commit."""
     if command is None or not command.fields:
         return decision
-    *facts, head = decision.facts
-    assert isinstance(head, PutHead), "the head comes last"
-    changed = updated(head.state, command)
+    changed = updated(state, command)
     result = changed.public() if isinstance(decision.result, Thread) else decision.result
-    return Decision(result, (*facts, PutThread(changed)))
+    without_head = tuple(fact for fact in decision.facts if not isinstance(fact, PutHead))
+    return Decision(result, (*without_head, PutThread(changed)))
 
 
 def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:

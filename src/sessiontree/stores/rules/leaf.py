@@ -89,9 +89,9 @@ def move_leaf(command: MoveLeaf, view: View) -> Decision:
     if command.update is not None:
         check_version(state, command.update.expect_version)
     if (target.key if target else None) == (state.leaf.key if state.leaf else None):
-        same = Decision(state.public())
-        return with_update(Decision(same.result, (PutHead(state),)), command.update) if command.update else same
-    return with_update(_move(state, target, command.reason, command.at_ns), command.update)
+        return with_update(Decision(state.public()), command.update, state)
+    moved = _moved(state, target, command.at_ns)
+    return with_update(_move(state, moved, command.reason, command.at_ns), command.update, moved)
 
 
 def undo(command: Undo, view: View) -> Decision:
@@ -149,7 +149,8 @@ def _take_back(command: Undo | Redo, view: View, state: ThreadState, move: Move,
     if command.expect_move not in {None, move.number}:
         expected = next((old.to_entry for old in view.moves(state) if old.number == command.expect_move), None)
         raise StaleLeafError(state.meta.id, expected, state.leaf.id if state.leaf else None)
-    return _move(state, _target(view, state, move.from_entry), reason, command.at_ns)
+    moved = _moved(state, _target(view, state, move.from_entry), command.at_ns)
+    return _move(state, moved, reason, command.at_ns)
 
 
 def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None:
@@ -161,14 +162,17 @@ def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None
     return node
 
 
-def _move(state: ThreadState, target: Node | None, reason: MoveReason, at_ns: int) -> Decision:
+def _moved(state: ThreadState, target: Node | None, at_ns: int) -> ThreadState:
+    return replace(state, leaf=target, moves=state.moves + 1, updated_ns=max(state.updated_ns, at_ns))
+
+
+def _move(state: ThreadState, moved: ThreadState, reason: MoveReason, at_ns: int) -> Decision:
     move = Move(
-        number=state.moves + 1,
+        number=moved.moves,
         thread_id=state.meta.id,
         from_entry=state.leaf.id if state.leaf else None,
-        to_entry=target.id if target else None,
+        to_entry=moved.leaf.id if moved.leaf else None,
         reason=reason,
         at_ns=at_ns,
     )
-    moved = replace(state, leaf=target, moves=move.number, updated_ns=max(state.updated_ns, at_ns))
     return Decision(moved.public(), (PutMove(moved, move), PutHead(moved)))

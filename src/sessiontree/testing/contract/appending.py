@@ -16,7 +16,7 @@ from sessiontree.errors import (
     StaleVersionError,
 )
 from sessiontree.journal import Journal
-from sessiontree.journal.operations.entries import NewEntry, append
+from sessiontree.journal.operations.entries import NewEntry, append, append_many
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.threads import update_command
 from sessiontree.model import Message, TextPart, ThreadFields
@@ -230,6 +230,19 @@ class AppendContract(Contract):
         changed = store.reopen().thread("t")
         assert (changed.leaf, changed.state, changed.tags, changed.version) == ("a", "idle", ("a",), 2)
         assert (changed.messages, changed.entries) == (1, 1)
+
+    def test_metadata_can_be_changed_on_condition_of_the_leaf(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        fill(journal, "t", "b")
+        update = update_command(journal.runtime, "t", 1, ThreadFields(state="idle"))
+        with pytest.raises(StaleLeafError):
+            journal.run(append_many(journal.runtime, "t", (), expect_leaf="a", update=update))
+        assert (journal.thread("t").state, journal.thread("t").version) == ("", 1)
+        assert journal.run(append_many(journal.runtime, "t", (), expect_leaf="b", update=update)) == []
+        changed = store.reopen().thread("t")
+        assert (changed.leaf, changed.state, changed.version) == ("b", "idle", 2)
 
     def test_a_refused_change_of_metadata_refuses_the_append_too(self, store: Opened) -> None:
         journal = store.journal
