@@ -43,6 +43,7 @@ from sessiontree.sessions._checkpoints import (
     user_turns_of,
 )
 from sessiontree.stores.commands import Append, MoveLeaf, PositionedDraft
+from sessiontree.workspace import Conflicts
 
 __all__ = [
     "FORK_IDS_OF",
@@ -180,10 +181,13 @@ class CheckpointedSessions:
                 continue
             return
 
-    def rewind(self, id: str, message_id: str, *, files: Root | None = None) -> CheckpointedSession:
+    def rewind(
+        self, id: str, message_id: str, *, files: Root | None = None, conflicts: Conflicts = "force"
+    ) -> CheckpointedSession:
         """Return to a snapshot, and with ``files`` return that folder to its checkpoint as well, or neither.
 
-        A snapshot that was imported has no user turns: the session keeps its own.
+        A snapshot that was imported has no user turns: the session keeps its own. What others changed in the folder is
+        replaced too, and ``journal.undo`` brings it back; ``conflicts="stop"`` raises RestoreConflictError instead.
         """
         name = id or _DEFAULT_ID
         while True:
@@ -193,7 +197,7 @@ class CheckpointedSessions:
                 raise NoCheckpointError(name, message_id)
             checkpoint = None if files is None else _files_in(history, message_id, files)
             try:
-                moved = self._journal.run(self._return_to(history, mark, checkpoint, files or ""))
+                moved = self._journal.run(self._return_to(history, mark, checkpoint, files or "", conflicts))
             except StaleLeafError:
                 continue
             return history.after(moved).session()
@@ -206,14 +210,15 @@ class CheckpointedSessions:
         mark = (self._read(name)).marks().get(message_id)
         self._journal.workspace.snapshot(name, mark.id if mark else None, root, label=message_id)
 
-    def rewind_files(self, id: str, message_id: str, root: Root) -> None:
-        """Restore a folder to its checkpoint; the messages stay. Later changes to its files are lost.
+    def rewind_files(self, id: str, message_id: str, root: Root, *, conflicts: Conflicts = "force") -> None:
+        """Restore a folder to its checkpoint; the messages stay. A checkpoint of what is replaced is taken first.
 
-        A checkpoint of another folder is used if there is none of this one: it may have been renamed.
+        A checkpoint of another folder is used if there is none of this one: it may have been renamed. With
+        ``conflicts="stop"``, raises RestoreConflictError if others changed files in the folder.
         """
         name = id or _DEFAULT_ID
         checkpoint = _files_in(self._read_checkpoints(name, message_id), message_id, root)
-        self._journal.workspace.restore(name, checkpoint.id, root)
+        self._journal.workspace.restore(name, checkpoint.id, root, conflicts=conflicts)
 
     def _read(self, name: str) -> History:
         """Read a session. The leaf is read first, so the entries hold its path; a write is refused if it moved since."""
@@ -283,7 +288,9 @@ class CheckpointedSessions:
         new = NewEntry(content=copy.payload, id=copy.id, created_ns=copy.created_ns, blobs=blobs)
         return PositionedDraft(parent=copy.parent, draft=draft_of(self._journal.runtime, new))
 
-    def _return_to(self, history: History, mark: Entry, checkpoint: Entry | None, root: Root) -> Operation[Any]:
+    def _return_to(
+        self, history: History, mark: Entry, checkpoint: Entry | None, root: Root, conflicts: Conflicts
+    ) -> Operation[Any]:
         """Move the leaf to a mark; where no user turns were stored with it, the current ones are appended under it."""
         name, leaf, runtime = history.thread.id, history.thread.leaf, self._journal.runtime
         command: MoveLeaf | Append
@@ -301,7 +308,7 @@ class CheckpointedSessions:
             move_with_files,
         )
 
-        task = RestoreTask(thread_id=name, checkpoint=_payload(checkpoint), expect_leaf=leaf)
+        task = RestoreTask(thread_id=name, checkpoint=_payload(checkpoint), conflicts=conflicts, expect_leaf=leaf)
         return (yield from move_with_files(runtime, self._journal.workspace.cache, root, task, command))
 
 

@@ -42,6 +42,7 @@ from sessiontree.sessions._checkpoints import (
     user_turns_of,
 )
 from sessiontree.stores.commands import Append, MoveLeaf, PositionedDraft
+from sessiontree.workspace import Conflicts
 
 __all__ = [
     "FORK_IDS_OF",
@@ -179,10 +180,13 @@ class AsyncCheckpointedSessions:
                 continue
             return
 
-    async def rewind(self, id: str, message_id: str, *, files: Root | None = None) -> CheckpointedSession:
+    async def rewind(
+        self, id: str, message_id: str, *, files: Root | None = None, conflicts: Conflicts = "force"
+    ) -> CheckpointedSession:
         """Return to a snapshot, and with ``files`` return that folder to its checkpoint as well, or neither.
 
-        A snapshot that was imported has no user turns: the session keeps its own.
+        A snapshot that was imported has no user turns: the session keeps its own. What others changed in the folder is
+        replaced too, and ``journal.undo`` brings it back; ``conflicts="stop"`` raises RestoreConflictError instead.
         """
         name = id or _DEFAULT_ID
         while True:
@@ -192,7 +196,7 @@ class AsyncCheckpointedSessions:
                 raise NoCheckpointError(name, message_id)
             checkpoint = None if files is None else _files_in(history, message_id, files)
             try:
-                moved = await self._journal.run(self._return_to(history, mark, checkpoint, files or ""))
+                moved = await self._journal.run(self._return_to(history, mark, checkpoint, files or "", conflicts))
             except StaleLeafError:
                 continue
             return history.after(moved).session()
@@ -205,14 +209,15 @@ class AsyncCheckpointedSessions:
         mark = (await self._read(name)).marks().get(message_id)
         await self._journal.workspace.snapshot(name, mark.id if mark else None, root, label=message_id)
 
-    async def rewind_files(self, id: str, message_id: str, root: Root) -> None:
-        """Restore a folder to its checkpoint; the messages stay. Later changes to its files are lost.
+    async def rewind_files(self, id: str, message_id: str, root: Root, *, conflicts: Conflicts = "force") -> None:
+        """Restore a folder to its checkpoint; the messages stay. A checkpoint of what is replaced is taken first.
 
-        A checkpoint of another folder is used if there is none of this one: it may have been renamed.
+        A checkpoint of another folder is used if there is none of this one: it may have been renamed. With
+        ``conflicts="stop"``, raises RestoreConflictError if others changed files in the folder.
         """
         name = id or _DEFAULT_ID
         checkpoint = _files_in(await self._read_checkpoints(name, message_id), message_id, root)
-        await self._journal.workspace.restore(name, checkpoint.id, root)
+        await self._journal.workspace.restore(name, checkpoint.id, root, conflicts=conflicts)
 
     async def _read(self, name: str) -> History:
         """Read a session. The leaf is read first, so the entries hold its path; a write is refused if it moved since."""
@@ -282,7 +287,9 @@ class AsyncCheckpointedSessions:
         new = NewEntry(content=copy.payload, id=copy.id, created_ns=copy.created_ns, blobs=blobs)
         return PositionedDraft(parent=copy.parent, draft=draft_of(self._journal.runtime, new))
 
-    def _return_to(self, history: History, mark: Entry, checkpoint: Entry | None, root: Root) -> Operation[Any]:
+    def _return_to(
+        self, history: History, mark: Entry, checkpoint: Entry | None, root: Root, conflicts: Conflicts
+    ) -> Operation[Any]:
         """Move the leaf to a mark; where no user turns were stored with it, the current ones are appended under it."""
         name, leaf, runtime = history.thread.id, history.thread.leaf, self._journal.runtime
         command: MoveLeaf | Append
@@ -300,7 +307,7 @@ class AsyncCheckpointedSessions:
             move_with_files,
         )
 
-        task = RestoreTask(thread_id=name, checkpoint=_payload(checkpoint), expect_leaf=leaf)
+        task = RestoreTask(thread_id=name, checkpoint=_payload(checkpoint), conflicts=conflicts, expect_leaf=leaf)
         return (yield from move_with_files(runtime, self._journal.workspace.cache, root, task, command))
 
 

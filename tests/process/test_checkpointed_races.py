@@ -1,0 +1,166 @@
+"""CheckpointedSessions changed by two writers at once: what is left is what one after the other leaves."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+import pytest
+from checkpoint_worker import do, talk
+from processes import receive, send
+
+import sessiontree as st
+from opened import open_store, url_of
+from property_settings import IS_DEEP
+
+WORKER = Path(__file__).with_name("checkpoint_worker.py")
+STORES = ["memory", "sqlite", "jsonl", "postgres"]
+VERBS = ["set_state", "snapshot", "rewind", "clone", "fork", "snapshot_files", "rewind_with_files"]
+PAIRS = list(combinations_with_replacement(VERBS, 2))
+
+
+def rounds(store):
+    """The pairs of verbs to race; a server takes longer for each."""
+    if IS_DEEP:
+        return PAIRS * 100
+    plain = list(combinations_with_replacement(VERBS[:5], 2))
+    return PAIRS + plain * 2 if store == "postgres" else PAIRS * 3 + plain * 8
+
+
+class Model:
+    """A session as plain data."""
+
+    def __init__(self):
+        self.state = (tuple(talk(2)), 2)
+        self.marks = {"u0": (tuple(talk(1)), 1)}
+        self.files = {"u0"}
+        self.clones = []
+
+    def do(self, verb, number):
+        match verb:
+            case "set_state":
+                self.state = (tuple(talk(number)), number)
+            case "snapshot":
+                self.marks["m"] = self.state
+            case "rewind" | "rewind_with_files":
+                self.state = self.marks["u0"]
+            case "clone" | "fork":
+                self.clones.append((self.state, dict(self.marks), set(self.files)))
+            case "snapshot_files":
+                self.files.add("files")
+        return self
+
+    def seen(self):
+        return (self.state, self.marks, self.files, sorted(self.clones, key=repr))
+
+
+def begun(sessions, chat, root):
+    sessions.set_state(chat, talk(1), user_turns=1)
+    sessions.snapshot(chat, "u0")
+    sessions.snapshot_files(chat, "u0", root)
+    sessions.set_state(chat, talk(2), user_turns=2)
+
+
+def seen(sessions, chat):
+    """What is there, as the model shows it."""
+    clones = []
+    for name in (f"{chat}/clone-3", f"{chat}/clone-4", f"{chat}#fork-1", f"{chat}#fork-2"):
+        with suppress(st.ThreadNotFoundError):
+            clones.append(one(sessions, name))
+    return (*one(sessions, chat), sorted(clones, key=repr))
+
+
+def one(sessions, chat):
+    session = sessions.get(chat)
+    marks = {name: sessions.rewind(chat, name) for name in session.checkpoints}
+    assert {name: back.messages for name, back in marks.items()} == dict(session.checkpoints)
+    return (
+        (session.messages, session.user_turns),
+        {name: (back.messages, back.user_turns) for name, back in marks.items()},
+        set(session.file_checkpoints),
+    )
+
+
+def allowed(first, second):
+    """What the two verbs leave one after the other, in both orders."""
+    return [
+        Model().do(first, 3).do(second, 4).seen(),
+        Model().do(second, 4).do(first, 3).seen(),
+    ]
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "root"
+    folder.mkdir()
+    (folder / "file").write_text("text")
+    return folder
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_two_threads_leave_what_one_after_the_other_leaves(store, tmp_path, root):
+    with open_store(store, tmp_path, durability="process_crash") as journal, ThreadPoolExecutor(2) as pool:
+        sessions = st.CheckpointedSessions(journal)
+        for number, (first, second) in enumerate(rounds(store)):
+            chat = f"chat{number}"
+            begun(sessions, chat, root)
+            running = [pool.submit(do, sessions, verb, chat, turns, root) for verb, turns in ((first, 3), (second, 4))]
+            for future in running:
+                future.result()
+            assert seen(sessions, chat) in allowed(first, second), (first, second)
+        assert journal.check() == []
+
+
+@contextmanager
+def workers(url, root, count=2):
+    with ExitStack() as stack:
+        started = []
+        for _ in range(count):
+            process = subprocess.Popen(
+                [sys.executable, str(WORKER), url, str(root)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            stack.callback(process.stdin.close)
+            stack.callback(process.stdout.close)
+            started.append(process)
+        for process in started:
+            assert receive(process) == "ready"
+        yield started
+
+
+@pytest.mark.parametrize("store", STORES[1:])
+def test_two_processes_leave_what_one_after_the_other_leaves(store, tmp_path, root):
+    url = url_of(store, tmp_path)
+    with open_store(store, tmp_path, durability="process_crash") as journal, workers(url, root) as (left, right):
+        sessions = st.CheckpointedSessions(journal)
+        for number, (first, second) in enumerate(rounds(store)):
+            chat = f"chat{number}"
+            begun(sessions, chat, root)
+            send(left, f"{first} {chat} 3")
+            send(right, f"{second} {chat} 4")
+            assert (receive(left), receive(right)) == ("done", "done")
+            assert seen(sessions, chat) in allowed(first, second), (first, second)
+        assert journal.check() == []
+
+
+@pytest.mark.parametrize("store", STORES[1:])
+def test_processes_never_get_the_same_fork_id(store, tmp_path, root):
+    url = url_of(store, tmp_path)
+    with open_store(store, tmp_path) as journal, workers(url, root, 3) as started:
+        given = []
+        for number in range(40):
+            if number % 10 == 5:
+                st.CheckpointedSessions(journal).get_or_create("base")
+            if number % 10 == 9:
+                journal.delete_thread("base")
+            for process in started:
+                send(process, "new_fork_id base 0")
+            given += [receive(process) for process in started]
+        assert sorted(given) == sorted(f"base#fork-{number}" for number in range(1, 121))
