@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
     from sessiontree.journal.opening import open as open  # noqa: A004  st.open reads as what it does
     from sessiontree.journal.opening_async import open_async as open_async
+    from sessiontree.journal.operations.costs import CostReport as CostReport
     from sessiontree.journal.operations.turns import Resumption as Resumption
     from sessiontree.model import ActiveToolsChange as ActiveToolsChange
     from sessiontree.model import ArtifactRef as ArtifactRef
@@ -148,6 +149,9 @@ if TYPE_CHECKING:
     from sessiontree.model.builders import tool_result as tool_result
     from sessiontree.model.builders import user as user
     from sessiontree.model.codec import content_hash as content_hash
+    from sessiontree.model.prices import PRICES as PRICES
+    from sessiontree.model.prices import Cost as Cost
+    from sessiontree.model.prices import Price as Price
     from sessiontree.model.tokens import estimate_message as estimate_message
     from sessiontree.model.tokens import estimate_text as estimate_text
     from sessiontree.model.tokens import exact_counter as exact_counter
@@ -197,6 +201,7 @@ _NAMES = {
     "sessiontree.journal.journal_async": "AsyncJournal",
     "sessiontree.journal.opening": "open",
     "sessiontree.journal.opening_async": "open_async",
+    "sessiontree.journal.operations.costs": "CostReport",
     "sessiontree.journal.operations.turns": "Resumption",
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
@@ -208,6 +213,7 @@ _NAMES = {
     """,
     "sessiontree.model.builders": "assistant call system tool_result user",
     "sessiontree.model.codec": "content_hash",
+    "sessiontree.model.prices": "PRICES Cost Price",
     "sessiontree.model.tokens": "estimate_message estimate_text exact_counter",
     "sessiontree.search": "Hit SearchPage Snippet",
     "sessiontree.sessions.checkpointed": "CheckpointedSessions",

@@ -76,6 +76,15 @@ def sweep_old(url):
     send_line("done")
 
 
+def replace_contexts(url, times):
+    with st.open(url, durability="process_crash") as journal:
+        send_line("ready")
+        receive()
+        for number in range(int(times)):
+            journal.replace_context("t", f"notes {number}")
+    send_line("done")
+
+
 def append_what_is_heard(url):
     with st.open(url) as journal:
         send_line("ready")

@@ -162,7 +162,9 @@ def compaction_of(
 
 def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter) -> int:
     """Return the tokens of the context if the compaction were appended to the path."""
-    entry = Entry(id=compaction.id, thread_id="", parent=path[-1].id, created_ns=0, payload=compaction)
+    entry = Entry(
+        id=compaction.id, thread_id="", parent=path[-1].id if path else None, created_ns=0, payload=compaction
+    )
     return sum(segment.token_estimate for segment in build_context([*path, entry], count=count).segments)
 
 

@@ -113,6 +113,23 @@ class CompactionVerbs(Verbs):
         )
         return self.run(compaction.compact_if_needed(self.runtime, thread_id, options))
 
+    def replace_context(
+        self,
+        thread_id: str,
+        summary: str,
+        kept: int | str = 0,
+        *,
+        count: TokenCounter = estimate_text,
+        lease: Lease | None = None,
+    ) -> Entry:
+        """Put a summary that you wrote in place of the older part of the context, and return its entry.
+
+        ``kept`` is the number of last messages that stay, or the id of the first entry that stays. More is kept where
+        a tool call would be separated from its result. No entry is deleted; ``uncompact`` takes it back.
+        """
+        operation = compaction.replace_context(self.runtime, thread_id, summary, kept, count=count, lease=lease)
+        return self.run(operation)
+
     def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
         """Take the last compaction back: the model sees the entries again that it had replaced."""
         return self.run(compaction.uncompact(self.runtime, thread_id, lease))

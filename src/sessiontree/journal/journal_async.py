@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import UTC, tzinfo
 from typing import Literal, overload
 
 from msgspec import UNSET, UnsetType
@@ -12,11 +13,13 @@ from sessiontree.journal.context_async import AsyncCompactionVerbs
 from sessiontree.journal.entries_async import AsyncEntryVerbs, AsyncThreadVerbs
 from sessiontree.journal.imports_async import AsyncImportVerbs
 from sessiontree.journal.operations import leaf, reads
+from sessiontree.journal.operations.costs import CostQuery, CostReport, costs
 from sessiontree.journal.operations.reads import ExportFormat
 from sessiontree.journal.turn_async import AsyncTurnVerbs
 from sessiontree.model import Lease, Move, NextMove, Thread
 from sessiontree.model._base import Progress
 from sessiontree.model.codec import Scope
+from sessiontree.model.prices import PRICES, Prices
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.workspace import Conflicts
@@ -51,6 +54,27 @@ class AsyncFindingVerbs(AsyncVerbs):
     async def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
         """Return the ids of entries that the thread sees and that begin or end with ``part``."""
         return await self.run(reads.entry_ids(thread_id, part, limit))
+
+    async def has_user_interaction(self, thread_id: str) -> bool:
+        """Return whether a user has said anything in a thread, on any branch; tool results do not count."""
+        return await self.run(reads.has_user_interaction(thread_id))
+
+    async def costs(
+        self,
+        thread_id: str | None = None,
+        *,
+        after_ns: int | None = None,
+        before_ns: int | None = None,
+        prices: Prices = PRICES,
+        zone: tzinfo = UTC,
+    ) -> CostReport:
+        """Return what requests cost: in total, and for each thread, day and model; of one thread, or of the whole store.
+
+        Usage that was reported without a cost is priced by ``prices``. Models that are not in it get no price: their
+        tokens are in ``unpriced_tokens``. Days are those of ``zone``.
+        """
+        query = CostQuery(thread_id=thread_id, after_ns=after_ns, before_ns=before_ns, prices=prices, zone=zone)
+        return await self.run(costs(query))
 
     async def export(
         self,

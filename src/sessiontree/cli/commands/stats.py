@@ -20,6 +20,7 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
+from sessiontree.model.prices import cost_of, sum_of
 from sessiontree.model.sanitize import one_line
 
 __all__ = ["stats"]
@@ -112,19 +113,16 @@ class _Tally:
                 self._usages.append(payload.usage)
 
     def totals(self, threads: list[Thread]) -> Totals:
-        cost: Counter[str] = Counter()
-        for usage in self._usages:
-            if usage.cost:
-                cost[usage.currency or "USD"] += usage.cost  # type: ignore[assignment]
+        cost = sum_of(cost_of(usage, "", {}) for usage in self._usages)
         return Totals(
             threads=len(threads),
             entries=self._entries,
             messages=sum(self._roles.values()),
             estimated_tokens=sum(thread.tokens for thread in threads),
-            input_tokens=sum(usage.input_tokens for usage in self._usages),
-            output_tokens=sum(usage.output_tokens for usage in self._usages),
-            cached_tokens=sum(usage.cache_read_tokens for usage in self._usages),
-            cost=dict(cost),
+            input_tokens=cost.input_tokens,
+            output_tokens=cost.output_tokens,
+            cached_tokens=cost.cache_read_tokens,
+            cost=cost.reported,
             roles=dict(self._roles.most_common()),
             tools=dict(self._tools.most_common()),
             models=dict(self._models.most_common()),

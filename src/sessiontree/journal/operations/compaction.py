@@ -14,6 +14,7 @@ from sessiontree.compaction.files import with_files, without_files
 from sessiontree.compaction.plan import CompactionPlan, occupied_tokens, plan, plan_branch
 from sessiontree.compaction.policy import CompactionPolicy, needs_compaction
 from sessiontree.compaction.prompts import RequestKind, chunks
+from sessiontree.compaction.replacement import replacement
 from sessiontree.compaction.result import (
     BranchResult,
     CompactionResult,
@@ -27,7 +28,13 @@ from sessiontree.compaction.result import (
 )
 from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
 from sessiontree.context import build_context, window_of
-from sessiontree.errors import CompactionClaimedError, NothingToUncompactError, OversizedSummaryError, SummaryError
+from sessiontree.errors import (
+    CompactionClaimedError,
+    NothingToUncompactError,
+    OversizedSummaryError,
+    StaleLeafError,
+    SummaryError,
+)
 from sessiontree.journal.operations.entries import append_many
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
@@ -50,6 +57,7 @@ __all__ = [
     "compact",
     "compact_if_needed",
     "leave_branch",
+    "replace_context",
     "run_if_needed",
     "uncompact",
     "write_summary",
@@ -243,6 +251,21 @@ def uncompact(runtime: Runtime, thread_id: str, lease: Lease | None) -> Operatio
     payload = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
     stored = yield from append_many(runtime, thread_id, [payload], lease=lease)
     return stored[0]
+
+
+def replace_context(
+    runtime: Runtime, thread_id: str, summary: str, kept: int | str, *, count: TokenCounter, lease: Lease | None
+) -> Operation[Entry]:
+    """Put a summary in place of the older part of the context; planned again if the leaf moves in between."""
+    while True:
+        path: list[Entry] = yield ReadPath(thread_id=thread_id)
+        payload = replacement(path, summary, kept, id=runtime.ids.new(), count=count)
+        leaf = path[-1].id if path else None
+        try:
+            stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=leaf, lease=lease)
+        except StaleLeafError:
+            continue
+        return stored[0]
 
 
 def leave_branch(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import UnsetType
@@ -10,7 +11,7 @@ from msgspec.structs import replace
 from sessiontree.context import Context, Purpose, build_context
 from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
 from sessiontree.journal.operations.requests import Operation, Runtime
-from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery
+from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery, UserMessage
 from sessiontree.model._base import Progress, moment
 from sessiontree.model.tokens import TokenCounter
 from sessiontree.search import SearchOrder, SearchPage
@@ -38,6 +39,7 @@ __all__ = [
     "check",
     "context",
     "delete_matching",
+    "each_entry",
     "entry_ids",
     "events",
     "export",
@@ -133,13 +135,33 @@ def all_threads(query: ThreadQuery) -> Operation[list[Thread]]:
 def events(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
     """Return the events of a thread, at most ``limit``."""
     found: list[Entry] = []
+
+    def is_enough(entry: Entry) -> bool:
+        if isinstance(entry.payload, Event) and len(found) != limit:
+            found.append(entry)
+        return len(found) == limit
+
+    yield from each_entry(thread_id, is_enough, after)
+    return found
+
+
+def has_user_interaction(thread_id: str) -> Operation[bool]:
+    """Return whether a user has said anything in a thread, on any branch."""
+
+    def is_said(entry: Entry) -> bool:
+        return isinstance(entry.payload, UserMessage) and bool(entry.payload.message.text.strip())
+
+    return (yield from each_entry(thread_id, is_said))
+
+
+def each_entry(thread_id: str, is_enough: Callable[[Entry], bool], after: str | None = None) -> Operation[bool]:
+    """Call a function with the entries that a thread sees, page by page, until it is true; return whether it was."""
     while True:
         page: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_PAGE)
-        found += [entry for entry in page if isinstance(entry.payload, Event)]
-        if limit is not None and len(found) >= limit:
-            return found[:limit]
+        if any(map(is_enough, page)):
+            return True
         if len(page) < _PAGE:
-            return found
+            return False
         after = page[-1].id
 
 

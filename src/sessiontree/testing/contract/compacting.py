@@ -7,11 +7,17 @@ import threading
 import pytest
 
 from sessiontree.compaction import CompactionPolicy, SummaryRequest
-from sessiontree.errors import ClaimLostError, CompactionClaimedError, FencedError, NothingToUncompactError
+from sessiontree.errors import (
+    ClaimLostError,
+    CompactionClaimedError,
+    FencedError,
+    InvalidInputError,
+    NothingToUncompactError,
+)
 from sessiontree.journal import Journal
-from sessiontree.model.builders import assistant, system, user
+from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock
-from sessiontree.testing.contract.base import Contract, Opened
+from sessiontree.testing.contract.base import Contract, Opened, ids, texts
 
 __all__ = ["CompactionContract"]
 
@@ -35,6 +41,41 @@ class CompactionContract(Contract):
         assert (restored.messages, restored.system) == (whole.messages, whole.system)
         with pytest.raises(NothingToUncompactError):
             store.journal.uncompact("t")
+
+    def test_a_summary_replaces_the_context_in_one_call(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        stored = journal.append_many("t", [user("one"), assistant("two"), user("three"), assistant("four")])
+        entry = journal.replace_context("t", "the notes", 1)
+        journal.append("t", user("five"))
+        first, *rest = store.reopen().context("t").messages
+        assert "the notes" in first.text
+        assert [message.text for message in rest] == ["four", "five"]
+        assert texts(store.journal, "t") == ["one", "two", "three", "four", "five"]
+        assert entry.id in ids(store.journal.path("t"))
+        store.journal.uncompact("t")
+        assert len(store.journal.context("t").messages) == 5
+        store.journal.replace_context("t", "other notes", stored[2].id)
+        assert [message.text for message in store.journal.context("t").messages][1:] == ["three", "four", "five"]
+        store.journal.replace_context("t", "last notes")
+        assert len(store.journal.context("t").messages) == 1
+
+    def test_a_replaced_context_keeps_calls_and_results_together(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        journal.append_many(
+            "t", [user("list"), assistant(calls=[call("1", "ls")]), tool_result("1", "a"), assistant("done")]
+        )
+        journal.replace_context("t", "notes", 2)
+        assert [message.role for message in journal.context("t").messages] == ["user", "assistant", "tool", "assistant"]
+
+    def test_what_cannot_be_kept_is_refused(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        for kept in (-1, True, "unknown", None):
+            with pytest.raises(InvalidInputError, match="kept"):
+                journal.replace_context("t", "notes", kept)  # type: ignore[arg-type]
+        assert journal.path("t") == []
+        journal.replace_context("t", "from an earlier talk", 5)
+        assert "from an earlier talk" in journal.context("t").messages[0].text
 
     def test_a_compaction_keeps_others_from_compacting_but_not_from_appending(self, store: Opened) -> None:
         _talk(store.journal)

@@ -50,6 +50,15 @@ ALL_FIELDS = {
 
 
 class ThreadContract(Contract):
+    def test_a_user_has_interacted_once_there_is_text_of_the_user(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        journal.append_many("t", [system("Be brief."), user(" \n"), assistant("hello"), tool_result("1", "text")])
+        assert journal.has_user_interaction("t") is False
+        journal.append("t", user("hi"))
+        assert journal.has_user_interaction("t") is True
+        journal.reset("t")
+        assert journal.has_user_interaction("t") is True
+
     def test_a_new_thread_is_empty_and_counts_nothing(self, journal: Journal, clock: ManualClock) -> None:
         thread = journal.create_thread("t", title="demo")
         assert (thread.id, thread.tree, thread.title, thread.version) == ("t", "t", "demo", 1)

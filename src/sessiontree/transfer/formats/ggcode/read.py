@@ -140,6 +140,7 @@ def meta_record(thread: Thread) -> records.GgcodeRecord:
         model=thread.model,
         created_at=_go.text(thread.created_ns),
         updated_at=_go.text(thread.updated_ns),
+        tunnel_events_complete=thread.origin.get("tunnel_events_complete") is True,
     )
 
 
@@ -214,7 +215,7 @@ class _SessionFile:
                 "vendor": newest.vendor,
                 "endpoint": newest.endpoint,
                 "model": newest.model,
-                "origin": {"id": self._id, **self._times()},
+                "origin": {"id": self._id, **self._times(), **self._flags()},
             },
             items=self._items(),
             finish=self._finish,
@@ -245,6 +246,10 @@ class _SessionFile:
             if zoned
             else {}
         )
+
+    def _flags(self) -> dict[str, Any]:
+        """What a new meta record must repeat, because the last one counts."""
+        return {"tunnel_events_complete": True} if self._meta.tunnel_events_complete else {}
 
     @staticmethod
     def _time(*written: str) -> int:
