@@ -5,10 +5,12 @@ import os
 import subprocess
 import sys
 
+import click
 import pytest
 
 import sessiontree as st
 from cli_shell import Shell
+from sessiontree.cli.declare import argument
 
 
 @pytest.fixture
@@ -548,3 +550,11 @@ def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell)
     assert "start one" in shell.run("ls").stderr
     shell("new", "one")
     assert "no thread matches" in shell.run("ls", "--title", "two").stderr
+
+
+def test_commands_that_share_an_argument_get_a_decorator_each(monkeypatch):
+    made = []
+    monkeypatch.setattr(click, "argument", lambda *names, **_: made.append(names) or (lambda function: function))
+    shared = argument("thread", "The thread.")
+    assert shared(shared(len)) is len
+    assert made == [("thread",), ("thread",)], "before 8.1.4, click's own decorator could be used only once"

@@ -87,7 +87,12 @@ def command(name: str, *, examples: Sequence[str], notes: str = "") -> Callable[
 
 def argument(name: str, about: str, **attributes: Any) -> Callable[[F], F]:
     """Declare a positional argument with a line of help."""
-    return click.argument(name, cls=_Argument, about=about, **attributes)
+
+    def declare(function: F) -> F:
+        # One decorator for each command: before click 8.1.4 a second use of the same one loses its class.
+        return click.argument(name, cls=_Argument, about=about, **attributes)(function)
+
+    return declare
 
 
 def count_option(*names: str, default: int, minimum: int = 1, metavar: str = "N", about: str) -> Callable[[F], F]:
