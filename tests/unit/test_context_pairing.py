@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiontree.context import MISSING_RESULT, MISSING_RESULT_KIND, pair
+from sessiontree.context import LATE_RESULT_KIND, MISSING_RESULT, MISSING_RESULT_KIND, pair
 from sessiontree.context.pairing import call_keys
 from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
 from sessiontree.model.builders import assistant, call, tool_result, user
@@ -112,3 +112,21 @@ def test_a_tool_message_with_several_results_is_one_message_each() -> None:
 def test_calls_of_a_user_are_left_out() -> None:
     stray = Message(role="user", parts=(ToolCallPart(id="a", name="read"), TextPart(text="hi")))
     assert shape(stray) == ["hi"]
+
+
+def test_a_missing_result_stays_where_it_was_when_the_model_goes_on() -> None:
+    assert shape(asks("a")) == ["?a", "missing a"]
+    assert shape(asks("a"), asks("b")) == ["?a", "missing a", "?b", "missing b"]
+    assert shape(asks("a"), asks("b"), answers("b")) == ["?a", "missing a", "?b", "b=ok"]
+
+
+def test_a_result_that_arrives_after_the_model_went_on_is_told_where_it_arrives() -> None:
+    said = [asks("a"), assistant("never mind").message, answers("a"), answers("a")]
+    *sent, late = pair(said)
+    assert [described(item.message) for item in sent] == ["?a", "missing a", "never mind"]
+    assert (late.message.role, late.message.kind, late.source) == ("user", LATE_RESULT_KIND, 2)
+    assert late.message.text == "The result of the tool call read a arrived late:\nok"
+
+
+def test_calls_of_several_messages_are_one_batch_when_a_result_shows_it() -> None:
+    assert shape(asks("a"), asks("b"), asks("c"), answers("b")) == ["?a", "missing a", "?b", "?c", "b=ok", "missing c"]

@@ -97,8 +97,32 @@ def test_chat_puts_a_batch_of_several_entries_into_one_message() -> None:
 
 
 def test_anthropic_merges_neighbours_of_one_role() -> None:
-    messages = request("anthropic", says("a"), says("b"), answers("c"), answers("d"), says("e"))["messages"]
-    assert [len(message["content"]) for message in messages] == [2, 2, 1]
+    said = [says("a"), says("b"), answers("c"), answers("d"), says("e")]
+    assert [len(message["content"]) for message in request("anthropic", *said)["messages"]] == [2, 1, 1, 1, 1]
+    body = DIALECTS["anthropic"].to_request(Context(messages=tuple(said)), placeholders="never")
+    assert [len(message["content"]) for message in body["messages"]] == [2, 2, 1]
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_placeholders_are_an_option(name: str) -> None:
+    body = DIALECTS[name].to_request(Context(messages=(answers("hello"), answers("again"))), placeholders="never")
+    assert OPENING not in str(body)
+    assert CONTINUE not in str(body)
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses"])
+def test_a_provider_that_does_not_need_a_placeholder_gets_none(name: str) -> None:
+    body = str(request(name, answers("hello"), answers("again")))
+    assert OPENING not in body
+    assert CONTINUE not in body
+
+
+@pytest.mark.parametrize("name", ["anthropic", "gemini"])
+def test_a_placeholder_that_was_sent_stays_when_the_model_goes_on(name: str) -> None:
+    before = request(name, says("hi"), answers("one"))
+    after = request(name, says("hi"), answers("one"), answers("two"))
+    field = "messages" if name == "anthropic" else "contents"
+    assert after[field][: len(before[field])] == before[field]
 
 
 def test_anthropic_puts_results_before_what_the_user_says() -> None:
@@ -138,9 +162,20 @@ def test_arguments_are_an_object_where_a_provider_wants_one(arguments: str, valu
     assert request("gemini", *said)["contents"][1]["parts"][0]["functionCall"].get("args", {}) == value
 
 
-def test_chat_sends_arguments_exactly_as_the_model_wrote_them() -> None:
-    messages = request("openai-chat", asks("a", arguments='{"a":  1.50'), result("a"))["messages"]
-    assert messages[0]["tool_calls"][0]["function"]["arguments"] == '{"a":  1.50'
+@pytest.mark.parametrize(
+    ("arguments", "sent"),
+    [
+        ('{"a":  1.50}', '{"a":  1.50}'),
+        ("", "{}"),
+        ('{"a":  1.50', '{"_raw":"{\\"a\\":  1.50"}'),
+        ("[1]", '{"_raw":"[1]"}'),
+    ],
+)
+def test_chat_sends_an_object_exactly_as_the_model_wrote_it_and_anything_else_inside_one(
+    arguments: str, sent: str
+) -> None:
+    messages = request("openai-chat", asks("a", arguments=arguments), result("a"))["messages"]
+    assert messages[0]["tool_calls"][0]["function"]["arguments"] == sent
 
 
 def test_gemini_names_the_function_of_every_response() -> None:

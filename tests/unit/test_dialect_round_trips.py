@@ -61,7 +61,7 @@ CHAT: dict[str, list[Wire]] = {
             "content": None,
             "tool_calls": [
                 {"id": "call_1", "type": "function", "function": {"name": "w", "arguments": '{"a": 1.50}'}},
-                {"id": "call_2", "type": "function", "function": {"name": "w", "arguments": "broken"}, "index": 1},
+                {"id": "call_2", "type": "function", "function": {"name": "w", "arguments": '{"a":2 }'}, "index": 1},
             ],
         },
         {"role": "tool", "tool_call_id": "call_1", "content": "sun"},
@@ -71,7 +71,7 @@ CHAT: dict[str, list[Wire]] = {
         ASK,
         {
             "role": "assistant",
-            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "w", "arguments": ""}}],
+            "tool_calls": [{"id": "c", "type": "function", "function": {"name": "w", "arguments": "{}"}}],
         },
         {"role": "tool", "tool_call_id": "c", "content": ""},
     ],
@@ -81,7 +81,6 @@ CHAT: dict[str, list[Wire]] = {
             "role": "assistant",
             "content": "",
             "refusal": None,
-            "annotations": [],
             "tool_calls": [{"id": "c", "type": "function", "function": {"name": "w", "arguments": "{}"}}],
         },
         {"role": "tool", "tool_call_id": "c", "content": "ok", "name": "w"},
@@ -346,10 +345,10 @@ GEMINI: dict[str, list[Wire]] = {
             ],
         },
     ],
-    "calls with an id, results without": [
+    "calls with an id": [
         {"role": "user", "parts": [{"text": "hi"}]},
         {"role": "model", "parts": [{"functionCall": {"id": "f1", "name": "w", "args": {}}}]},
-        {"role": "user", "parts": [{"functionResponse": {"name": "w", "response": {"result": 1}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"id": "f1", "name": "w", "response": {"result": 1}}}]},
     ],
     "results with media": [
         {"role": "user", "parts": [{"text": "hi"}]},

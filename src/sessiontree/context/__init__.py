@@ -10,7 +10,7 @@
 
 from sessiontree.context.build import build_context, segments_of
 from sessiontree.context.control import CONTROL_KIND
-from sessiontree.context.pairing import MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
+from sessiontree.context.pairing import LATE_RESULT_KIND, MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
 from sessiontree.context.projection import (
     SUMMARY_KIND,
     SUMMARY_SCHEMA,
@@ -24,6 +24,7 @@ from sessiontree.context.records import Context, Projected, Purpose, Segment
 
 __all__ = [
     "CONTROL_KIND",
+    "LATE_RESULT_KIND",
     "MISSING_RESULT",
     "MISSING_RESULT_KIND",
     "SUMMARY_KIND",

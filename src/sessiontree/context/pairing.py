@@ -2,12 +2,14 @@
 
 Providers reject conversations where this does not hold, so the view is repaired; the journal is not changed.
 
-- A batch is a sequence of consecutive assistant messages with calls. Its results follow it in the order of the calls,
-  before any other message.
+- A batch is an assistant message with calls, or several in a row if a result of an earlier one follows a later one.
+  Its results follow it in the order of the calls, before any other message.
 - A result belongs to the nearest preceding open call with its id, or with its name if it has no id.
 - The first result of a call is used and later ones are dropped, so that a request that was sent stays a prefix.
 - A result that precedes its call is moved behind it.
 - A result without a call is dropped. A call without a result gets an error result that says so.
+- When the model goes on, the error result was sent, so it stays. A result that arrives later is a user message where it
+  arrives.
 
 >>> from sessiontree.model.builders import assistant, call, user
 >>> calling = assistant(calls=[call("c1", "read")]).message
@@ -26,6 +28,8 @@ from sessiontree.model import Message, TextPart, ToolCallPart, ToolResultPart
 from sessiontree.model._base import Record
 
 __all__ = [
+    "LATE_RESULT",
+    "LATE_RESULT_KIND",
     "MISSING_RESULT",
     "MISSING_RESULT_KIND",
     "CallKey",
@@ -39,6 +43,8 @@ __all__ = [
 
 MISSING_RESULT = "No result was recorded for this tool call: it was interrupted or its result was lost."
 MISSING_RESULT_KIND = "missing_result"
+LATE_RESULT = "The result of the tool call {} arrived late:"
+LATE_RESULT_KIND = "late_result"
 
 
 class CallKey(NamedTuple):
@@ -79,24 +85,35 @@ def call_keys(messages: Iterable[Message]) -> set[CallKey]:
 class _Slot:
     """The position of the result of a call."""
 
-    def __init__(self, call: ToolCallPart, source: int) -> None:
+    def __init__(self, call: ToolCallPart, source: int, batch: _Batch) -> None:
         self.call = call
         self.source = source
+        self.batch = batch
         self.result: PairedMessage | None = None
+        self.is_late = False
 
     def paired(self) -> PairedMessage:
         return self.result or PairedMessage(message=_missing(self.call), source=self.source, is_synthetic=True)
 
 
 class _Batch:
-    """Consecutive messages with calls, and the slots of their results."""
+    """Messages with calls, and the slots of their results."""
 
     def __init__(self) -> None:
         self.messages: list[PairedMessage] = []
         self.slots: list[_Slot] = []
+        self.is_sent = False
 
     def is_complete(self) -> bool:
         return all(slot.result for slot in self.slots)
+
+    def join(self, later: _Batch) -> None:
+        """Take over the messages and slots of a later batch."""
+        self.messages += later.messages
+        self.slots += later.slots
+        for slot in later.slots:
+            slot.batch = self
+        later.messages, later.slots = [], []
 
     def paired(self) -> list[PairedMessage]:
         return [*self.messages, *(slot.paired() for slot in self.slots)]
@@ -105,8 +122,8 @@ class _Batch:
 class _Pairing:
     def __init__(self, earlier_calls: Iterable[CallKey]) -> None:
         self._view: list[PairedMessage | _Batch] = []
-        self._batch: _Batch | None = None
-        self._latest: _Batch | None = None
+        self._run: list[_Batch] = []
+        self._is_run_open = False
         self._seen = set(earlier_calls)
         self._slots: dict[CallKey, list[_Slot]] = {}
         self._early: dict[CallKey, PairedMessage] = {}
@@ -116,10 +133,10 @@ class _Pairing:
             self._add_plain(message, source)
             return
         for result in message.tool_results:
-            self._add_result(result, _result_message(message, result), source)
+            self._add_result(result, message, source)
         rest = _without_results(message)
         if rest is None:
-            self._batch = None
+            self._is_run_open = False
         elif rest.tool_calls:
             self._add_calls(rest, source)
         else:
@@ -130,42 +147,65 @@ class _Pairing:
         return [item for group in groups for item in group]
 
     def _add_plain(self, message: Message, source: int) -> None:
-        self._batch = None
+        self._is_run_open = False
+        if message.role == "assistant":
+            self._close_run()
         self._view.append(PairedMessage(message=message, source=source))
 
+    def _close_run(self) -> None:
+        """The model goes on, so the results of the run were sent, the missing ones as missing."""
+        for batch in self._run:
+            batch.is_sent = True
+
     def _add_calls(self, message: Message, source: int) -> None:
-        batch = self._batch
         # A complete batch may have been sent already, so later calls must not change it.
-        if batch is None or batch.is_complete():
-            batch = self._batch = self._latest = _Batch()
-            self._view.append(batch)
+        if not self._is_run_open or self._run[-1].is_complete():
+            self._close_run()
+            self._run = []
+        batch = _Batch()
+        self._run.append(batch)
+        self._is_run_open = True
+        self._view.append(batch)
         batch.messages.append(PairedMessage(message=message, source=source))
         for call in message.tool_calls:
-            self._open_slot(batch, _Slot(call, source))
+            self._open_slot(batch, _Slot(call, source, batch))
 
     def _open_slot(self, batch: _Batch, slot: _Slot) -> None:
         key = call_key(slot.call)
         slot.result = self._early.pop(key, None)
-        same = [other for other in batch.slots if call_key(other.call) == key]
-        self._slots[key] = [*same, slot]
+        self._slots[key] = [*self._slots_of_run(key), slot]
         self._seen.add(key)
         batch.slots.append(slot)
 
+    def _slots_of_run(self, key: CallKey) -> list[_Slot]:
+        return [slot for batch in self._run for slot in batch.slots if call_key(slot.call) == key]
+
     def _add_result(self, result: ToolResultPart, message: Message, source: int) -> None:
         key = result_key(result)
-        paired = PairedMessage(message=message, source=source)
         slot = self._waiting_slot(key)
-        if slot:
-            slot.result = paired
-        elif key.id and key not in self._seen:
-            self._early.setdefault(key, paired)
+        if slot is None:
+            if key.id and key not in self._seen:
+                self._early.setdefault(key, PairedMessage(message=_result_message(message, result), source=source))
+        elif slot.batch.is_sent:
+            slot.is_late = True
+            self._view.append(PairedMessage(message=_late(slot.call, result), source=source))
+        else:
+            slot.result = PairedMessage(message=_result_message(message, result), source=source)
+            self._join_run(slot.batch)
+
+    def _join_run(self, first: _Batch) -> None:
+        """A result that comes after a later call of its run shows that the calls of the run were made together."""
+        at = self._run.index(first)
+        for later in self._run[at + 1 :]:
+            first.join(later)
+        del self._run[at + 1 :]
 
     def _waiting_slot(self, key: CallKey) -> _Slot | None:
         candidates = self._slots.get(key, [])
-        if not candidates and not key.id and self._latest:
+        if not candidates and not key.id:
             # Some providers give a call an id and accept its result without one.
-            candidates = [slot for slot in self._latest.slots if slot.call.name == key.name]
-        return next((slot for slot in candidates if not slot.result), None)
+            candidates = [slot for batch in self._run for slot in batch.slots if slot.call.name == key.name]
+        return next((slot for slot in candidates if not (slot.result or slot.is_late)), None)
 
 
 def call_key(call: ToolCallPart) -> CallKey:
@@ -203,3 +243,8 @@ def _missing(call: ToolCallPart) -> Message:
     text = TextPart(text=MISSING_RESULT)
     result = ToolResultPart(call_id=call.id, name=call.name, parts=(text,), is_error=True)
     return Message(role="tool", kind=MISSING_RESULT_KIND, parts=(result,))
+
+
+def _late(call: ToolCallPart, result: ToolResultPart) -> Message:
+    text = TextPart(text=LATE_RESULT.format(" ".join(word for word in (call.name, call.id) if word)) + "\n")
+    return Message(role="user", kind=LATE_RESULT_KIND, parts=(text, *result.parts))

@@ -14,21 +14,36 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from sessiontree.context import Context, pair
-from sessiontree.model import AssistantMessage, FilePart, ImagePart, Message, ToolCallMessage, ToolCallPart, Usage
+from sessiontree.context.dialects._request_fields import ECHOED
+from sessiontree.model import (
+    AssistantMessage,
+    FilePart,
+    ImagePart,
+    Message,
+    Part,
+    Role,
+    TextPart,
+    ToolCallMessage,
+    ToolCallPart,
+    Usage,
+)
 from sessiontree.model._base import Record
 
 __all__ = [
     "CONTINUE",
+    "IMAGE_TYPES",
     "OPENING",
     "Answer",
     "CallIds",
     "Dialect",
     "OpenCall",
+    "Placeholders",
+    "RequestWriter",
     "Wire",
     "answer_of",
     "arguments_of",
@@ -36,56 +51,84 @@ __all__ = [
     "content_of",
     "conversation",
     "data_url",
+    "file_fields",
+    "image_url",
+    "in_turn",
     "is_blank",
     "is_blank_item",
     "leftover",
     "media_note",
+    "media_notes",
     "media_source",
     "merged",
     "object_of",
+    "object_text",
     "own_fields",
-    "same_role_runs",
     "source_of",
     "text_block",
     "tool_name",
     "was_block",
+    "web_url",
     "without",
 ]
 
 
 Wire = dict[str, Any]
 
+Placeholders = Literal["required", "never"]
+"""Whether a request gets the user messages ``OPENING`` and ``CONTINUE``: where its provider requires one, or never."""
+
 OPENING = "(The conversation starts here.)"
 """The text of the user message that is inserted where a provider requires one at the start."""
 
 CONTINUE = "(Continue.)"
-"""The text of the user message that is appended where a provider requires one at the end."""
+"""The text of the user message that is inserted where a provider requires one after an answer."""
+
+IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 _RAW = "_raw"
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
+_NOTE_LIMIT = 200
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
 
 Answer = AssistantMessage | ToolCallMessage
 
 
+class RequestWriter(Protocol):
+    """The signature of ``to_request``."""
+
+    def __call__(self, context: Context, *, placeholders: Placeholders = "required") -> Wire:
+        """Return the fields of a request that hold the conversation."""
+
+
 class Dialect(Record, frozen=True, kw_only=True):
     """A provider's format of a conversation, in both directions.
 
     ``to_request`` returns the fields of a request that hold the conversation; ``from_request`` returns the system
-    prompt and the messages of a request; ``from_response`` reads the model's answer.
+    prompt and the messages of a request; ``from_response`` reads the model's answer: the SDK's object or a dump of it.
+    ``blocks_of`` returns what a request holds of one part of a message.
     """
 
     name: str
-    to_request: Callable[[Context], Wire]
-    from_request: Callable[[Wire], tuple[str, list[Message]]]
-    from_response: Callable[[Wire], Answer]
+    to_request: RequestWriter
+    from_request: Callable[[Any], tuple[str, list[Message]]]
+    from_response: Callable[[Any], Answer]
+    blocks_of: Callable[[Part, Role], Sequence[str | Wire]]
+    has_error_results: bool
 
 
-def answer_of(*, message: Message, provider: str, model: str, stop_reason: str, usage: Usage | None) -> Answer:
-    """Return the payload of a model's answer, whose type follows from its tool calls."""
+def answer_of(
+    *, message: Message, provider: str, model: str, stop_reason: str, usage: Usage | None, around: Wire
+) -> Answer:
+    """Return the payload of a model's answer, whose type follows from its tool calls.
+
+    ``around`` is what the response has besides: it is kept in ``origin``, without what only repeats the request.
+    """
     kind = ToolCallMessage if message.tool_calls else AssistantMessage
-    return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage)
+    kept = {key: value for key, value in around.items() if key not in ECHOED and value not in (None, [], {})}
+    origin = {"response": kept} if kept else {}
+    return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage, origin=origin)
 
 
 def block_extra(dialect: str, fields: Wire) -> Wire:
@@ -174,6 +217,17 @@ def _refuse(constant: str) -> None:
     raise ValueError(constant)
 
 
+def object_text(arguments: str) -> str:
+    """Return the arguments of a call as the text of a JSON object: exactly as written if they are one.
+
+    >>> object_text('{"n":  1.50}'), object_text(""), object_text("not json")
+    ('{"n":  1.50}', '{}', '{"_raw":"not json"}')
+    """
+    if isinstance(_parsed(arguments), dict):
+        return arguments
+    return json.dumps(object_of(arguments), ensure_ascii=False, separators=(",", ":"))
+
+
 def tool_name(name: str, allowed: str = "a-zA-Z0-9_-") -> str:
     """Return a tool name that every provider accepts: other characters become underscores.
 
@@ -235,8 +289,41 @@ def media_note(part: ImagePart | FilePart) -> str:
     """Return the text that replaces an image or file where the dialect does not allow one."""
     kind = "image" if isinstance(part, ImagePart) else "file"
     label = part.artifact.label or part.artifact.sha256 if part.artifact else ""
-    words = [kind, getattr(part, "name", ""), label, part.mime, part.url]
-    return f"[{' '.join(word for word in words if word)}]"
+    source = media_source(part)
+    words = [kind, getattr(part, "name", ""), label, source.get("mime", part.mime), _address(part.url)]
+    return f"[{' '.join(word[:_NOTE_LIMIT] for word in words if word)}]"
+
+
+def _address(url: str) -> str:
+    """A data URL is no address: nobody can read it in a note."""
+    return "" if url.startswith("data:") else url
+
+
+def media_notes(parts: Iterable[Part]) -> list[Part]:
+    """Return parts with a note in place of every image and file."""
+    return [TextPart(text=media_note(part)) if isinstance(part, ImagePart | FilePart) else part for part in parts]
+
+
+def web_url(part: ImagePart | FilePart) -> str:
+    """Return the address of an image or file on the web; empty if it has none."""
+    return part.url if part.url.startswith(("http://", "https://")) else ""
+
+
+def image_url(part: ImagePart) -> str:
+    """Return the URL of an image that OpenAI accepts: on the web, or data of a known type; empty if it has none."""
+    source = media_source(part)
+    if source.get("data") and source["mime"] in IMAGE_TYPES:
+        return part.url or data_url(source["mime"], source["data"])
+    return web_url(part)
+
+
+def file_fields(part: FilePart) -> Wire:
+    """Return ``file_data`` and ``filename``, which OpenAI wants together; empty if the file has no typed data."""
+    source = media_source(part)
+    if not (source.get("data") and source["mime"]):
+        return {}
+    name = part.name or f"file.{re.sub('[^a-z0-9]', '', source['mime'].rpartition('/')[2]) or 'bin'}"
+    return {"file_data": data_url(source["mime"], source["data"]), "filename": name}
 
 
 class OpenCall(NamedTuple):
@@ -286,12 +373,17 @@ class CallIds:
             yield escaped if len(escaped) <= self._limit else hashed[: self._limit]
 
 
-def same_role_runs(messages: Sequence[Wire], field: str, roles: frozenset[str]) -> list[Wire]:
-    """Return the messages with neighbours of the same role merged; ``field`` holds their blocks."""
-    runs: list[Wire] = []
+def in_turn(messages: Iterable[Wire], field: str, joins: Callable[[Wire, Wire], bool], between: Wire) -> list[Wire]:
+    """Return the messages with neighbours of one role joined; ``field`` holds their blocks.
+
+    Two answers that do not join were two requests, and the first of them ended with a placeholder: ``between``.
+    """
+    turns: list[Wire] = []
     for message in messages:
-        if runs and runs[-1]["role"] == message["role"] and message["role"] in roles:
-            runs[-1] = {**runs[-1], **message, field: [*runs[-1][field], *message[field]]}
+        if not (turns and turns[-1]["role"] == message["role"]):
+            turns.append(message)
+        elif joins(turns[-1], message):
+            turns[-1] = {**turns[-1], **message, field: [*turns[-1][field], *message[field]]}
         else:
-            runs.append(message)
-    return runs
+            turns += [message] if message["role"] == between["role"] else [between, message]
+    return turns

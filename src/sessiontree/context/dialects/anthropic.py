@@ -2,38 +2,45 @@
 
 >>> from sessiontree.model.builders import user
 >>> to_request(Context(system="Be brief.", messages=(user("hello").message,)))
-{'system': 'Be brief.', 'messages': [{'role': 'user', 'content': 'hello'}]}
+{'system': 'Be brief.', 'messages': [{'role': 'user', 'content': [{'type': 'text', 'text': 'hello'}]}]}
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sessiontree.context import Context
+from sessiontree.context.dialects._plain import cleaned_block, plain
+from sessiontree.context.dialects._request_fields import ANTHROPIC
 from sessiontree.context.dialects._shared import (
     CONTINUE,
+    IMAGE_TYPES,
     OPENING,
     Answer,
     CallIds,
     Dialect,
+    Placeholders,
     Wire,
     answer_of,
     arguments_of,
     block_extra,
     content_of,
     conversation,
+    in_turn,
     is_blank,
     is_blank_item,
     leftover,
     media_note,
+    media_notes,
     media_source,
     object_of,
     own_fields,
-    same_role_runs,
     text_block,
     tool_name,
     was_block,
+    web_url,
     without,
 )
 from sessiontree.model import (
@@ -55,60 +62,119 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 
 
 NAME = "anthropic"
+_CACHE_MARKS = 4
+_SERVER_CALL = "server_tool_use"
 _ID_LIMIT = 64
-_ROLES = frozenset({"user", "assistant"})
 _THOUGHTS = ("thinking", "redacted_thinking")
-_IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _DOCUMENT_TYPES = frozenset({"application/pdf"})
 
 
-def to_request(context: Context) -> Wire:
+def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``system`` and ``messages``: the user first and last, alternating roles, no empty block."""
     ids = CallIds(_ID_LIMIT)
     written = [_wire_message(message, ids) for message in conversation(context)]
-    messages = _in_turn([message for message in written if message["content"]])
-    if not messages or messages[0]["role"] != "user":
-        messages.insert(0, {"role": "user", "content": [OPENING]})
-    if messages[-1]["role"] != "user":
-        messages.append({"role": "user", "content": [CONTINUE]})
+    messages = _in_turn([message for message in written if message["content"]], placeholders)
+    if placeholders == "required" and (not messages or messages[0]["role"] != "user"):
+        messages = _in_turn([_said(OPENING), *messages], placeholders)
+    if placeholders == "required" and messages[-1]["role"] != "user" and not _is_paused(messages[-1]):
+        messages.append(_said(CONTINUE))
     system = {} if is_blank(context.system) else {"system": context.system}
-    return {**system, "messages": [{**message, "content": content_of(message["content"])} for message in messages]}
+    return {**system, "messages": _with_few_cache_marks(messages)}
 
 
-def from_request(body: Wire) -> tuple[str, list[Message]]:
+def from_request(body: Any) -> tuple[str, list[Message]]:
     """Return the system prompt and the messages of a request."""
-    system = body.get("system") or ""
+    request: Wire = plain(body)
+    system = request.get("system") or ""
     if not isinstance(system, str):
         system = "\n\n".join(block["text"] for block in system if block.get("type") == "text")
-    return system, [message for wire in body.get("messages", ()) for message in _messages(wire)]
+    return system, [message for wire in request.get("messages", ()) for message in _messages(wire)]
 
 
-def from_response(body: Wire) -> Answer:
+def from_response(body: Any) -> Answer:
     """Return the message of a response."""
+    response: Wire = plain(body)
     return answer_of(
-        message=Message(role="assistant", parts=tuple(_read_content(body.get("content")))),
+        message=Message(role="assistant", parts=tuple(_read_content(response.get("content")))),
         provider=NAME,
-        model=body.get("model", ""),
-        stop_reason=body.get("stop_reason") or "",
-        usage=_usage(body.get("usage")),
+        model=response.get("model") or "",
+        stop_reason=response.get("stop_reason") or "",
+        usage=_usage(response.get("usage")),
+        around=without(response, "content", "usage", "model", "stop_reason"),
     )
 
 
-DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
+def blocks_of(part: Part, role: Role) -> list[str | Wire]:
+    """Return what a request holds of one part of a message."""
+    return [*_items(part, role, CallIds(_ID_LIMIT))]
 
 
-def _in_turn(messages: Sequence[Wire]) -> list[Wire]:
-    """Merge neighbours of one role, and drop reasoning at the end of a message, which the provider would reject."""
-    merged = same_role_runs(messages, "content", _ROLES)
-    led = [{**message, "content": _without_last_thoughts(message["content"])} for message in merged]
-    return same_role_runs([message for message in led if message["content"]], "content", _ROLES)
+DIALECT = Dialect(
+    name=NAME,
+    to_request=to_request,
+    from_request=from_request,
+    from_response=from_response,
+    blocks_of=blocks_of,
+    has_error_results=True,
+)
 
 
-def _without_last_thoughts(content: list[str | Wire]) -> list[str | Wire]:
-    end = len(content)
-    while end and _kind(content[end - 1]) in _THOUGHTS:
-        end -= 1
-    return content[:end]
+def _said(text: str) -> Wire:
+    return {"role": "user", "content": [text_block(text)]}
+
+
+def _in_turn(messages: Sequence[Wire], placeholders: Placeholders) -> list[Wire]:
+    """Return alternating messages, without the blocks that the provider would reject."""
+
+    def joins(first: Wire, _second: Wire) -> bool:
+        return first["role"] == "user" or placeholders == "never" or _is_unfinished(first)
+
+    turns = in_turn(messages, "content", joins, between=_said(CONTINUE))
+    answered = {block.get("tool_use_id") for turn in turns for block in turn["content"] if isinstance(block, dict)}
+    led = [_acceptable(turn, answered, is_last=turn is turns[-1]) for turn in turns]
+    return in_turn([turn for turn in led if turn["content"]], "content", joins, between=_said(CONTINUE))
+
+
+def _is_unfinished(answer: Wire) -> bool:
+    """Return whether an answer goes on in the next one: it was paused, or it is reasoning only."""
+    return _is_paused(answer) or all(_kind(block) in _THOUGHTS for block in answer["content"])
+
+
+def _is_paused(answer: Wire) -> bool:
+    """Return whether an answer waits for a tool of the provider. It is sent back as it is, and the model goes on."""
+    blocks = [block for block in answer["content"] if isinstance(block, dict)]
+    answered = {block.get("tool_use_id") for block in blocks}
+    return any(block.get("type") == _SERVER_CALL and block.get("id") not in answered for block in blocks)
+
+
+def _acceptable(turn: Wire, answered: set[Any], is_last: bool) -> Wire:
+    """Drop calls of the provider's tools that were never answered, and reasoning at the end of a message."""
+    if turn["role"] == "user":
+        return turn
+    called = {str((block.get("caller") or {}).get("tool_id")) for block in turn["content"] if isinstance(block, dict)}
+    content = [
+        block
+        for block in turn["content"]
+        if _kind(block) != _SERVER_CALL or is_last or block["id"] in answered or block["id"] in called
+    ]
+    while content and _kind(content[-1]) in _THOUGHTS:
+        content.pop()
+    return {**turn, "content": content}
+
+
+def _with_few_cache_marks(messages: list[Wire]) -> list[Wire]:
+    """Return the messages with their contents; of the cache marks, the first four stay: no more are allowed."""
+    marks = itertools.count()
+
+    def marked(block: Any) -> Any:
+        if not isinstance(block, dict):
+            return block
+        inner = block.get("content")
+        block = {**block, "content": [marked(item) for item in inner]} if isinstance(inner, list) else block
+        is_over = block.get("cache_control") and next(marks) >= _CACHE_MARKS
+        return without(block, "cache_control") if is_over else block
+
+    return [{**turn, "content": content_of(marked(block) for block in turn["content"])} for turn in messages]
 
 
 def _kind(item: str | Wire) -> str:
@@ -116,13 +182,15 @@ def _kind(item: str | Wire) -> str:
 
 
 def _wire_message(message: Message, ids: CallIds) -> Wire:
-    role = "assistant" if message.role == "assistant" else "user"
-    items = [item for part in message.parts for item in _items(part, role, ids)]
-    content = [item for item in items if not is_blank_item(item)]
+    """Return a message with its blocks; a text is a string only if it was read as one, so that its form is for good."""
+    role: Role = "assistant" if message.role == "assistant" else "user"
+    items = [item for part in message.parts for item in _items(part, role, ids) if not is_blank_item(item)]
+    is_string = bool(message.extra.get(NAME, {}).get("$string"))
+    content = [item if is_string or isinstance(item, dict) else text_block(item) for item in items]
     return {"role": role, "content": content, **own_fields(message.extra, NAME)}
 
 
-def _items(part: Part, role: str, ids: CallIds) -> Iterable[str | Wire]:
+def _items(part: Part, role: Role, ids: CallIds) -> Iterable[str | Wire]:
     match part:
         case ToolCallPart():
             return [_tool_use(part, ids)]
@@ -132,6 +200,8 @@ def _items(part: Part, role: str, ids: CallIds) -> Iterable[str | Wire]:
             return _thought(part)
         case ImagePart() | FilePart() if role == "assistant":
             return [media_note(part)]
+        case OpaquePart(block={"type": "thinking", "signature": ""}):
+            return []
         case _:
             return _blocks(part)
 
@@ -140,27 +210,30 @@ def _blocks(part: Part) -> list[str | Wire]:
     rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [{**text_block(text), **rest} if was_block(part.extra, NAME) else text]
+            return [_clean({**text_block(text), **rest}) if was_block(part.extra, NAME) else text]
         case ImagePart():
-            source = _source(part, _IMAGE_TYPES)
+            source = _source(part, IMAGE_TYPES)
             return [{"type": "image", "source": source, **rest} if source else media_note(part)]
         case FilePart():
             source = _source(part, _DOCUMENT_TYPES)
             title = {"title": part.name} if part.name else {}
             return [{"type": "document", "source": source, **title, **rest} if source else media_note(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return [block]
+            return [_clean(block)]
         case _:
             return []
+
+
+def _clean(block: Wire) -> Wire:
+    written: Wire = cleaned_block(block, ANTHROPIC)
+    return written
 
 
 def _source(part: ImagePart | FilePart, types: frozenset[str]) -> Wire | None:
     source = media_source(part)
     if source.get("data") and source["mime"] in types:
         return {"type": "base64", "media_type": source["mime"], "data": source["data"]}
-    if part.url.startswith(("http://", "https://")):
-        return {"type": "url", "url": part.url}
-    return None
+    return {"type": "url", "url": part.url} if web_url(part) else None
 
 
 def _thought(part: ReasoningPart) -> list[str | Wire]:
@@ -176,11 +249,12 @@ def _thought(part: ReasoningPart) -> list[str | Wire]:
 
 def _tool_use(call: ToolCallPart, ids: CallIds) -> Wire:
     body = {"name": tool_name(call.name), "input": object_of(call.arguments)}
-    return {"type": "tool_use", "id": ids.add(call), **body, **own_fields(call.extra, NAME)}
+    return _clean({"type": "tool_use", "id": ids.add(call), **body, **own_fields(call.extra, NAME)})
 
 
 def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
-    items = [item for part in result.parts for item in _blocks(part) if not is_blank_item(item)]
+    parts: Iterable[Part] = _texts(result.parts) if result.is_error else result.parts
+    items = [item for part in parts for item in _blocks(part) if not is_blank_item(item)]
     content = content_of(items) or ("The tool failed." if result.is_error else "")
     wire: Wire = {"type": "tool_result", "tool_use_id": ids.pop().id}
     if content:
@@ -190,9 +264,16 @@ def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
     return {**wire, **own_fields(result.extra, NAME)}
 
 
+def _texts(parts: Iterable[Part]) -> list[Part]:
+    """An error result may have texts only."""
+    return [part for part in media_notes(parts) if isinstance(part, TextPart)]
+
+
 def _messages(wire: Wire) -> list[Message]:
     """Return one message; a user message with tool results becomes two, the results first."""
     rest = without(wire, "role", "content")
+    if isinstance(wire.get("content"), str):
+        rest["$string"] = True
     extra = leftover(NAME, rest)
     parts = _read_content(wire.get("content"))
     if wire["role"] == "assistant":
@@ -216,9 +297,12 @@ def _read_block(block: Wire) -> Part:
         case {"type": "tool_use", "id": str(call_id), "name": str(name), "input": dict(value)}:
             extra = leftover(NAME, without(rest, "id", "name", "input"))
             return ToolCallPart(id=call_id, name=name, arguments=arguments_of(value), extra=extra)
+        case {"type": "tool_use", "id": str(call_id), "name": str(name)}:
+            extra = leftover(NAME, without(rest, "id", "name", "input"))
+            return ToolCallPart(id=call_id, name=name, arguments=str(block.get("input") or ""), extra=extra)
         case {"type": "tool_result", "tool_use_id": str(call_id)}:
             return _read_result(call_id, rest)
-        case {"type": "thinking", "thinking": str(text), "signature": str(signature)} if signature:
+        case {"type": "thinking", "thinking": str(text), "signature": str(signature)}:
             extra = leftover(NAME, without(rest, "thinking", "signature"))
             return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
         case {"type": "redacted_thinking", "data": str(data)} if data:
@@ -229,9 +313,13 @@ def _read_block(block: Wire) -> Part:
 
 def _read_content_block(block: Wire, rest: Wire) -> ResultContent:
     part = _known_block(block, rest)
-    if part is not None and _blocks(part) == [block]:
-        return part
-    return OpaquePart(provider=NAME, block=block)
+    match part, _blocks(part) if part else []:
+        case (ImagePart() | FilePart()) as media, [str()]:
+            return media
+        case TextPart() | ImagePart() | FilePart() as exact, [written] if written == _clean(block):
+            return exact
+        case _:
+            return OpaquePart(provider=NAME, block=block)
 
 
 def _known_block(block: Wire, rest: Wire) -> ResultContent | None:

@@ -8,23 +8,28 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 
 from sessiontree.context import Context
+from sessiontree.context.dialects._plain import cleaned, plain
+from sessiontree.context.dialects._request_fields import GEMINI
 from sessiontree.context.dialects._shared import (
     CONTINUE,
     OPENING,
     Answer,
     CallIds,
     Dialect,
+    Placeholders,
     Wire,
     answer_of,
     arguments_of,
     block_extra,
     conversation,
+    in_turn,
     is_blank,
     leftover,
     media_note,
@@ -32,8 +37,9 @@ from sessiontree.context.dialects._shared import (
     merged,
     object_of,
     own_fields,
-    same_role_runs,
     tool_name,
+    was_block,
+    web_url,
     without,
 )
 from sessiontree.model import (
@@ -43,6 +49,7 @@ from sessiontree.model import (
     OpaquePart,
     Part,
     ReasoningPart,
+    Role,
     TextPart,
     ToolCallPart,
     ToolResultPart,
@@ -56,6 +63,14 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 NAME = "gemini"
 _ID_LIMIT = 64
 _NAME_CHARACTERS = "a-zA-Z0-9_.:-"
+_FIRST_SIGNED_VERSION = 3
+_NO_SIGNATURE = "skip_thought_signature_validator"
+_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+_NOT_KEPT = (
+    *("candidates", "modelVersion", "model_version", "usageMetadata", "usage_metadata", "parsed"),
+    *("sdkHttpResponse", "sdk_http_response"),
+    *("automaticFunctionCallingHistory", "automatic_function_calling_history"),
+)
 _SNAKE = {
     "functionCall": "function_call",
     "functionResponse": "function_response",
@@ -76,42 +91,90 @@ _CAMEL_COUNTS = {
 _CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
 
 
-def to_request(context: Context) -> Wire:
+def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``system_instruction`` and ``contents``: the user first and last, the results of a batch in one content."""
     ids = CallIds(_ID_LIMIT)
-    written = [_content(message, ids) for message in _with_joined_results(conversation(context))]
-    contents = same_role_runs([content for content in written if content["parts"]], "parts", frozenset({"model"}))
-    if not contents or contents[0]["role"] == "model":
-        contents.insert(0, {"role": "user", "parts": [{"text": OPENING}]})
-    if contents[-1]["role"] == "model":
-        contents.append({"role": "user", "parts": [{"text": CONTINUE}]})
+    messages = _with_joined_results(conversation(context))
+    written = [_content(message, ids, _needs_signatures(context.model)) for message in messages]
+    contents = _in_turn([content for content in written if content["parts"]], placeholders)
+    if placeholders == "required" and (not contents or contents[0]["role"] == "model"):
+        contents.insert(0, _said(OPENING))
+    if placeholders == "required" and contents[-1]["role"] == "model":
+        contents.append(_said(CONTINUE))
     system = {} if is_blank(context.system) else {"system_instruction": {"parts": [{"text": context.system}]}}
     return {**system, "contents": contents}
 
 
-def from_request(body: Wire) -> tuple[str, list[Message]]:
+def from_request(body: Any) -> tuple[str, list[Message]]:
     """Return the system prompt and the messages of a request."""
-    system = body.get("system_instruction") or body.get("systemInstruction") or ""
+    request: Wire = plain(body)
+    system = request.get("system_instruction") or request.get("systemInstruction") or ""
     if isinstance(system, dict):
         system = "\n\n".join(part["text"] for part in system.get("parts", ()) if part.get("text"))
-    return system, [message for content in body.get("contents", ()) for message in _messages(content)]
+    return system, [message for content in request.get("contents", ()) for message in _messages(content)]
 
 
-def from_response(body: Wire) -> Answer:
-    """Return the first candidate of a response."""
-    candidate = body["candidates"][0]
+def from_response(body: Any) -> Answer:
+    """Return the first candidate of a response; a blocked prompt is an answer without content."""
+    response: Wire = plain(body)
+    candidate: Wire = next(iter(response.get("candidates") or ()), {})
     content = candidate.get("content") or {}
-    parts = tuple(_read_part(part) for part in content.get("parts") or ())
+    parts = tuple(_read_part(_standard(cleaned(part, GEMINI))) for part in content.get("parts") or ())
+    feedback = response.get("promptFeedback") or response.get("prompt_feedback") or {}
     return answer_of(
         message=Message(role="assistant", parts=parts),
         provider=NAME,
-        model=body.get("modelVersion") or body.get("model_version") or "",
-        stop_reason=candidate.get("finishReason") or candidate.get("finish_reason") or "",
-        usage=_usage(body.get("usageMetadata") or body.get("usage_metadata")),
+        model=response.get("modelVersion") or response.get("model_version") or "",
+        stop_reason=_first(candidate, "finishReason", "finish_reason")
+        or _first(feedback, "blockReason", "block_reason"),
+        usage=_usage(response.get("usageMetadata") or response.get("usage_metadata")),
+        around={**without(response, *_NOT_KEPT), **without(candidate, "content", "finishReason", "finish_reason")},
     )
 
 
-DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
+def blocks_of(part: Part, _role: Role) -> list[str | Wire]:
+    """Return what a request holds of one part of a message."""
+    return [_function_call(part)] if isinstance(part, ToolCallPart) else [*_plain_parts(part)]
+
+
+DIALECT = Dialect(
+    name=NAME,
+    to_request=to_request,
+    from_request=from_request,
+    from_response=from_response,
+    blocks_of=blocks_of,
+    has_error_results=True,
+)
+
+
+def _first(wire: Wire, *names: str) -> str:
+    return next((str(wire[name]) for name in names if wire.get(name)), "")
+
+
+def _standard(part: Wire) -> Wire:
+    """The SDK writes data in the URL alphabet of base64, which other providers reject."""
+    media = part.get("inlineData")
+    if not isinstance(media, dict) or not isinstance(media.get("data"), str):
+        return part
+    return {**part, "inlineData": {**media, "data": media["data"].replace("-", "+").replace("_", "/")}}
+
+
+def _said(text: str) -> Wire:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+def _in_turn(contents: Iterable[Wire], placeholders: Placeholders) -> list[Wire]:
+    def joins(first: Wire, _second: Wire) -> bool:
+        is_thought = all(part.get("thought") for part in first["parts"])
+        return first["role"] == "model" and (placeholders == "never" or is_thought)
+
+    return in_turn(contents, "parts", joins, between=_said(CONTINUE))
+
+
+def _needs_signatures(model: str) -> bool:
+    """Return whether a model rejects calls without a signature, whoever made them: Gemini from version 3."""
+    version = re.search(r"gemini-(\d+)", model)
+    return version is not None and int(version[1]) >= _FIRST_SIGNED_VERSION
 
 
 def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
@@ -124,10 +187,21 @@ def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-def _content(message: Message, ids: CallIds) -> Wire:
+def _content(message: Message, ids: CallIds, needs_signatures: bool) -> Wire:
     role = "model" if message.role == "assistant" else "user"
     parts = [wire for part in message.parts for wire in _wire_parts(part, ids)]
+    call = next(iter(message.tool_calls), None)
+    if call and role == "model" and (needs_signatures or not was_block(call.extra, NAME)):
+        parts = _signed(parts)
     return {"role": role, "parts": parts, **own_fields(message.extra, NAME)}
+
+
+def _signed(parts: list[Wire]) -> list[Wire]:
+    """Return the parts with a signature on the first call: its own, or the one that skips the check."""
+    index = next(index for index, part in enumerate(parts) if "functionCall" in part or "function_call" in part)
+    if parts[index].get("thoughtSignature") or parts[index].get("thought_signature"):
+        return parts
+    return [*parts[:index], {**parts[index], "thoughtSignature": _NO_SIGNATURE}, *parts[index + 1 :]]
 
 
 def _wire_parts(part: Part, ids: CallIds) -> Iterable[Wire]:
@@ -136,7 +210,7 @@ def _wire_parts(part: Part, ids: CallIds) -> Iterable[Wire]:
             ids.add(part)
             return [_cased(_function_call(part), part)]
         case ToolResultPart():
-            return [_cased(_function_response(part, tool_name(ids.pop().call.name, _NAME_CHARACTERS)), part)]
+            return [_cased(_function_response(part, ids.pop().call), part)]
         case _:
             return [_cased(wire, part) for wire in _plain_parts(part)]
 
@@ -145,24 +219,32 @@ def _plain_parts(part: Part) -> list[Wire]:
     rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [] if is_blank(text) and not rest else [{"text": text, **rest}]
+            return _told({"text": text, **rest})
         case ReasoningPart(provider=provider, text=text, signature=signature) if provider == NAME:
             signed = {"thoughtSignature": signature} if signature else {}
-            return [{"text": text, "thought": True, **signed, **rest}]
+            return _told({"text": text, "thought": True, **signed, **rest})
         case ImagePart() | FilePart():
             media = _media(part)
             return [{**media, **rest} if media else {"text": media_note(part)}]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return [block]
+            return _told(block)
         case _:
             return []
 
 
+def _told(wire: Wire) -> list[Wire]:
+    """Return a part, unless it is an empty text that carries no signature."""
+    is_signed = wire.get("thoughtSignature") or wire.get("thought_signature")
+    is_empty = isinstance(wire.get("text"), str) and is_blank(wire["text"]) and not is_signed
+    return [] if is_empty else [wire]
+
+
 def _media(part: ImagePart | FilePart) -> Wire | None:
     source = media_source(part)
-    if source.get("data") and source["mime"]:
+    is_known = bool(source.get("mime")) and (source["mime"] in _IMAGE_TYPES or not source["mime"].startswith("image/"))
+    if source.get("data") and is_known:
         return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
-    if part.url.startswith(("http://", "https://", "gs://")):
+    if web_url(part) or part.url.startswith("gs://"):
         typed = {"mimeType": part.mime} if part.mime else {}
         return {"fileData": {"fileUri": part.url, **typed}}
     return None
@@ -172,16 +254,27 @@ def _function_call(call: ToolCallPart) -> Wire:
     rest = own_fields(call.extra, NAME)
     identity = {"id": call.id} if call.id else {}
     args = {} if is_blank(call.arguments) else {"args": object_of(call.arguments)}
+    return {"functionCall": {"name": _name(call), **identity, **args, **rest.pop("functionCall", {})}, **rest}
+
+
+def _name(call: ToolCallPart) -> str:
+    """Return the name of a function, which starts with a letter or an underscore."""
     name = tool_name(call.name, _NAME_CHARACTERS)
-    return {"functionCall": {"name": name, **identity, **args, **rest.pop("functionCall", {})}, **rest}
+    return name if re.match("[a-zA-Z_]", name) else f"_{name}"[:64]
 
 
-def _function_response(result: ToolResultPart, name: str) -> Wire:
+def _function_response(result: ToolResultPart, call: ToolCallPart) -> Wire:
     rest = own_fields(result.extra, NAME)
-    identity = {"id": result.call_id} if result.call_id else {}
+    identity = {"id": call.id} if call.id else {}
     media = [wire for part in result.parts if NAME in part.extra for wire in _plain_parts(part)]
     parts = {"parts": media} if media else {}
-    response = {"name": name, **identity, "response": _response(result), **parts, **rest.pop("functionResponse", {})}
+    response = {
+        "name": _name(call),
+        **identity,
+        "response": _response(result),
+        **parts,
+        **rest.pop("functionResponse", {}),
+    }
     return {"functionResponse": response, **rest}
 
 
@@ -234,9 +327,17 @@ def _read_part(wire: Wire) -> Part:
         part = msgspec.structs.replace(part, extra=block_extra(NAME, {**part.extra.get(NAME, {}), "$snake": True}))
     if isinstance(part, ToolCallPart | ToolResultPart):
         return part
+    if isinstance(part, TextPart | ReasoningPart | ImagePart | FilePart) and not _is_written(part):
+        return part
     if part is not None and [_cased(written, part) for written in _plain_parts(part)] == [wire]:
         return part
     return OpaquePart(provider=NAME, block=wire)
+
+
+def _is_written(part: Part) -> bool:
+    """Return whether a request holds a part as such: not left out, and no note in its place."""
+    notes = [{"text": media_note(part)}] if isinstance(part, ImagePart | FilePart) else []
+    return _plain_parts(part) not in ([], notes)
 
 
 def _known_part(wire: Wire) -> Part | None:
@@ -271,7 +372,7 @@ def _read_call(name: str, call: Wire, rest: Wire) -> ToolCallPart:
         id=call.get("id") or "",
         name=name,
         arguments=arguments_of(args) if isinstance(args, dict) else "",
-        extra=leftover(NAME, {**rest, "functionCall": more} if more else rest),
+        extra=block_extra(NAME, {**rest, "functionCall": more} if more else rest),
     )
 
 

@@ -11,20 +11,26 @@ from collections.abc import Iterable
 from typing import Any
 
 from sessiontree.context import Context
+from sessiontree.context.dialects._plain import cleaned, plain
+from sessiontree.context.dialects._request_fields import CHAT
 from sessiontree.context.dialects._shared import (
     OPENING,
     Answer,
     CallIds,
     Dialect,
+    Placeholders,
     Wire,
     answer_of,
     block_extra,
     content_of,
     conversation,
-    data_url,
+    file_fields,
+    image_url,
     is_blank,
     leftover,
     media_note,
+    media_notes,
+    object_text,
     own_fields,
     source_of,
     text_block,
@@ -54,40 +60,41 @@ _ID_LIMIT = 40
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-def to_request(context: Context) -> Wire:
+def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``messages``, the system prompt first."""
     ids = CallIds(_ID_LIMIT, may_repeat=True)
     head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
     written = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
-    return {"messages": [*head, *(written or [{"role": "user", "content": OPENING}])]}
+    if not written and placeholders == "required":
+        written = [{"role": "user", "content": OPENING}]
+    return {"messages": [*head, *written]}
 
 
-def from_request(body: Wire) -> tuple[str, list[Message]]:
+def from_request(body: Any) -> tuple[str, list[Message]]:
     """Return the system prompt and the messages of a request.
 
     >>> from_request({"messages": [{"role": "system", "content": "Be brief."}]})
     ('Be brief.', [])
     """
-    match list(body.get("messages", ())):
+    match list(plain(body).get("messages", ())):
         case [{"role": "system", "content": str(system), **rest}, *messages] if not rest and not is_blank(system):
             return system, [_message(wire) for wire in messages]
         case messages:
             return "", [_message(wire) for wire in messages]
 
 
-def from_response(body: Wire) -> Answer:
-    """Return the first choice of a completion."""
-    choice = body["choices"][0]
+def from_response(body: Any) -> Answer:
+    """Return the first choice of a completion; a completion without choices is an answer without content."""
+    completion: Wire = plain(body)
+    choice: Wire = next(iter(completion.get("choices") or ()), {})
     return answer_of(
-        message=_message(choice["message"]),
+        message=_message({"role": "assistant", **(choice.get("message") or {})}),
         provider="openai",
-        model=body.get("model", ""),
+        model=completion.get("model") or "",
         stop_reason=choice.get("finish_reason") or "",
-        usage=_usage(body.get("usage")),
+        usage=_usage(completion.get("usage")),
+        around={**without(completion, "choices", "usage", "model"), **without(choice, "message", "finish_reason")},
     )
-
-
-DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
 
 
 def _wire_messages(message: Message, ids: CallIds) -> Iterable[Wire]:
@@ -114,6 +121,8 @@ def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[W
     content = content_of(block for part in message.parts for block in _output_blocks(part))
     calls = [_wire_call(call, ids) for call in message.tool_calls]
     thoughts = [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.provider == NAME]
+    if not calls:
+        rest.pop("tool_calls", None)
     if not (content or calls or rest.get("refusal") or rest.get("audio") or rest.get("function_call")):
         return []
     wire: Wire = {"role": "assistant", "content": _or_none(content, message), **_named(message)}
@@ -122,7 +131,8 @@ def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[W
     if calls:
         wire["tool_calls"] = calls
     omitted = message.extra.get(NAME, {}).get("$omit", ())
-    return [{key: value for key, value in {**wire, **rest}.items() if key not in omitted or value}]
+    given = {key: value for key, value in {**wire, **rest}.items() if key not in omitted or value}
+    return [cleaned(given, CHAT)]
 
 
 def _or_none(content: Any, message: Message) -> Any:
@@ -133,7 +143,7 @@ def _or_none(content: Any, message: Message) -> Any:
 
 
 def _named(message: Message) -> Wire:
-    return {"name": message.name} if message.name else {}
+    return {"name": tool_name(message.name)} if message.name else {}
 
 
 def _input_blocks(part: Part) -> list[str | Wire]:
@@ -141,12 +151,11 @@ def _input_blocks(part: Part) -> list[str | Wire]:
     match part:
         case TextPart(text=text):
             return [{**text_block(text), **rest} if was_block(part.extra, NAME) else text]
-        case ImagePart(url=url, data=data, mime=mime) if url or data:
-            image = {"url": url or data_url(mime, data), **rest.pop("image_url", {})}
+        case ImagePart() if url := image_url(part):
+            image = {"url": url, **rest.pop("image_url", {})}
             return [{"type": "image_url", "image_url": image, **rest}]
-        case FilePart(data=data, mime=mime, name=name) if data:
-            file = {"file_data": data_url(mime, data), **({"filename": name} if name else {}), **rest.pop("file", {})}
-            return [{"type": "file", "file": file, **rest}]
+        case FilePart() if file := file_fields(part):
+            return [{"type": "file", "file": {**file, **rest.pop("file", {})}, **rest}]
         case ImagePart() | FilePart():
             return [media_note(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
@@ -157,9 +166,28 @@ def _input_blocks(part: Part) -> list[str | Wire]:
 
 def _output_blocks(part: Part) -> list[str | Wire]:
     """Only texts and refusals are allowed in an answer."""
-    if isinstance(part, ImagePart | FilePart):
-        return [media_note(part)]
-    return _input_blocks(part)
+    return _input_blocks(*media_notes([part]))
+
+
+def blocks_of(part: Part, role: Role) -> list[str | Wire]:
+    """Return what a request holds of one part of a message."""
+    match part:
+        case ToolCallPart():
+            return [_wire_call(part, CallIds(_ID_LIMIT))]
+        case ReasoningPart(provider=provider, text=text):
+            return [text] if provider == NAME and text else []
+        case _:
+            return _input_blocks(part) if role == "user" else _output_blocks(part)
+
+
+DIALECT = Dialect(
+    name=NAME,
+    to_request=to_request,
+    from_request=from_request,
+    from_response=from_response,
+    blocks_of=blocks_of,
+    has_error_results=False,
+)
 
 
 def _wire_call(call: ToolCallPart, ids: CallIds) -> Wire:
@@ -168,7 +196,7 @@ def _wire_call(call: ToolCallPart, ids: CallIds) -> Wire:
     if call.extra.get(NAME, {}).get("$custom"):
         custom = {"name": name, "input": call.arguments, **rest.pop("custom", {})}
         return {"id": ids.add(call), "type": "custom", "custom": custom, **rest}
-    function = {"name": name, "arguments": call.arguments, **rest.pop("function", {})}
+    function = {"name": name, "arguments": object_text(call.arguments), **rest.pop("function", {})}
     return {"id": ids.add(call), "type": "function", "function": function, **rest}
 
 
@@ -193,7 +221,7 @@ def _message(wire: Wire) -> Message:
         if "content" not in wire:
             rest["$omit"] = ["content"]
     extra = leftover(NAME, rest)
-    return Message(role=_ROLES[role], parts=tuple(parts), name=wire.get("name", ""), extra=extra)
+    return Message(role=_ROLES[role], parts=tuple(parts), name=wire.get("name") or "", extra=extra)
 
 
 def _read_thoughts(rest: Wire) -> list[Part]:
@@ -215,7 +243,7 @@ def _read_call(wire: Wire) -> ToolCallPart:
     is_custom = wire.get("type") == "custom"
     word, text = ("custom", "input") if is_custom else ("function", "arguments")
     body = dict(wire[word])
-    name, arguments = body.pop("name"), body.pop(text, "")
+    name, arguments = body.pop("name"), body.pop(text, None) or ""
     if body:
         rest[word] = body
     if is_custom:
@@ -240,8 +268,9 @@ def _read_content(content: Any) -> list[Part]:
 
 def _read_block(block: Wire) -> Part:
     part = _known_block(block)
-    is_exact = part is not None and _input_blocks(part) == [block]
-    return part if part is not None and is_exact else OpaquePart(provider=NAME, block=block)
+    if part is None or not (_input_blocks(part) == [block] or isinstance(part, ImagePart | FilePart)):
+        return OpaquePart(provider=NAME, block=block)
+    return part
 
 
 def _known_block(block: Wire) -> Part | None:

@@ -11,16 +11,20 @@ from collections.abc import Iterable
 from typing import Any
 
 from sessiontree.context import Context
+from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain
+from sessiontree.context.dialects._request_fields import AWAITED_CALLS, RESPONSES
 from sessiontree.context.dialects._shared import (
     OPENING,
     Answer,
     CallIds,
     Dialect,
+    Placeholders,
     Wire,
     answer_of,
     block_extra,
     conversation,
-    data_url,
+    file_fields,
+    image_url,
     is_blank,
     leftover,
     media_note,
@@ -28,6 +32,7 @@ from sessiontree.context.dialects._shared import (
     source_of,
     tool_name,
     was_block,
+    web_url,
     without,
 )
 from sessiontree.model import (
@@ -55,39 +60,69 @@ _RESULTS = ("function_call_output", "custom_tool_call_output")
 _USER_ITEMS = ("item_reference", "mcp_approval_response", "compaction_trigger", "additional_tools")
 
 
-def to_request(context: Context) -> Wire:
+def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``instructions`` and ``input``."""
     ids = CallIds(_ID_LIMIT)
     items = [item for message in conversation(context) for item in _items(message, ids)]
-    written = _without_loose_thoughts(items) or [{"role": "user", "content": OPENING}]
+    written = _without_loose_thoughts(_without_unanswered_calls(items))
+    if not written and placeholders == "required":
+        written = [{"role": "user", "content": OPENING}]
     system = {} if is_blank(context.system) else {"instructions": context.system}
     return {**system, "input": written}
 
 
-def from_request(body: Wire) -> tuple[str, list[Message]]:
+def from_request(body: Any) -> tuple[str, list[Message]]:
     """Return the instructions and the messages of a request; neighbouring items of the model are one message.
 
     >>> from_request({"input": "hello"})[1][0].text
     'hello'
     """
-    given = body.get("input") or []
+    request: Wire = plain(body)
+    given = request.get("input") or []
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    return body.get("instructions") or "", _messages(items)
+    return request.get("instructions") or "", _messages(items)
 
 
-def from_response(body: Wire) -> Answer:
+def from_response(body: Any) -> Answer:
     """Return all output items as one message."""
-    incomplete = body.get("incomplete_details") or {}
+    response: Wire = plain(body)
+    incomplete = response.get("incomplete_details") or {}
+    parts = tuple(part for item in response.get("output") or () for part in _output(item))
     return answer_of(
-        message=Message(role="assistant", parts=tuple(part for item in body["output"] for part in _output(item))),
+        message=Message(role="assistant", parts=parts),
         provider="openai",
-        model=body.get("model", ""),
-        stop_reason=incomplete.get("reason") or body.get("status") or "",
-        usage=_usage(body.get("usage")),
+        model=response.get("model") or "",
+        stop_reason=incomplete.get("reason") or response.get("status") or "",
+        usage=_usage(response.get("usage")),
+        around=without(response, "output", "usage", "model"),
     )
 
 
-DIALECT = Dialect(name=NAME, to_request=to_request, from_request=from_request, from_response=from_response)
+def blocks_of(part: Part, role: Role) -> list[str | Wire]:
+    """Return what a request holds of one part of a message."""
+    if role == "assistant":
+        return [*_output_items(part, CallIds(_ID_LIMIT))]
+    return _input_blocks(part)
+
+
+DIALECT = Dialect(
+    name=NAME,
+    to_request=to_request,
+    from_request=from_request,
+    from_response=from_response,
+    blocks_of=blocks_of,
+    has_error_results=False,
+)
+
+
+def _without_unanswered_calls(items: list[Wire]) -> list[Wire]:
+    """Drop calls of the provider's own tools that were never answered, which the provider would reject."""
+    answered = {(item.get("type"), item.get("call_id")) for item in items}
+    return [
+        item
+        for item in items
+        if item.get("type") not in AWAITED_CALLS or (f"{item['type']}_output", item.get("call_id")) in answered
+    ]
 
 
 def _without_loose_thoughts(items: list[Wire]) -> list[Wire]:
@@ -139,12 +174,11 @@ def _input_blocks(part: Part) -> list[str | Wire]:
     match part:
         case TextPart(text=text):
             return [{"type": "input_text", "text": text, **rest} if was_block(part.extra, NAME) else text]
-        case ImagePart(url=url, data=data, mime=mime) if url or data:
+        case ImagePart() if url := image_url(part):
             detail = {} if was_block(part.extra, NAME) else {"detail": "auto"}
-            return [{"type": "input_image", "image_url": url or data_url(mime, data), **detail, **rest}]
-        case FilePart(url=url, data=data, mime=mime, name=name) if url or data:
-            source = {"file_url": url} if url else {"file_data": data_url(mime, data)}
-            return [{"type": "input_file", **source, **({"filename": name} if name else {}), **rest}]
+            return [{"type": "input_image", "image_url": url, **detail, **rest}]
+        case FilePart() if source := {"file_url": web_url(part)} if web_url(part) else file_fields(part):
+            return [{"type": "input_file", **source, **rest}]
         case ImagePart() | FilePart():
             return [media_note(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
@@ -163,10 +197,10 @@ def _output_items(part: Part, ids: CallIds) -> list[Wire]:
             return [] if is_blank(text) else [{"role": "assistant", "content": text}]
         case ImagePart() | FilePart():
             return [{"role": "assistant", "content": media_note(part)}]
-        case ReasoningPart(provider=provider) if provider == NAME:
+        case ReasoningPart(provider=provider) if provider == NAME and part.id:
             return [_reasoning_item(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return [block]
+            return [cleaned_block(block, RESPONSES)]
         case _:
             return []
 
@@ -174,8 +208,8 @@ def _output_items(part: Part, ids: CallIds) -> list[Wire]:
 def _output_message(text: str, extra: Wire) -> list[Wire]:
     """Return the output item of one text; ``$joins`` marks a text that belongs to the item before it."""
     block = {"type": "output_text", "text": text, **extra.get("$block", {})}
-    message = {"$joins": True} if extra.get("$joins") else {}
-    return [{"type": "message", "role": "assistant", "content": [block], **extra.get("$item", {}), **message}]
+    message = {"type": "message", "role": "assistant", "content": [block], **extra.get("$item", {})}
+    return [{**cleaned(message, RESPONSES["message"]), **({"$joins": True} if extra.get("$joins") else {})}]
 
 
 def _joined(items: list[Wire]) -> list[Wire]:
@@ -196,13 +230,15 @@ def _reasoning_item(part: ReasoningPart) -> Wire:
     if summary is None:
         summary = [{"type": "summary_text", "text": part.text}] if part.text else []
     encrypted = {"encrypted_content": part.encrypted} if part.encrypted else {}
-    return {"type": "reasoning", "id": part.id, "summary": summary, **encrypted, **rest}
+    item: Wire = {"type": "reasoning", "id": part.id, "summary": summary, **encrypted, **rest}
+    return cleaned(item, RESPONSES["reasoning"])
 
 
 def _call_item(call: ToolCallPart, ids: CallIds) -> Wire:
     kind = _call_type(call)
     body = {"name": tool_name(call.name), _CALLS[kind]: call.arguments}
-    return {"type": kind, "call_id": ids.add(call), **body, **own_fields(call.extra, NAME)}
+    item: Wire = {"type": kind, "call_id": ids.add(call), **body, **own_fields(call.extra, NAME)}
+    return cleaned(item, RESPONSES[kind])
 
 
 def _call_type(call: ToolCallPart) -> str:
@@ -299,7 +335,9 @@ def _read_content(content: Any) -> tuple[ResultContent, ...]:
 
 def _read_block(block: Wire) -> ResultContent:
     part = _known_block(block)
-    return part if part is not None and _input_blocks(part) == [block] else OpaquePart(provider=NAME, block=block)
+    if part is None or not (_input_blocks(part) == [block] or isinstance(part, ImagePart | FilePart)):
+        return OpaquePart(provider=NAME, block=block)
+    return part
 
 
 def _known_block(block: Wire) -> ResultContent | None:
