@@ -205,7 +205,9 @@ class _Pairing:
         if not candidates and not key.id:
             # Some providers give a call an id and accept its result without one.
             candidates = [slot for batch in self._run for slot in batch.slots if slot.call.name == key.name]
-        return next((slot for slot in candidates if not (slot.result or slot.is_late)), None)
+        waiting = [slot for slot in candidates if not (slot.result or slot.is_late)]
+        # The first one of the last batch: an earlier batch was probably interrupted.
+        return next((slot for slot in waiting if slot.batch is waiting[-1].batch), None)
 
 
 def call_key(call: ToolCallPart) -> CallKey:
