@@ -38,7 +38,6 @@ class PostgresOptions(Record, frozen=True, kw_only=True):
     listen_url: str = ""
 
 
-DEFAULTS = PostgresOptions()
 _NAMES = frozenset(PostgresOptions.__struct_fields__)
 _PLACE_OPTIONS = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
 _DURATIONS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
