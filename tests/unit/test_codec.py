@@ -28,6 +28,9 @@ def test_the_hash_of_a_text_is_the_sha256_of_that_text():
         assert st.content_hash(text) == hashlib.sha256(text.encode()).hexdigest()
     with pytest.raises(st.InvalidInputError, match="U\\+D800"):
         st.content_hash("\ud800")
+    for wrong in (b"hi", None, 7, st.user("hi").message):
+        with pytest.raises(st.InvalidInputError, match="a payload or a text"):
+            st.content_hash(wrong)
 
 
 def test_an_entry_carries_its_canonical_text_and_hash():

@@ -177,7 +177,11 @@ def content_hash(content: Payload | str) -> str:
     """
     from hashlib import sha256  # noqa: PLC0415  slow to import, and not needed to append or read
 
-    return sha256(_utf8(content) if isinstance(content, str) else encode_payload(content)).hexdigest()
+    if isinstance(content, str):
+        return sha256(_utf8(content)).hexdigest()
+    if not isinstance(content, KnownPayload | UnknownPayload):
+        raise InvalidInputError(f"content_hash takes a payload or a text, not {type(content).__name__}")
+    return sha256(encode_payload(content)).hexdigest()
 
 
 def _utf8(text: str) -> bytes:
