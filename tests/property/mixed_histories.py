@@ -80,6 +80,8 @@ class Writer:
             self.payloads.append(self.user())
         for _ in range(self.random.randint(0, 3)):
             self.step()
+        if not self.is_clean and self.maybe(0.1):
+            self.payloads += self.pause()
         if self.is_clean or self.maybe(0.7):
             self.payloads.append(self.answer(0))
 
@@ -212,24 +214,7 @@ class Writer:
             signature = self.random.choice(["c2ln", ""])
             content.append({"type": "thinking", "thinking": "hm", "signature": signature})
         if self.maybe(0.2):
-            content.append(
-                {
-                    "type": "server_tool_use",
-                    "id": f"srvtoolu_{self.calls}",
-                    "name": "web_search",
-                    "input": {},
-                    "caller": None,
-                }
-            )
-            if self.maybe(0.7):
-                found = {
-                    "type": "web_search_tool_result",
-                    "tool_use_id": f"srvtoolu_{self.calls}",
-                    "content": [],
-                    "caller": None,
-                }
-                content.append(found)
-            self.calls += 1
+            content += [self.search(), self.found()][: 1 if self.maybe() else 2]
         if not calls or self.maybe(0.5):
             content.append({"type": "text", "text": "so", "citations": None})
         content += [
@@ -243,6 +228,25 @@ class Writer:
             for _ in range(calls)
         ]
         return self.read("anthropic", {"content": content, "stop_reason": "end_turn"})
+
+    def search(self) -> Wire:
+        self.calls += 1
+        search = {"type": "server_tool_use", "id": f"srvtoolu_{self.calls}", "name": "web_search", "input": {}}
+        return {**search, "caller": None}
+
+    def found(self) -> Wire:
+        return {
+            "type": "web_search_tool_result",
+            "tool_use_id": f"srvtoolu_{self.calls}",
+            "content": [],
+            "caller": None,
+        }
+
+    def pause(self) -> list[Payload]:
+        """A turn that a provider paused: it goes on with the result, or the user speaks."""
+        paused = {"content": [{"type": "text", "text": "so"}, self.search()], "stop_reason": "pause_turn"}
+        more = {"content": [self.found(), {"type": "text", "text": "so"}]}
+        return [self.read("anthropic", paused), self.user() if self.maybe() else self.read("anthropic", more)]
 
     def gemini(self, calls: int) -> Payload:
         parts: list[Wire] = [{"text": "hm", "thought": True}] if self.maybe() else []

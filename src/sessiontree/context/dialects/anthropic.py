@@ -142,20 +142,18 @@ def _is_unfinished(answer: Wire) -> bool:
 
 def _is_paused(answer: Wire) -> bool:
     """Return whether an answer waits for a tool of the provider. It is sent back as it is, and the model goes on."""
-    blocks = [block for block in answer["content"] if isinstance(block, dict)]
-    answered = {block.get("tool_use_id") for block in blocks}
-    return any(block.get("type") == _SERVER_CALL and block.get("id") not in answered for block in blocks)
+    return _kind(answer["content"][-1]) == _SERVER_CALL
 
 
 def _acceptable(turn: Wire, answered: set[Any], is_last: bool) -> Wire:
     """Drop calls of the provider's tools that were never answered, and reasoning at the end of a message."""
-    if turn["role"] == "user":
+    if turn["role"] == "user" or (is_last and _is_paused(turn)):
         return turn
     called = {str((block.get("caller") or {}).get("tool_id")) for block in turn["content"] if isinstance(block, dict)}
     content = [
         block
         for block in turn["content"]
-        if _kind(block) != _SERVER_CALL or is_last or block["id"] in answered or block["id"] in called
+        if _kind(block) != _SERVER_CALL or block["id"] in answered or block["id"] in called
     ]
     while content and _kind(content[-1]) in _THOUGHTS:
         content.pop()
