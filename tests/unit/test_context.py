@@ -28,6 +28,8 @@ from sessiontree.model import (
     Payload,
     ResultView,
     RunFailure,
+    SystemMessage,
+    TextPart,
     ThreadInfo,
     TurnMarker,
     UnknownPayload,
@@ -260,3 +262,9 @@ def test_the_projection_leaves_tool_pairs_as_they_happened() -> None:
     said = path(assistant(calls=[call("a", "read")]), user("hi"), tool_result("a", "ok"))
     assert [item.message.role for item in project(said)] == ["assistant", "user", "tool"]
     assert [message.role for message in build_context(said).messages] == ["assistant", "tool", "user"]
+
+
+def test_a_developer_message_adds_to_the_system_prompt() -> None:
+    developer = Message(role="system", parts=(TextPart(text="Rule"),), extra={"openai-chat": {"role": "developer"}})
+    said = path(system("old"), system("Base"), SystemMessage(message=developer), user("hi"))
+    assert build_context(said).system == "Base\n\nRule"

@@ -11,6 +11,7 @@ from sessiontree.context import Context, pair
 from sessiontree.context.dialects import CONTINUE, DIALECTS, OPENING
 from sessiontree.model import (
     AssistantMessage,
+    FilePart,
     ImagePart,
     Message,
     OpaquePart,
@@ -336,3 +337,90 @@ def test_a_request_never_changes_the_context() -> None:
         dialect.to_request(context)
     assert context == Context(messages=messages)
     assert [item.message.role for item in pair(messages)] == ["assistant", "tool", "user"]
+
+
+def with_media(*parts: ImagePart | FilePart, role: Any = "user") -> Message:
+    return Message(role=role, parts=(TextPart(text="see"), *parts))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize(
+    "image",
+    [
+        ImagePart(url="data:image/svg+xml;base64," + "PHN2Zz4=" * 200),
+        ImagePart(data="PHN2Zz4=" * 200, mime="image/svg+xml"),
+        ImagePart(data="PHN2Zz4=" * 200),
+    ],
+    ids=["svg by url", "svg as data", "no type"],
+)
+def test_an_image_that_no_provider_reads_is_a_short_note_without_its_data(name: str, image: ImagePart) -> None:
+    body = str(request(name, with_media(image)))
+    assert "[image" in body
+    assert "PHN2" not in body
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses"])
+def test_openai_gets_no_image_from_a_bucket(name: str) -> None:
+    assert "[image gs://b/a.png]" in str(request(name, with_media(ImagePart(url="gs://b/a.png"))))
+
+
+@pytest.mark.parametrize("name", ["openai-chat", "openai-responses"])
+def test_openai_gets_a_name_with_the_data_of_a_file(name: str) -> None:
+    assert "'filename': 'file.pdf'" in str(request(name, with_media(FilePart(data="AAAA", mime="application/pdf"))))
+
+
+def test_responses_gets_no_name_with_the_address_of_a_file() -> None:
+    body = str(request("openai-responses", with_media(FilePart(url="https://a.b/c.pdf", name="c.pdf"))))
+    assert "file_url" in body
+    assert "filename" not in body
+
+
+def test_an_error_result_has_texts_only_for_anthropic() -> None:
+    image = ImagePart(data="iVBORw0KGgo=", mime="image/png")
+    failed = Message(role="tool", parts=(ToolResultPart(call_id="a", parts=(image,), is_error=True),))
+    sent = request("anthropic", says("hi"), asks("a"), failed)["messages"][2]["content"][0]
+    assert sent["content"] == "[image image/png]"
+
+
+def test_anthropic_gets_four_cache_marks_at_most_and_they_stay_where_they_are() -> None:
+    block = {"type": "text", "text": "x", "cache_control": {"type": "ephemeral"}}
+    _, messages = DIALECTS["anthropic"].from_request({"messages": [{"role": "user", "content": [block] * 6}]})
+    content = request("anthropic", *messages)["messages"][0]["content"]
+    assert ["cache_control" in item for item in content] == [True] * 4 + [False] * 2
+
+
+def test_chat_gets_a_name_without_blanks() -> None:
+    named = Message(role="user", name="John Doe", parts=(TextPart(text="hi"),))
+    assert request("openai-chat", named)["messages"][0]["name"] == "John_Doe"
+
+
+def test_gemini_gets_a_function_name_that_starts_with_a_letter_or_an_underscore() -> None:
+    calling = assistant(calls=[call("a", "3d_render")]).message
+    parts = request("gemini", says("hi"), calling, result("a"))["contents"]
+    assert parts[1]["parts"][0]["functionCall"]["name"] == "_3d_render"
+    assert parts[2]["parts"][0]["functionResponse"]["name"] == "_3d_render"
+
+
+def test_gemini_gets_no_empty_text() -> None:
+    empty = Message(role="assistant", parts=(ReasoningPart(provider="gemini"), TextPart(text="so")))
+    assert request("gemini", says("hi"), empty, says("bye"))["contents"][1]["parts"] == [{"text": "so"}]
+
+
+def test_gemini_answers_a_call_with_its_id() -> None:
+    nameless = Message(role="tool", parts=(ToolResultPart(call_id="", name="read"),))
+    response = request("gemini", says("hi"), asks("a"), nameless)["contents"][2]["parts"][0]["functionResponse"]
+    assert response["id"] == "a"
+
+
+def test_a_call_that_gemini_did_not_make_skips_the_check_of_its_signature() -> None:
+    parts = request("gemini", says("hi"), asks("a", "b"), result("a"), result("b"))["contents"][1]["parts"]
+    assert [part.get("thoughtSignature") for part in parts] == ["skip_thought_signature_validator", None]
+
+
+def test_a_call_of_gemini_2_skips_the_check_of_gemini_3() -> None:
+    asked = {"role": "model", "parts": [{"functionCall": {"name": "read", "args": {}}}]}
+    said = [{"role": "user", "parts": [{"text": "hi"}]}, asked]
+    messages = tuple(DIALECTS["gemini"].from_request({"contents": said})[1])
+    for model, is_signed in (("gemini-2.5-pro", False), ("gemini-3-pro", True)):
+        body = DIALECTS["gemini"].to_request(Context(messages=messages, model=model))
+        assert ("thoughtSignature" in body["contents"][1]["parts"][0]) == is_signed

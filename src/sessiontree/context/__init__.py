@@ -20,7 +20,7 @@ from sessiontree.context.projection import (
     summary_text,
     window_of,
 )
-from sessiontree.context.records import Context, Projected, Purpose, Segment
+from sessiontree.context.records import Context, Loss, Projected, Purpose, Segment
 
 __all__ = [
     "CONTROL_KIND",
@@ -30,6 +30,7 @@ __all__ = [
     "SUMMARY_KIND",
     "SUMMARY_SCHEMA",
     "Context",
+    "Loss",
     "PairedMessage",
     "Projected",
     "Purpose",

@@ -176,10 +176,18 @@ def _assistant_messages(entries: Iterable[Entry]) -> list[Message]:
 
 
 def _system(path: Sequence[Entry]) -> str:
+    """Return the last system prompt, with the developer messages after it, which add to it."""
+    texts: list[str] = []
     for entry in reversed(path):
         if isinstance(entry.payload, SystemMessage):
-            return entry.payload.message.text
-    return ""
+            texts.append(entry.payload.message.text)
+            if not _is_developer(entry.payload.message):
+                break
+    return "\n\n".join(text for text in reversed(texts) if text)
+
+
+def _is_developer(message: Message) -> bool:
+    return any(isinstance(own, dict) and own.get("role") == "developer" for own in message.extra.values())
 
 
 def _model(path: Sequence[Entry]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Literal
 from sessiontree.model import ArtifactRef, Entry, Message, Part, Role, TextPart
 from sessiontree.model._base import Record
 
-__all__ = ["Context", "Projected", "Purpose", "Segment", "joined_text"]
+__all__ = ["Context", "Loss", "Projected", "Purpose", "Segment", "joined_text"]
 
 
 Purpose = Literal["provider_request", "compaction", "test_ui"]
@@ -55,6 +55,26 @@ class Context(Record, frozen=True, kw_only=True):
     provider: str = ""
     model: str = ""
     active_tools: tuple[str, ...] = ()
+
+    def losses(self, dialect: str) -> tuple[Loss, ...]:
+        """Return what a request in a dialect does not hold of the messages: left out, or a note in its place.
+
+        >>> from sessiontree.model import ReasoningPart
+        >>> thought = Message(role="assistant", parts=(ReasoningPart(provider="anthropic", text="hm", signature="c2ln"),))
+        >>> [loss.what for loss in Context(messages=(thought,)).losses("gemini")]
+        ['reasoning of anthropic']
+        """
+        from sessiontree.context.dialects import DIALECTS  # noqa: PLC0415  slow to load, and it needs this module
+        from sessiontree.context.losses import losses_of  # noqa: PLC0415
+
+        return losses_of(self, DIALECTS[dialect])
+
+
+class Loss(Record, frozen=True, kw_only=True):
+    """What a request does not hold of one message of a context: ``message_index`` tells which."""
+
+    message_index: int
+    what: str
 
 
 def joined_text(parts: Iterable[Part]) -> str:

@@ -33,6 +33,7 @@ from sessiontree.context.dialects._shared import (
     is_blank,
     leftover,
     media_note,
+    media_notes,
     media_source,
     merged,
     object_of,
@@ -132,8 +133,10 @@ def from_response(body: Any) -> Answer:
     )
 
 
-def blocks_of(part: Part, _role: Role) -> list[str | Wire]:
+def blocks_of(part: Part, role: Role) -> list[str | Wire]:
     """Return what a request holds of one part of a message."""
+    if role == "tool" and NAME not in part.extra:
+        return [*_plain_parts(*media_notes([part]))]
     return [_function_call(part)] if isinstance(part, ToolCallPart) else [*_plain_parts(part)]
 
 

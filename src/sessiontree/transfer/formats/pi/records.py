@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sessiontree.errors import SessionTreeError
 from sessiontree.model import (
@@ -52,6 +53,16 @@ __all__ = [
 Json = dict[str, Any]
 
 _PROVIDER = "pi"
+_DIALECTS = {
+    "anthropic-messages": "anthropic",
+    "openai-responses": "openai-responses",
+    "azure-openai-responses": "openai-responses",
+    "openai-codex-responses": "openai-responses",
+    "google-generative-ai": "gemini",
+    "google-gemini-cli": "gemini",
+    "google-vertex": "gemini",
+}
+"""The dialect of each interface of pi that signs its reasoning."""
 _COUNTS = {
     "input": "input_tokens",
     "output": "output_tokens",
@@ -81,7 +92,11 @@ def payload_of_message(wire: Json) -> Payload:
 
 
 def _answer(wire: Json, extra: Json) -> Payload:
-    message = Message(role="assistant", parts=parts_of(wire.get("content")), extra=extra)
+    parts = parts_of(wire.get("content"))
+    dialect = _DIALECTS.get(_str(wire.get("api")))
+    if dialect:
+        parts = tuple([_of_provider(part, dialect) for part in parts])
+    message = Message(role="assistant", parts=parts, extra=extra)
     kind = ToolCallMessage if message.tool_calls else AssistantMessage
     return kind(
         message=message,
@@ -90,6 +105,29 @@ def _answer(wire: Json, extra: Json) -> Payload:
         stop_reason=_str(wire.get("stopReason")),
         usage=_usage(wire.get("usage")),
     )
+
+
+def _of_provider(part: Part, dialect: str) -> Part:
+    """Reasoning with the provider that signed it: only that one accepts the signature again."""
+    if not isinstance(part, ReasoningPart):
+        return part
+    match dialect:
+        case "anthropic" if part.extra.get("redacted") is True:
+            return replace(part, provider=dialect, encrypted=part.signature)
+        case "openai-responses":
+            item = _object(part.signature)
+            identity, encrypted = _str(item.get("id")), _str(item.get("encrypted_content"))
+            return replace(part, provider=dialect, id=identity, encrypted=encrypted) if identity else part
+        case _:
+            return replace(part, provider=dialect)
+
+
+def _object(text: str) -> Json:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _usage(wire: Any) -> Usage | None:
