@@ -48,6 +48,7 @@ from sessiontree.model.message import (
 __all__ = [
     "ERASED",
     "FOREIGN_MESSAGE",
+    "STORAGE_COMPACTED",
     "assistant",
     "call",
     "message_of",
@@ -64,6 +65,9 @@ FOREIGN_MESSAGE = "message"
 
 ERASED = Custom(name="erased")
 """What an entry holds after its content was erased."""
+
+STORAGE_COMPACTED = Custom(name="storage_compacted")
+"""What ``SimpleStore.compact_storage`` appends after it has erased something; no undo goes behind it."""
 
 _PAYLOAD_TYPES = frozenset(get_args(Payload))
 _ROLES = frozenset(get_args(Role))

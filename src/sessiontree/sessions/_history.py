@@ -18,13 +18,12 @@ from typing import NamedTuple
 from sessiontree.compaction.plan import CutItem, cut_points
 from sessiontree.context import window_of
 from sessiontree.journal.operations.entries import labels_of
-from sessiontree.model import BranchSummary, Compaction, Custom, Entry, Message, Move, Payload
+from sessiontree.model import BranchSummary, Compaction, Entry, Message, Move, Payload
 from sessiontree.model._base import Record
-from sessiontree.model.builders import message_of
+from sessiontree.model.builders import STORAGE_COMPACTED, message_of
 from sessiontree.model.thread import Direction
 
 __all__ = [
-    "STORAGE_COMPACTED",
     "Step",
     "Steps",
     "is_enough",
@@ -36,9 +35,6 @@ __all__ = [
     "truncation",
     "truncation_after",
 ]
-
-STORAGE_COMPACTED = "storage_compacted"
-"""The name of a custom entry: the contents that were out of force before it are erased, and no undo goes behind it."""
 
 Step = Entry | Move
 """An event of a session, as an undo sees it: an entry that was appended, or a move of the leaf."""
@@ -118,7 +114,7 @@ def _is_step(event: Step) -> bool:
 
 
 def _is_end_of_undo(event: Step) -> bool:
-    return isinstance(event, Entry) and isinstance(event.payload, Custom) and event.payload.name == STORAGE_COMPACTED
+    return isinstance(event, Entry) and event.payload == STORAGE_COMPACTED
 
 
 def is_enough(path: Sequence[Entry]) -> bool:

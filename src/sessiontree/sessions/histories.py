@@ -22,12 +22,11 @@ from sessiontree.journal.operations.entries import append_many, erase_contents
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.journal.operations.threads import create_thread
-from sessiontree.model import Compaction, Custom, Entry, Message, Move, Payload, Thread
+from sessiontree.model import Compaction, Entry, Message, Move, Payload, Thread
 from sessiontree.model._base import Record
-from sessiontree.model.builders import payload_of_any_role
+from sessiontree.model.builders import STORAGE_COMPACTED, payload_of_any_role
 from sessiontree.model.thread import Direction
 from sessiontree.sessions._history import (
-    STORAGE_COMPACTED,
     Step,
     Steps,
     is_enough,
@@ -156,7 +155,7 @@ def compact_storage(runtime: Runtime, key: str) -> Operation[int]:
             return 0
         try:
             erased = yield from erase_contents(
-                runtime, key, gone, Custom(name=STORAGE_COMPACTED), expect_leaf=path[-1].id if path else None
+                runtime, key, gone, STORAGE_COMPACTED, expect_leaf=path[-1].id if path else None
             )
         except _MOVED:
             continue

@@ -104,12 +104,16 @@ def import_sessions(
 
     Repeating an import changes nothing; when the source has grown, only new records are added. The source is never
     written to. Ids and times are those of the source; ``prefix`` is put in front of the thread ids. What cannot be
-    read is named in the report, and the rest is imported. ``format`` is detected if it is not given.
+    read is named in the report, and the rest is imported. ``format`` is detected if it is not given; if it is, a
+    source that does not exist is a store that was not used yet, and has no sessions.
     ``progress(done, total)`` is called with byte counts.
     """
     path = Path(source)
     if not path.exists():
-        raise InvalidInputError(f"{path} does not exist; name the file or folder that has the sessions")
+        if format is None:
+            raise InvalidInputError(f"{path} does not exist; name the file or folder that has the sessions")
+        named(format)
+        return Tally().report(format, str(path))
     name = format or detect(path)
     if name is None:
         raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")

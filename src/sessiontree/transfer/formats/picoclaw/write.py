@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sessiontree.context import window_of
 from sessiontree.journal import Journal
 from sessiontree.model import Compaction, Entry, Thread
+from sessiontree.model.builders import ERASED, STORAGE_COMPACTED
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import (
     ExportTarget,
@@ -40,7 +41,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
         log = _log(path)
         target.entries += len(log.lines)
         target.threads.append(thread.id)
-        if "legacy" in thread.origin:
+        if "legacy" in thread.origin and not log.skip:
             _write_legacy(thread, log, target)
         else:
             _write_log(thread, log, target)
@@ -56,7 +57,8 @@ def _write_log(thread: Thread, log: _LoggedPath, target: ExportTarget) -> None:
         meta = meta_of(thread, origin["skip"], origin["count"], log.summary)
     else:
         meta = meta_of(thread, log.skip, count, log.summary)
-    body = original_or(origin.get("meta"), meta)
+    # The older layout cannot skip messages, so a session that was truncated here leaves it.
+    body = meta if "legacy" in origin else original_or(origin.get("meta"), meta)
     if body is not None:
         target.write(f"{stem}.meta.json", [body])
 
@@ -105,6 +107,7 @@ def _line(entry: Entry) -> tuple[bytes, bool] | None:
 
 def _note_losses(journal: Journal, thread: Thread, path: Sequence[Entry], target: ExportTarget) -> None:
     note_other_branches(journal, thread, path, target)
-    kinds = sorted({entry.type for entry in path if _line(entry) is None} - {"compaction"})
+    lost = [entry for entry in path if _line(entry) is None and entry.payload not in (ERASED, STORAGE_COMPACTED)]
+    kinds = sorted({entry.type for entry in lost} - {"compaction"})
     if kinds:
         target.note("loss", f"picoclaw cannot hold entries of type {', '.join(kinds)}", thread_id=thread.id)
