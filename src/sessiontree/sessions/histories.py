@@ -43,6 +43,7 @@ __all__ = [
     "add_message",
     "checked",
     "compact_storage",
+    "get_or_create",
     "path_in_force",
     "redo",
     "set_history",
@@ -77,6 +78,19 @@ def add_message(runtime: Runtime, key: str, message: Message) -> Operation[None]
             except ThreadExistsError:
                 continue
         return
+
+
+def get_or_create(runtime: Runtime, key: str) -> Operation[Thread]:
+    """Return the thread of a session; a key without one gets an empty session."""
+    while True:
+        try:
+            thread: Thread = yield ReadThread(thread_id=checked(key))
+        except ThreadNotFoundError:
+            try:
+                thread = yield from create_thread(runtime, key, None, {"title": key})
+            except ThreadExistsError:
+                continue
+        return thread
 
 
 def set_summary(runtime: Runtime, key: str, summary: str) -> Operation[None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from sessiontree.journal.journal_async import AsyncJournal
-from sessiontree.model import Message, Role, TextPart
+from sessiontree.model import Message, Role, TextPart, Thread
 from sessiontree.sessions import histories
 from sessiontree.sessions._history import messages_in_force, messages_of, summary_in_force
 
@@ -26,6 +26,10 @@ class AsyncSimpleStore:
     def thread_id(key: str) -> str:
         """Return the id of the thread for a key, which is the key itself."""
         return key
+
+    async def get_or_create(self, key: str) -> Thread:
+        """Return the thread of a session, with its title and times; a key without one gets an empty session."""
+        return await self.journal.run(histories.get_or_create(self.journal.runtime, key))
 
     async def add_message(self, key: str, role: str, content: str) -> None:
         """Append a text message. A role that no model knows is kept as it is."""
