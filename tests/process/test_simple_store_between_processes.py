@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from processes import hear, tell
+from processes import receive, send
 
 import sessiontree as st
 from opened import url_of
@@ -42,15 +42,15 @@ def race_in_processes(kind, folder, rounds):
         store = SimpleStore(journal)
         workers = [stack.enter_context(started(url, side)) for side in (0, 1)]
         for process in workers:
-            assert hear(process) == "ready"
+            assert receive(process) == "ready"
         for pair in PAIRS:
             for number in range(rounds):
                 key = f"{pair[0]} {pair[1]} {number}"
                 prepare(store, key)
                 for change, process in zip(pair, workers, strict=True):
-                    tell(process, f"{change}\t{key}")
+                    send(process, f"{change}\t{key}")
                 for process in workers:
-                    assert hear(process) == "done"
+                    assert receive(process) == "done"
                 assert state_of(store, key) in outcomes(pair), (pair, key)
         assert journal.check() == []
 
