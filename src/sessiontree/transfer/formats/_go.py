@@ -20,6 +20,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, TypeVar
 
@@ -37,6 +38,7 @@ __all__ = [
     "decode_text",
     "encode",
     "encode_plain",
+    "float_text",
     "folded",
     "indented",
     "nanoseconds",
@@ -70,6 +72,26 @@ def encode_plain(value: Any) -> bytes:
     if body.find(b"\xe2") >= 0:
         body = body.replace(b"\xe2\x80\xa8", b"\\u2028").replace(b"\xe2\x80\xa9", b"\\u2029")
     return body
+
+
+_PLAIN_FROM, _PLAIN_BELOW = 1e-6, 1e21
+
+
+def float_text(value: float) -> str:
+    """A float as Go writes it: with an exponent only where it is very small or very large.
+
+    A whole number keeps its ``.0``, which means the same to Go, so that it is read back as a float.
+
+    >>> [float_text(value) for value in (1e21, 1.5e-7, 1e-5, 1e16, 2.0)]
+    ['1e+21', '1.5e-7', '0.00001', '10000000000000000.0', '2.0']
+    """
+    text = repr(value)
+    if "e" not in text:
+        return text
+    if not _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
+        return text.replace("e-0", "e-")
+    plain = f"{Decimal(text):f}"
+    return plain if "." in plain else f"{plain}.0"
 
 
 def indented(body: bytes) -> bytes:

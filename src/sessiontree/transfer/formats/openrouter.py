@@ -346,7 +346,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
         target.threads.append(thread.id)
         target.entries += len(entries)
         _note_losses(journal, thread, entries, target)
-    body = _go.encode(state)
+    body = _go.encode(State(sessions=_by_key(state.sessions), fork_counters=_by_key(state.fork_counters)))
     target.write("sessions.json", [_go.indented(body)])
 
 
@@ -424,12 +424,14 @@ def _messages(path: list[Entry]) -> list[dict[str, Any]]:
 
 
 def _sorted(value: Any) -> Any:
-    """The value with the keys of every object sorted, as Go writes maps."""
+    """The value as Go writes it: with the keys of every object sorted, and floats in its form."""
     match value:
         case dict():
             return {key: _sorted(value[key]) for key in sorted(value, key=str.encode)}
         case list():
             return [_sorted(item) for item in value]
+        case float():
+            return msgspec.Raw(_go.float_text(value).encode())
         case _:
             return value
 
