@@ -10,7 +10,7 @@ import pytest
 import sessiontree as st
 from golden_sets import Json, sets
 from opened import open_store
-from sessiontree.sessions.checkpointed import CheckpointedSessions
+from sessiontree.sessions.checkpointed import CheckpointedSession, CheckpointedSessions
 from sessiontree.transfer.formats import export_sessions, import_sessions
 
 STORES = ["memory", "sqlite", "jsonl", "postgres"]
@@ -110,7 +110,7 @@ def _compare_values(original: dict[str, Json], written: Path) -> None:
         assert after["UpdatedAt"] > before["UpdatedAt"]
 
 
-def _compare_again(kept: dict[str, st.CheckpointedSession], written: Path, tmp_path: Path) -> None:
+def _compare_again(kept: dict[str, CheckpointedSession], written: Path, tmp_path: Path) -> None:
     """What was written reads back as the same sessions, and comes out with the same bytes."""
     with st.open("memory:") as journal:
         assert not import_sessions(journal, written).damage
