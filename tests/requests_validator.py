@@ -65,6 +65,10 @@ def _notes(value: Any) -> Iterator[str]:
             yield "a note with data in it"
 
 
+def _is_base64(text: str) -> bool:
+    return bool(re.fullmatch(r"[A-Za-z0-9+/]*={0,2}", text))
+
+
 # --- Chat -------------------------------------------------------------------------------------------------------------
 
 
@@ -139,6 +143,8 @@ def _is_object(text: str) -> bool:
 
 def _openai_image(url: str) -> Iterator[str]:
     is_data = any(url.startswith(f"data:{mime};base64,") for mime in _IMAGES)
+    if is_data and not _is_base64(url.partition(",")[2]):
+        yield "data that is not base64"
     if not is_data and not url.startswith(("http://", "https://")):
         yield f"image {url[:40]!r}"
 
@@ -152,6 +158,8 @@ def _openai_file(file: Wire) -> Iterator[str]:
         yield "file_data without a filename"
     if file.get("file_data") and not re.match(r"data:[^;,]+/[^;,]+;base64,", file["file_data"]):
         yield "file_data without a type"
+    if not _is_base64(file.get("file_data", "").partition(",")[2]):
+        yield "data that is not base64"
     if not (file.get("file_data") or file.get("file_url") or file.get("file_id")):
         yield "a file without data"
 
@@ -278,6 +286,8 @@ def _anthropic_block(block: Wire) -> Iterator[str]:
                 yield f"tool id {block['id']!r}"
         case "image" if block["source"]["type"] == "base64" and block["source"]["media_type"] not in _IMAGES:
             yield f"image of type {block['source']['media_type']}"
+        case "image" | "document" if not _is_base64(block["source"].get("data", "")):
+            yield "data that is not base64"
         case "image" | "document" if block["source"]["type"] == "url":
             if not block["source"]["url"].startswith(("http://", "https://")):
                 yield "a source that is not on the web"

@@ -41,6 +41,7 @@ MEDIA: list[ImagePart | FilePart] = [
     ImagePart(data=SVG, mime="image/svg+xml"),
     ImagePart(data="R0lGODlh", mime="image/gif"),
     ImagePart(data="AAAA"),
+    ImagePart(data="<not base64>", mime="image/png"),
     ImagePart(artifact=ArtifactRef(sha256="00", label="plot.png")),
     FilePart(url="https://example.org/a.pdf", name="a.pdf"),
     FilePart(url="file:///a.pdf", name="a.pdf"),

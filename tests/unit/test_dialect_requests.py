@@ -350,8 +350,9 @@ def with_media(*parts: ImagePart | FilePart, role: Any = "user") -> Message:
         ImagePart(url="data:image/svg+xml;base64," + "PHN2Zz4=" * 200),
         ImagePart(data="PHN2Zz4=" * 200, mime="image/svg+xml"),
         ImagePart(data="PHN2Zz4=" * 200),
+        ImagePart(data="PHN2<not base64>", mime="image/png"),
     ],
-    ids=["svg by url", "svg as data", "no type"],
+    ids=["svg by url", "svg as data", "no type", "no base64"],
 )
 def test_an_image_that_no_provider_reads_is_a_short_note_without_its_data(name: str, image: ImagePart) -> None:
     body = str(request(name, with_media(image)))

@@ -89,6 +89,7 @@ IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _RAW = "_raw"
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
 _NOTE_LIMIT = 200
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
 
@@ -253,8 +254,9 @@ def source_of(url: str) -> Wire:
 
 
 def media_source(part: ImagePart | FilePart) -> Wire:
-    """Return the source of an image or file: ``mime`` and ``data``, or ``url``."""
-    return source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+    """Return the source of an image or file: ``mime`` and ``data``, or ``url``; no ``data`` if it is not base64."""
+    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+    return source if _BASE64.fullmatch(source.get("data", "")) else {**source, "data": ""}
 
 
 def content_of(items: Iterable[str | Wire]) -> str | list[Wire]:
