@@ -23,7 +23,7 @@ from msgspec import UNSET, UnsetType, json
 from msgspec.structs import replace
 
 from sessiontree.context.dialects.stored_chat import chat_of, payload_of_chat
-from sessiontree.errors import InvalidInputError
+from sessiontree.errors import InvalidInputError, NoCheckpointError
 from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
 from sessiontree.model._base import Record
 
@@ -35,6 +35,7 @@ __all__ = [
     "Copy",
     "History",
     "SessionCheckpoint",
+    "checkpoint_in",
     "clone_messages",
     "files_of",
     "fork_counter",
@@ -241,6 +242,18 @@ class History:
         """Return the checkpoints of files for each message id, the newest last."""
         return files_of(self.entries.values(), self.marks())
 
+    def files_for(self, message_id: str) -> list[Entry]:
+        """Return the checkpoints of files for a message id, the newest last; NoCheckpointError if there is none."""
+        found = self.files().get(message_id)
+        if not found:
+            raise NoCheckpointError(self.thread.id, message_id)
+        return found
+
+    def files_in(self, message_id: str, root: str) -> Entry:
+        """Return the newest checkpoint of a folder for a message id; if there is none, the newest of any folder."""
+        found = self.files_for(message_id)
+        return next((entry for entry in reversed(found) if checkpoint_in(entry).root in {"", root}), found[-1])
+
     def session(self) -> CheckpointedSession:
         """Return the session."""
         marks = self.marks()
@@ -252,7 +265,7 @@ class History:
             messages=self.messages(self.thread.leaf),
             user_turns=self.user_turns(),
             checkpoints=MessagesByCheckpoint(self, marks),
-            file_checkpoints={name: _checkpoint(found[-1]) for name, found in files.items()},
+            file_checkpoints={name: checkpoint_in(found[-1]) for name, found in files.items()},
         )
 
     def checkpoints(self) -> list[SessionCheckpoint]:
@@ -266,7 +279,7 @@ class History:
                 message_id=name,
                 created_ns=newest[name].created_ns,
                 messages=counts[marks[name].id] if name in marks else None,
-                files=_checkpoint(files[name]) if name in files else None,
+                files=checkpoint_in(files[name]) if name in files else None,
             )
             for name in sorted(newest, key=lambda name: order[newest[name].id])
         ]
@@ -305,7 +318,7 @@ class History:
             if shared.get(message_id) is not mark:
                 copying.add_mark(message_id, mark)
         for entries in self.files().values():
-            by_root = {_checkpoint(entry).root: entry for entry in entries}
+            by_root = {checkpoint_in(entry).root: entry for entry in entries}
             for entry in by_root.values():
                 copying.add_files(entry)
         turns = state_entry(user_turns_of(self.thread, path))
@@ -345,7 +358,7 @@ class _Copying:
     def add_files(self, entry: Entry) -> None:
         """Copy a checkpoint of files; its files are shared."""
         if entry.id not in self._shared:
-            checkpoint = _checkpoint(entry)
+            checkpoint = checkpoint_in(entry)
             target = self._ids.get(checkpoint.target)
             self._add(entry, replace(checkpoint, target=target or ""), target or self._history.thread.leaf)
 
@@ -359,7 +372,8 @@ def _is_state(entry: Entry) -> bool:
     return isinstance(entry.payload, Custom) and entry.payload.name == STATE
 
 
-def _checkpoint(entry: Entry) -> Checkpoint:
+def checkpoint_in(entry: Entry) -> Checkpoint:
+    """Return the checkpoint of files in an entry that holds one."""
     assert isinstance(entry.payload, Checkpoint), "only checkpoints of files are collected"
     return entry.payload
 

@@ -31,6 +31,7 @@ from sessiontree.sessions._checkpoints import (
     Copy,
     History,
     SessionCheckpoint,
+    checkpoint_in,
     clone_messages,
     files_of,
     fork_counter,
@@ -109,7 +110,7 @@ class CheckpointedSessions:
         from sessiontree.journal.operations.checkpoints import files_in  # noqa: PLC0415  only this method loads it
 
         history = self._read_checkpoints(id or _DEFAULT_ID, message_id)
-        checkpoint = _payload(_files_for(history, message_id)[-1])
+        checkpoint = checkpoint_in(history.files_for(message_id)[-1])
         return self._journal.run(files_in(self._journal.workspace.cache, checkpoint))
 
     def set_state(self, id: str, messages: Iterable[dict[str, Any]], *, user_turns: int) -> CheckpointedSession:
@@ -195,7 +196,7 @@ class CheckpointedSessions:
             mark = history.marks().get(message_id)
             if mark is None:
                 raise NoCheckpointError(name, message_id)
-            checkpoint = None if files is None else _files_in(history, message_id, files)
+            checkpoint = None if files is None else history.files_in(message_id, _place(files))
             try:
                 moved = self._journal.run(self._return_to(history, mark, checkpoint, files or "", conflicts))
             except StaleLeafError:
@@ -217,7 +218,8 @@ class CheckpointedSessions:
         ``conflicts="stop"``, raises RestoreConflictError if others changed files in the folder.
         """
         name = id or _DEFAULT_ID
-        checkpoint = _files_in(self._read_checkpoints(name, message_id), message_id, root)
+        history = self._read_checkpoints(name, message_id)
+        checkpoint = history.files_in(message_id, _place(root))
         self._journal.workspace.restore(name, checkpoint.id, root, conflicts=conflicts)
 
     def _read(self, name: str) -> History:
@@ -308,25 +310,10 @@ class CheckpointedSessions:
             move_with_files,
         )
 
-        task = RestoreTask(thread_id=name, checkpoint=_payload(checkpoint), conflicts=conflicts, expect_leaf=leaf)
+        task = RestoreTask(thread_id=name, checkpoint=checkpoint_in(checkpoint), conflicts=conflicts, expect_leaf=leaf)
         return (yield from move_with_files(runtime, self._journal.workspace.cache, root, task, command))
 
 
-def _files_for(history: History, message_id: str) -> list[Entry]:
-    """Return the checkpoints of files for a message id, the newest last."""
-    found = history.files().get(message_id)
-    if not found:
-        raise NoCheckpointError(history.thread.id, message_id)
-    return found
-
-
-def _files_in(history: History, message_id: str, root: Root) -> Entry:
-    """Return the newest checkpoint of a folder for a message id; if there is none, the newest of any folder."""
-    found = _files_for(history, message_id)
-    wanted = {"", os.path.realpath(root)}
-    return next((entry for entry in reversed(found) if _payload(entry).root in wanted), found[-1])
-
-
-def _payload(entry: Entry) -> Checkpoint:
-    assert isinstance(entry.payload, Checkpoint), "only checkpoints of files are collected"
-    return entry.payload
+def _place(root: Root) -> str:
+    """Return the path of a folder as its checkpoints have it."""
+    return os.path.realpath(root)
