@@ -6,10 +6,13 @@ Nothing is deleted: ``uncompact`` restores the full context.
 from sessiontree.compaction.files import TouchedFiles, files_in
 from sessiontree.compaction.plan import BranchPlan, CompactionPlan, items_of, occupied_tokens, plan, plan_branch
 from sessiontree.compaction.policy import (
+    DEFAULT_CONTEXT_TOKENS,
+    LEGACY_CONTEXT_TOKENS,
     CompactionPolicy,
     Strategy,
     is_context_overflow,
     needs_compaction,
+    normalize_token_budget,
     ratio_policy,
 )
 from sessiontree.compaction.prompts import render
@@ -17,6 +20,8 @@ from sessiontree.compaction.result import BranchResult, CompactionResult, Compac
 from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
 
 __all__ = [
+    "DEFAULT_CONTEXT_TOKENS",
+    "LEGACY_CONTEXT_TOKENS",
     "BranchPlan",
     "BranchResult",
     "CompactionPlan",
@@ -34,6 +39,7 @@ __all__ = [
     "is_context_overflow",
     "items_of",
     "needs_compaction",
+    "normalize_token_budget",
     "occupied_tokens",
     "plan",
     "plan_branch",

@@ -26,6 +26,8 @@ from collections.abc import Awaitable, Iterable
 from typing import Literal, Protocol
 
 from sessiontree.compaction.policy import CompactionPolicy
+from sessiontree.compaction.prompts import INSTRUCTIONS
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import SessionKey
 from sessiontree.model._base import Record
 
@@ -33,6 +35,7 @@ __all__ = [
     "NO_MEMORY_NEEDED",
     "Bucket",
     "ExtractedMemory",
+    "MemoryRefreshConfig",
     "MemoryRefresher",
     "MemoryResult",
     "MemoryStatus",
@@ -118,6 +121,25 @@ class MemoryRefresher(Protocol):
     """Stores memories. With an AsyncJournal, ``refresh`` may be a coroutine function."""
 
     def refresh(self, memory: ExtractedMemory) -> Awaitable[object] | object: ...
+
+
+class MemoryRefreshConfig(Record, frozen=True, kw_only=True):
+    """When memories are extracted before a compaction, what the model is told, and how long its answer may be.
+
+    ``soft_threshold_ratio`` is a share of the window. ``system_prompt`` is added to our request if it differs from it.
+    """
+
+    is_enabled: bool = True
+    soft_threshold_ratio: float = 0.6
+    system_prompt: str = INSTRUCTIONS["memory"]
+    max_extract_tokens: int = 500
+
+    def __post_init__(self) -> None:
+        if not 0 < self.soft_threshold_ratio <= 1 or self.max_extract_tokens < 1:
+            raise InvalidInputError(
+                "soft_threshold_ratio must be above 0 and up to 1, and max_extract_tokens at least 1; got "
+                f"{self.soft_threshold_ratio} and {self.max_extract_tokens}"
+            )
 
 
 class MemoryResult(Record, frozen=True, kw_only=True):

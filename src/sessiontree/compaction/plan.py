@@ -74,6 +74,7 @@ class CompactionPlan(Record, frozen=True, kw_only=True):
     removed_messages: int = 0
     tokens_before: int = 0
     tokens_expected: int = 0
+    note: str = ""
     usage_before: ContextUsage = ContextUsage()
 
     @property
@@ -98,11 +99,16 @@ class CompactionPlan(Record, frozen=True, kw_only=True):
 
 
 class Sizes(Record, frozen=True, kw_only=True):
-    """The policy, the number of tokens to aim at, and how tokens are counted."""
+    """The policy, the number of tokens to aim at, how tokens are counted, and those of the system prompt.
+
+    A number of messages to keep is kept up to ``limit`` tokens.
+    """
 
     policy: CompactionPolicy
     target: int
     count: TokenCounter
+    limit: int = 0
+    prompt: int = 0
 
 
 def plan(
@@ -114,9 +120,15 @@ def plan(
 ) -> CompactionPlan | None:
     """Return what compacting the path now would do; ``None`` if there is nothing to gain."""
     items = items_of(path, count)
-    sizes = Sizes(policy=policy, target=policy.target if target_tokens is None else target_tokens, count=count)
     context = build_context(path, count=count)
-    before = sum(segment.token_estimate for segment in context.segments)
+    before = context.estimate
+    sizes = Sizes(
+        policy=policy,
+        target=policy.target if target_tokens is None else target_tokens,
+        count=count,
+        limit=policy.threshold - 1 if target_tokens is None else target_tokens,
+        prompt=before - sum(segment.token_estimate for segment in context.segments),
+    )
     earlier = previously_kept(path)
     at = _choose_cut(items, earlier, before, sizes)
     if at == 0:
@@ -138,6 +150,7 @@ def plan(
         removed_messages=at,
         tokens_before=before,
         tokens_expected=_expected(items, at, users, sizes),
+        note=_note(items, at, sizes),
         usage_before=_usage(context.tokens, before, policy),
     )
 
@@ -164,7 +177,8 @@ def occupied_tokens(path: Sequence[Entry], count: TokenCounter = estimate_text) 
     An aborted request reports almost nothing; an estimate of plain text is at most twice too high.
     """
     context = build_context(path, count=count)
-    return max(context.tokens, sum(_text_tokens(message, count) for message in context.messages) // 2)
+    text_tokens = count(context.system) + sum(_text_tokens(message, count) for message in context.messages)
+    return max(context.tokens, text_tokens // 2)
 
 
 def _text_tokens(message: Message, count: TokenCounter) -> int:
@@ -179,8 +193,15 @@ def _choose_cut(items: Sequence[CutItem], earlier: dict[str, str], before: int, 
     allowed = [index for index in cut_points(items) if index <= last_cut(items)]
     recent = _recent_from(items, sizes.policy)
     start = max((index for index in allowed if index <= recent), default=0)
-    if start == 0 and before <= sizes.target:
+    is_by_number = bool(sizes.policy.keep_recent_messages)
+    if start == 0 and before <= (sizes.limit if is_by_number else sizes.target):
         return 0
+    if (
+        is_by_number
+        and start
+        and _expected(items, start, kept_users(earlier, items, start, sizes), sizes) <= sizes.limit
+    ):
+        return start
     candidates = [index for index in allowed if index >= max(start, 1)] or [0]
     costs: dict[int, int] = {}
     for index in candidates:
@@ -188,6 +209,18 @@ def _choose_cut(items: Sequence[CutItem], earlier: dict[str, str], before: int, 
         if costs[index] <= sizes.target:
             return index
     return min(candidates, key=lambda index: (costs[index], index))
+
+
+def _note(items: Sequence[CutItem], at: int, sizes: Sizes) -> str:
+    """Say why fewer messages are kept than the policy asks for; empty if it is not so."""
+    wanted = min(sizes.policy.keep_recent_messages, len(items))
+    if len(items) - at >= wanted:
+        return ""
+    needed = sizes.prompt + sum(item.tokens for item in items[len(items) - wanted :])
+    return (
+        f"{len(items) - at} of the {wanted} recent messages are kept: with the system prompt they have {needed} tokens,"
+        f" and with a summary they do not fit into {sizes.limit}"
+    )
 
 
 def _recent_from(items: Sequence[CutItem], policy: CompactionPolicy) -> int:
@@ -211,7 +244,8 @@ def _turn_start(items: Sequence[CutItem], at: int) -> int:
 def _expected(items: Sequence[CutItem], at: int, users: dict[str, str], sizes: Sizes) -> int:
     without_summary = summary_text("", list(users.items()), has_tail=at < len(items))
     kept = sum(item.tokens for item in items[at:])
-    return MESSAGE_OVERHEAD + sizes.count(without_summary) + sizes.policy.max_summary_tokens + kept
+    summary = MESSAGE_OVERHEAD + sizes.count(without_summary) + sizes.policy.max_summary_tokens
+    return sizes.prompt + summary + kept
 
 
 def _earlier_files(previous: Compaction | None) -> TouchedFiles:

@@ -19,7 +19,16 @@ from typing import Literal, get_args
 from sessiontree.errors import InvalidInputError
 from sessiontree.model._base import Record
 
-__all__ = ["CompactionPolicy", "Strategy", "is_context_overflow", "needs_compaction", "ratio_policy"]
+__all__ = [
+    "DEFAULT_CONTEXT_TOKENS",
+    "LEGACY_CONTEXT_TOKENS",
+    "CompactionPolicy",
+    "Strategy",
+    "is_context_overflow",
+    "needs_compaction",
+    "normalize_token_budget",
+    "ratio_policy",
+]
 
 
 Strategy = Literal["summarize", "truncate", "hybrid"]
@@ -114,6 +123,22 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
 def needs_compaction(tokens: int, policy: CompactionPolicy) -> bool:
     """Return whether a context of this size has to be compacted."""
     return tokens >= policy.threshold
+
+
+DEFAULT_CONTEXT_TOKENS = 200_000
+"""The window if none is given."""
+
+LEGACY_CONTEXT_TOKENS = 8_000
+"""The default of early versions of ZimaOS-Blue, which its configuration files still have."""
+
+
+def normalize_token_budget(tokens: int) -> int:
+    """Return the window for a number in a configuration file of ZimaOS-Blue, where 0 and 8000 mean the default.
+
+    >>> normalize_token_budget(0), normalize_token_budget(8_000), normalize_token_budget(32_000)
+    (200000, 200000, 32000)
+    """
+    return DEFAULT_CONTEXT_TOKENS if tokens <= 0 or tokens == LEGACY_CONTEXT_TOKENS else tokens
 
 
 def ratio_policy(

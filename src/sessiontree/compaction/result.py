@@ -36,8 +36,9 @@ Reason = Literal["manual", "threshold", "provider_overflow", "follow_up_pressure
 class CompactionResult(Record, frozen=True, kw_only=True):
     """What a compaction did. Only the status ``installed`` means that an entry was written.
 
-    ``tokens_before`` and ``tokens_after`` are estimates by the same counter. ``failure`` says why the strategy
-    ``hybrid`` fell back to a notice.
+    ``tokens_before`` and ``tokens_after`` are estimates by the same counter, of the system prompt and the messages.
+    ``failure`` says why the strategy ``hybrid`` fell back to a notice, ``note`` why fewer messages were kept than the
+    policy asks for, or why nothing was changed.
     """
 
     thread_id: str
@@ -46,6 +47,7 @@ class CompactionResult(Record, frozen=True, kw_only=True):
     summary: str = ""
     strategy: str = ""
     failure: str = ""
+    note: str = ""
     kept_messages: int = 0
     removed_messages: int = 0
     kept_users: int = 0
@@ -165,7 +167,7 @@ def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCount
     entry = Entry(
         id=compaction.id, thread_id="", parent=path[-1].id if path else None, created_ns=0, payload=compaction
     )
-    return sum(segment.token_estimate for segment in build_context([*path, entry], count=count).segments)
+    return build_context([*path, entry], count=count).estimate
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

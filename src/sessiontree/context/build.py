@@ -23,7 +23,7 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
-from sessiontree.model.tokens import TokenCounter, estimate_message, estimate_text
+from sessiontree.model.tokens import TokenCounter, estimate_message, estimate_prompt, estimate_text
 
 __all__ = ["build_context", "segments_of"]
 
@@ -46,12 +46,22 @@ def build_context(
     view = answer_signals(project_window(window))
     paired = pair([item.message for item in view], call_keys(_assistant_messages(window.head)))
     segments = _paired_segments(paired, view, purpose, count)
+    prompt_at, prompt = _prompt(path)
+    prompt_tokens = estimate_prompt(prompt, count)
+    anchor, usage = _last_usage(path)
+    estimate = prompt_tokens + sum(segment.token_estimate for segment in segments)
+    tokens = estimate
+    if usage is not None:
+        sources = [view[item.source].entry for item in paired]
+        tokens = usage.context_tokens + _pending(path, anchor, segments, sources)
+        tokens += prompt_tokens if prompt_at > anchor else 0
     provider, model = _model(path)
     return Context(
-        system=_system(path),
+        system=prompt,
         messages=tuple(item.message for item in paired),
         segments=segments,
-        tokens=_tokens(path, segments, [view[item.source].entry for item in paired]),
+        tokens=tokens,
+        estimate=estimate,
         provider=provider,
         model=model,
         active_tools=_active_tools(path),
@@ -145,18 +155,14 @@ def _preview(text: str) -> str:
     return whole + "\ufffd" * cut + "..."
 
 
-def _tokens(path: Sequence[Entry], segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
-    """Return the last usage that a provider reported plus estimates of what followed, or only estimates without one."""
-    anchor, usage = _last_usage(path)
-    if usage is None:
-        return sum(segment.token_estimate for segment in segments)
+def _pending(path: Sequence[Entry], anchor: int, segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
+    """Return the estimate of the messages that came after the provider's last report."""
     later = {id(entry) for entry in path[anchor + 1 :]}
-    pending = (
+    return sum(
         segment.token_estimate
         for segment, source in zip(segments, sources, strict=True)
         if id(source) in later or (not segment.entry_id and source is path[anchor])
     )
-    return usage.context_tokens + sum(pending)
 
 
 def _last_usage(path: Sequence[Entry]) -> tuple[int, Usage | None]:
@@ -175,15 +181,15 @@ def _assistant_messages(entries: Iterable[Entry]) -> list[Message]:
     return [e.payload.message for e in entries if isinstance(e.payload, AssistantMessage | ToolCallMessage)]
 
 
-def _system(path: Sequence[Entry]) -> str:
-    """Return the last system prompt, with the developer messages after it, which add to it."""
+def _prompt(path: Sequence[Entry]) -> tuple[int, str]:
+    """Return the last system prompt, with the developer messages after it, which add to it, and where the last one is."""
+    found = [(at, entry.payload.message) for at, entry in enumerate(path) if isinstance(entry.payload, SystemMessage)]
     texts: list[str] = []
-    for entry in reversed(path):
-        if isinstance(entry.payload, SystemMessage):
-            texts.append(entry.payload.message.text)
-            if not _is_developer(entry.payload.message):
-                break
-    return "\n\n".join(text for text in reversed(texts) if text)
+    for _, message in reversed(found):
+        texts.append(message.text)
+        if not _is_developer(message):
+            break
+    return found[-1][0] if found else -1, "\n\n".join(text for text in reversed(texts) if text)
 
 
 def _is_developer(message: Message) -> bool:

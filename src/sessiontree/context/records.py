@@ -46,12 +46,17 @@ class Segment(Record, frozen=True, kw_only=True):
 
 
 class Context(Record, frozen=True, kw_only=True):
-    """What the model sees: system prompt, messages, token count, model and tools. Each message has a segment."""
+    """What the model sees: system prompt, messages, token count, model and tools. Each message has a segment.
+
+    ``tokens`` starts from what the provider reported last, if it did; ``estimate`` is our own count alone. Both include
+    the system prompt.
+    """
 
     system: str = ""
     messages: tuple[Message, ...] = ()
     segments: tuple[Segment, ...] = ()
     tokens: int = 0
+    estimate: int = 0
     provider: str = ""
     model: str = ""
     active_tools: tuple[str, ...] = ()

@@ -113,9 +113,13 @@ class TurnMarker(_Payload, tag="turn_marker", frozen=True, kw_only=True):
 
 
 class SystemMessage(_Payload, tag="system_message", frozen=True, kw_only=True):
-    """The system prompt from this entry on; the last one on a path is in force."""
+    """The system prompt from this entry on; the last one on a path is in force.
+
+    ``replaced_tokens`` are those of the prompt that it replaces; they leave the count of the thread.
+    """
 
     message: Message
+    replaced_tokens: int = 0
 
 
 class UserMessage(_Payload, tag="user_message", frozen=True, kw_only=True):
@@ -168,6 +172,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
 
     With ``reverts`` set it does the opposite: the compaction of that id is ignored from this entry on. If nothing was
     kept, ``first_kept_entry_id`` is empty and everything after ``tail_after_entry_id`` stays in the context.
+    ``dropped_tokens`` are what it takes from the count of the thread, estimated; negative if the context grows.
     """
 
     id: str = ""
@@ -185,6 +190,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     strategy: str = ""
     tokens_before: int = 0
     tokens_after: int = 0
+    dropped_tokens: int = 0
     usage_before: ContextUsage | None = None
     usage_after: ContextUsage | None = None
     files_read: tuple[str, ...] = ()

@@ -59,8 +59,8 @@ class CompactionClaim(Record, frozen=True, kw_only=True):
 class Thread(Record, frozen=True, kw_only=True):
     """A conversation: a named leaf in a tree, and its metadata.
 
-    The store maintains ``entries``, ``messages`` and ``tokens``, which count the active path, and
-    ``archive_changed_ns``, the time when the thread was last archived or unarchived.
+    The store maintains ``entries`` and ``messages``, which count the active path, ``tokens``, an estimate of what the
+    model sees of it now, and ``archive_changed_ns``, the time when the thread was last archived or unarchived.
     """
 
     id: str

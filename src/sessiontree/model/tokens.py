@@ -25,7 +25,7 @@ from sessiontree.model.message import (
     ToolResultPart,
 )
 
-__all__ = ["Encoding", "TokenCounter", "estimate_message", "estimate_text", "exact_counter"]
+__all__ = ["Encoding", "TokenCounter", "estimate_message", "estimate_prompt", "estimate_text", "exact_counter"]
 
 
 TokenCounter = Callable[[str], int]
@@ -65,6 +65,11 @@ def estimate_message(message: Message, count: TokenCounter = estimate_text) -> i
     for part in message.parts:
         total += count(part.text) if type(part) is TextPart else _part_tokens(part, count)
     return total
+
+
+def estimate_prompt(text: str, count: TokenCounter = estimate_text) -> int:
+    """Return the tokens of a system prompt; an empty one is not sent and costs nothing."""
+    return MESSAGE_OVERHEAD + count(text) if text.strip(BLANKS) else 0
 
 
 def exact_counter(encoding: Encoding = "o200k_base") -> TokenCounter:

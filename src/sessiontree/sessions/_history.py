@@ -15,13 +15,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from sessiontree.compaction.plan import CutItem, cut_points
-from sessiontree.context import window_of
+from sessiontree.compaction.result import tokens_with
+from sessiontree.context import build_context, window_of
 from sessiontree.journal.operations.entries import labels_of
 from sessiontree.model import BranchSummary, Compaction, Entry, Message, Move, Payload
 from sessiontree.model._base import Record
 from sessiontree.model.builders import STORAGE_COMPACTED, message_of
 from sessiontree.model.thread import Direction
+from sessiontree.model.tokens import estimate_text
 
 __all__ = [
     "Step",
@@ -194,7 +198,7 @@ def truncation(path: Sequence[Entry], summary: str, first_kept: str) -> Compacti
     """Return an entry that sets the summary and keeps the messages from ``first_kept`` on, none if it is empty."""
     boundary = window_of(path).boundary
     earlier = boundary.payload if boundary else None
-    return Compaction(
+    compaction = Compaction(
         summary=summary,
         first_kept_entry_id=first_kept,
         tail_after_entry_id=path[-1].id if path and not first_kept else "",
@@ -203,3 +207,5 @@ def truncation(path: Sequence[Entry], summary: str, first_kept: str) -> Compacti
         reason="manual",
         strategy="truncate",
     )
+    dropped = build_context(path).estimate - tokens_with(path, compaction, estimate_text)
+    return replace(compaction, dropped_tokens=dropped)

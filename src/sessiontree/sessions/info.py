@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, TypedDict
 
-from sessiontree.errors import SessionNotFoundError
-from sessiontree.journal.operations import threads
+from sessiontree.compaction import occupied_tokens
+from sessiontree.context import window_of
+from sessiontree.errors import InvalidInputError, SessionNotFoundError, ThreadNotFoundError
+from sessiontree.journal.operations import entries, threads
 from sessiontree.journal.operations.requests import Operation, Runtime
-from sessiontree.model import SessionKey, Thread, ThreadFields
+from sessiontree.model import Compaction, SessionKey, Thread, ThreadFields
 from sessiontree.model._base import Record
+from sessiontree.sessions.config import ManagerConfig, WindowState, policy_of
 from sessiontree.sessions.keys import format_key, generation_of, key_text
 from sessiontree.sessions.states import (
     SessionState,
@@ -27,14 +31,16 @@ __all__ = [
     "SessionPage",
     "SessionStats",
     "current",
+    "describe",
+    "describe_found",
     "existing",
     "find_threads",
     "generations",
-    "info_of",
     "list_sessions",
     "newest",
     "set_state",
     "stats",
+    "window_state",
 ]
 
 _PAGE = 1_000
@@ -42,9 +48,11 @@ _PAGE_OF_GENERATIONS = 20
 
 
 class SessionInfo(Record, frozen=True, kw_only=True):
-    """A session at one moment. ``messages`` and ``tokens`` count the whole conversation, not only the window.
+    """A session at one moment. ``messages`` counts the whole conversation, ``tokens`` what the model sees of it now.
 
-    ``generation`` counts the conversations under one key, from 1.
+    ``tokens`` is our estimate, with the system prompt and the summary; ``token_usage`` is its share of ``max_tokens``.
+    ``summary``, ``compactions`` and ``compacted_ns`` are those of the compaction in force. ``generation`` counts the
+    conversations under one key from 1; an imported one is 0.
     """
 
     id: str
@@ -57,6 +65,11 @@ class SessionInfo(Record, frozen=True, kw_only=True):
     custom: dict[str, Any]
     messages: int
     tokens: int
+    max_tokens: int
+    token_usage: float
+    summary: str
+    compactions: int
+    compacted_ns: int | None
     created_ns: int
     updated_ns: int
     last_interaction_ns: int
@@ -68,7 +81,10 @@ class SessionInfo(Record, frozen=True, kw_only=True):
 
 
 class SessionFilter(TypedDict, total=False):
-    """Filters of a list; all must match. Time ranges include their start and exclude their end."""
+    """Filters of a list; all must match. Time ranges include their start and exclude their end.
+
+    ``offset`` skips that many sessions of the list.
+    """
 
     agent: str
     channel: str
@@ -82,6 +98,7 @@ class SessionFilter(TypedDict, total=False):
     updated_after_ns: int
     updated_before_ns: int
     cursor: str | None
+    offset: int
     limit: int
 
 
@@ -111,42 +128,94 @@ class SessionStats(Record, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-def info_of(thread: Thread, now_ns: int) -> SessionInfo:
+def describe(config: ManagerConfig, thread: Thread) -> Operation[SessionInfo]:
     """Describe the session that a thread holds."""
+    window = yield from window_state(config, thread)
+    max_tokens = policy_of(config, thread).window_tokens
     return SessionInfo(
         id=key_text(thread.key),
         key=thread.key,
         thread_id=thread.id,
         generation=generation_of(thread) or 0,
-        state=state_of(thread, now_ns),
+        state=state_of(thread, config.runtime.clock()),
         title=thread.title,
         tags=thread.tags,
         custom=without_manager_data(thread.custom),
         messages=thread.messages,
         tokens=thread.tokens,
+        max_tokens=max_tokens,
+        token_usage=thread.tokens / max_tokens,
+        summary=window.summary,
+        compactions=window.compactions,
+        compacted_ns=window.compacted_ns or None,
         created_ns=thread.created_ns,
         updated_ns=thread.updated_ns,
         last_interaction_ns=last_interaction_ns(thread),
     )
 
 
-def list_sessions(wanted: SessionFilter, now_ns: int) -> Operation[SessionPage]:
-    """A page of sessions, archived ones included; threads that no manager created are left out."""
-    filters: dict[str, Any] = {"limit": 50, **wanted}
+def describe_found(config: ManagerConfig, find: Operation[Thread]) -> Operation[SessionInfo]:
+    """Describe the session that ``find`` returns; SessionNotFoundError if it is deleted meanwhile."""
+    thread = yield from find
+    try:
+        return (yield from describe(config, thread))
+    except ThreadNotFoundError as error:
+        raise SessionNotFoundError(key_text(thread.key)) from error
+
+
+def window_state(config: ManagerConfig, thread: Thread) -> Operation[WindowState]:
+    """What the model sees of a session: cached, or read if another process went on with the conversation."""
+    cached = config.windows.get(thread.id, thread.leaf)
+    if cached is not None or thread.leaf is None:
+        return cached or WindowState()
+    path = yield from entries.path(thread.id, thread.leaf, None)
+    boundary = window_of(path).boundary
+    compaction = boundary.payload if boundary and isinstance(boundary.payload, Compaction) else Compaction()
+    state = WindowState(
+        tokens=occupied_tokens(path),
+        summary=compaction.summary,
+        compactions=compaction.generation,
+        compacted_ns=boundary.created_ns if boundary else 0,
+    )
+    config.windows.store(thread.id, thread.leaf, state)
+    return state
+
+
+def list_sessions(config: ManagerConfig, wanted: SessionFilter) -> Operation[SessionPage]:
+    """A page of sessions, archived ones included; threads that are no sessions are left out."""
+    filters: dict[str, Any] = {"limit": 50, "offset": 0, **wanted}
     state = filters.pop("state", None)
     filters["is_archived"] = None if state is None else state == "archived"
     if "thread" in filters:
         filters["key_thread"] = filters.pop("thread")
-    limit = filters.pop("limit")
+    limit, to_skip = filters.pop("limit"), filters.pop("offset")
+    if not isinstance(to_skip, int) or to_skip < 0:
+        raise InvalidInputError(f"offset must be a non-negative integer, not {to_skip!r}")
     cursor = filters.pop("cursor", None)
     found: list[SessionInfo] = []
     while True:
-        page = yield from threads.list_threads(None, {**filters, "cursor": cursor, "limit": limit - len(found)})  # type: ignore[typeddict-item]
-        infos = [info_of(thread, now_ns) for thread in page.threads if generation_of(thread) is not None]
-        found += [info for info in infos if state in {None, info.state}]
+        wanted_now = {**filters, "cursor": cursor, "limit": to_skip + limit - len(found)}
+        page = yield from threads.list_threads(None, wanted_now)  # type: ignore[arg-type]
+        matching = [thread for thread in page.threads if _is_wanted(config, thread, state)]
+        skipped = min(to_skip, len(matching))
+        to_skip -= skipped
+        found += yield from _described(config, matching[skipped:])
         cursor = page.cursor
         if cursor is None or len(found) >= limit:
             return SessionPage(sessions=tuple(found), cursor=cursor)
+
+
+def _is_wanted(config: ManagerConfig, thread: Thread, state: SessionState | None) -> bool:
+    return generation_of(thread) is not None and state in {None, state_of(thread, config.runtime.clock())}
+
+
+def _described(config: ManagerConfig, found: list[Thread]) -> Operation[list[SessionInfo]]:
+    """The sessions that still exist."""
+    infos: list[SessionInfo] = []
+    for thread in found:
+        with suppress(ThreadNotFoundError):
+            infos.append((yield from describe(config, thread)))
+    return infos
 
 
 def find_threads(most: int | None = None, limit: int = _PAGE, **filters: Any) -> Operation[list[Thread]]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from sessiontree.errors import (
     InvalidInputError,
@@ -27,17 +28,20 @@ from sessiontree.journal.operations import entries, leaf, reads, threads
 from sessiontree.journal.operations.requests import Call, Operation
 from sessiontree.model import Entry, SessionKey, Thread, ThreadFields, ThreadQuery
 from sessiontree.model.builders import system
-from sessiontree.model.tokens import estimate_text
+from sessiontree.model.tokens import estimate_prompt, estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
-from sessiontree.sessions.hooks import EndReason, Fault, HookPhase, SessionEnd
+from sessiontree.sessions.hooks import ALL_REASONS, EndReason, Fault, HookPhase, SessionEnd
 from sessiontree.sessions.info import current, existing, generations, newest, set_state
 from sessiontree.sessions.keys import format_key, generation_of, key_text, thread_id_of
 from sessiontree.sessions.states import (
     TRANSITIONS,
+    SessionState,
     StoredState,
     is_past_daily_reset,
     last_start_ns,
+    session_window,
     stored_state,
+    with_manager_data,
 )
 
 __all__ = [
@@ -48,12 +52,15 @@ __all__ = [
     "delete",
     "delete_thread",
     "end",
+    "enter_state",
     "get_or_create",
     "new",
     "reset",
     "set_custom",
+    "set_max_tokens",
     "set_system_prompt",
     "set_title",
+    "trigger",
     "unarchive",
 ]
 
@@ -81,8 +88,35 @@ def new(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
 
 def set_system_prompt(config: ManagerConfig, key: SessionKey, text: str) -> Operation[Entry]:
     """Append a system prompt. It is an entry of its own, so a summary never replaces it."""
+    while True:
+        thread = yield from existing(key)
+        before = yield from _prompt(thread.id, thread.leaf)
+        payload = replace(system(text), replaced_tokens=estimate_prompt(before))
+        with suppress(StaleLeafError):
+            return (yield from entries.append(config.runtime, thread.id, payload, expect_leaf=thread.leaf))
+
+
+def set_max_tokens(config: ManagerConfig, key: SessionKey, tokens: int | None) -> Operation[Thread]:
+    """Give a session a window of its own; ``None`` is the window of the manager's policy."""
+    if tokens is not None and (type(tokens) is not int or tokens < 1):
+        raise InvalidInputError(f"max_tokens must be a positive integer or None, not {tokens!r}")
+
+    def changes(thread: Thread) -> ThreadFields:
+        return ThreadFields(custom=with_manager_data(thread.custom, window_tokens=tokens))
+
+    return (yield from _update(config, key, changes))
+
+
+def trigger(config: ManagerConfig, key: SessionKey, reason: EndReason, phase: HookPhase) -> Operation[int]:
+    """Call the hooks as if the session ended, and return how many there are; the session stays as it is."""
+    if reason not in ALL_REASONS or phase not in get_args(HookPhase):
+        raise InvalidInputError(
+            f"reason must be one of {sorted(ALL_REASONS)} and phase one of {get_args(HookPhase)};"
+            f" got {reason!r} and {phase!r}"
+        )
     thread = yield from existing(key)
-    return (yield from entries.append(config.runtime, thread.id, system(text)))
+    yield from _call_hooks(config, phase, reason, thread)
+    return len(config.hooks.matching(phase, reason))
 
 
 def set_title(config: ManagerConfig, key: SessionKey, title: str) -> Operation[Thread]:
@@ -109,9 +143,20 @@ def set_custom(config: ManagerConfig, key: SessionKey, name: str, value: Any) ->
 
 
 def change_state(config: ManagerConfig, key: SessionKey, wanted: StoredState) -> Operation[Thread]:
-    """Suspend or resume a session; InvalidTransitionError if its state does not allow it."""
+    """Make a session active, idle or suspended; InvalidTransitionError if its state does not allow it."""
     thread = yield from existing(key)
     return (yield from set_state(config.runtime, thread.id, wanted))
+
+
+def enter_state(config: ManagerConfig, key: SessionKey, wanted: SessionState) -> Operation[Thread]:
+    """Set any state but ``compacting``, which a session has while it is compacted."""
+    match wanted:
+        case "archived":
+            return (yield from archive(config, key))
+        case "active" | "idle" | "suspended":
+            return (yield from change_state(config, key, wanted))
+        case _:
+            raise InvalidInputError(f"a session can be set to active, idle, suspended or archived, not to {wanted!r}")
 
 
 def reset(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
@@ -225,6 +270,9 @@ def _begin(config: ManagerConfig, key: SessionKey, after: Thread | None) -> Oper
     prompt = (yield from _prompt_of(after)) or config.system_prompt
     contents = (system(prompt),) if prompt else ()
     fields = ThreadFields(key=key, state="active")
+    window_tokens = session_window(before) if before else None
+    if window_tokens is not None:
+        fields["custom"] = with_manager_data({}, window_tokens=window_tokens)
     try:
         return (yield from threads.create_thread(config.runtime, thread_id, created, fields, contents=contents))
     except ThreadExistsError:

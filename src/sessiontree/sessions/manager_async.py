@@ -12,11 +12,12 @@ from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import Entry, Message, Payload, SessionKey, Thread
 from sessiontree.sessions import expiry, info, lifecycle, messages
-from sessiontree.sessions.config import ManagerOptions, build_config, report_fault
+from sessiontree.sessions.config import ManagerOptions, build_config, changed_config, report_fault
 from sessiontree.sessions.expiry import Recovery, Sweep
-from sessiontree.sessions.hooks import AsyncHooks, Fault
+from sessiontree.sessions.hooks import AsyncHooks, EndReason, Fault, HookPhase
 from sessiontree.sessions.info import SessionFilter, SessionInfo, SessionPage, SessionStats
 from sessiontree.sessions.keys import key_text
+from sessiontree.sessions.states import SessionState
 
 __all__ = ["AsyncSession", "AsyncSessionManager"]
 
@@ -76,6 +77,31 @@ class AsyncSessionManager:
         """Set the system prompt."""
         await self.journal.run(lifecycle.set_system_prompt(self._config, key, text))
 
+    async def get_summary(self, key: SessionKey) -> str:
+        """Return the summary in force, or an empty string."""
+        return (await self.info(key)).summary
+
+    async def set_summary(self, key: SessionKey, summary: str) -> SessionInfo:
+        """Set the summary; the messages that the model sees stay. It counts as a compaction; ``uncompact`` reverts it."""
+        await self.journal.run(messages.set_summary(self._config, key, summary))
+        return await self.info(key)
+
+    async def set_max_tokens(self, key: SessionKey, tokens: int | None) -> SessionInfo:
+        """Give a session a window of its own; ``None`` is that of the manager's policy. Later conversations keep it."""
+        return await self._info(lifecycle.set_max_tokens(self._config, key, tokens))
+
+    async def set_state(self, key: SessionKey, state: SessionState) -> SessionInfo:
+        """Set the state: active, idle, suspended or archived; InvalidTransitionError if that does not follow."""
+        return await self._info(lifecycle.enter_state(self._config, key, state))
+
+    async def trigger_hooks(self, key: SessionKey, reason: EndReason, phase: HookPhase = "before") -> int:
+        """Call the hooks for a reason by hand and return how many there are; the session stays as it is."""
+        return await self.journal.run(lifecycle.trigger(self._config, key, reason, phase))
+
+    async def configure(self, **options: Unpack[ManagerOptions]) -> None:
+        """Change options from now on, such as ``summarize``, ``policy`` or ``refresher``; the others stay."""
+        self._config = changed_config(self._config, **options)
+
     async def set_title(self, key: SessionKey, title: str) -> SessionInfo:
         """Set the title of a session."""
         return await self._info(lifecycle.set_title(self._config, key, title))
@@ -127,7 +153,7 @@ class AsyncSessionManager:
 
     async def list(self, **wanted: Unpack[SessionFilter]) -> SessionPage:
         """Return a page of sessions, last used first, archived ones included."""
-        return await self.journal.run(info.list_sessions(wanted, self._config.runtime.clock()))
+        return await self.journal.run(info.list_sessions(self._config, wanted))
 
     async def compact(self, key: SessionKey, *, instructions: str = "", force: bool = False) -> CompactionResult:
         """Compact a session now. ``force`` also installs a summary that saves no tokens."""
@@ -184,7 +210,7 @@ class AsyncSessionManager:
             report_fault(self._config, Fault(what="a sweep", thread_id="", error=error))
 
     async def _info(self, operation: Operation[Thread]) -> SessionInfo:
-        return info.info_of(await self.journal.run(operation), self._config.runtime.clock())
+        return await self.journal.run(info.describe_found(self._config, operation))
 
 
 class AsyncSession:
@@ -213,6 +239,22 @@ class AsyncSession:
     async def set_system_prompt(self, text: str) -> None:
         """Set the system prompt."""
         await self.manager.set_system_prompt(self.key, text)
+
+    async def get_summary(self) -> str:
+        """Return the summary in force, or an empty string."""
+        return await self.manager.get_summary(self.key)
+
+    async def set_summary(self, summary: str) -> SessionInfo:
+        """Set the summary; the messages stay."""
+        return await self.manager.set_summary(self.key, summary)
+
+    async def set_max_tokens(self, tokens: int | None) -> SessionInfo:
+        """Give the session a window of its own."""
+        return await self.manager.set_max_tokens(self.key, tokens)
+
+    async def set_state(self, state: SessionState) -> SessionInfo:
+        """Set the state."""
+        return await self.manager.set_state(self.key, state)
 
     async def set_title(self, title: str) -> SessionInfo:
         """Set the title."""

@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from msgspec import UNSET
+from msgspec.structs import replace
 
-from sessiontree.compaction import CompactionResult, needs_compaction, occupied_tokens
+from sessiontree.compaction import CompactionResult, needs_compaction
 from sessiontree.compaction.memory import crosses_soft_threshold
+from sessiontree.compaction.result import tokens_with
 from sessiontree.context import Context
-from sessiontree.errors import EntryNotFoundError, StaleVersionError, ThreadArchivedError, ThreadNotFoundError
+from sessiontree.errors import (
+    EntryNotFoundError,
+    StaleLeafError,
+    StaleVersionError,
+    ThreadArchivedError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal.operations import compaction, entries, memory, reads, threads
 from sessiontree.journal.operations.compaction import CompactionOptions
 from sessiontree.journal.operations.requests import Operation
@@ -20,6 +28,7 @@ from sessiontree.model import (
     Message,
     Payload,
     SessionKey,
+    SystemMessage,
     Thread,
     ThreadFields,
     ToolCallMessage,
@@ -27,9 +36,10 @@ from sessiontree.model import (
 from sessiontree.model._base import Record
 from sessiontree.model.builders import payload_of
 from sessiontree.model.tokens import estimate_message, estimate_text
-from sessiontree.sessions.config import ManagerConfig, report_fault
+from sessiontree.sessions._history import messages_in_force, truncation
+from sessiontree.sessions.config import ManagerConfig, policy_of, report_fault
 from sessiontree.sessions.hooks import Fault
-from sessiontree.sessions.info import existing, generations
+from sessiontree.sessions.info import existing, generations, window_state
 from sessiontree.sessions.lifecycle import get_or_create
 from sessiontree.sessions.states import is_over, last_interaction_ns, with_manager_data
 
@@ -40,6 +50,7 @@ __all__ = [
     "compact_if_needed",
     "context",
     "refresh_memory",
+    "set_summary",
     "uncompact",
     "window_usage",
 ]
@@ -94,24 +105,26 @@ def context(key: SessionKey) -> Operation[Context]:
 def window_usage(config: ManagerConfig, key: SessionKey) -> Operation[float]:
     """The share of the window that is in use; 1.0 is full."""
     thread = yield from existing(key)
-    return (yield from _window_tokens(config, thread)) / config.policy.window_tokens
+    return (yield from window_state(config, thread)).tokens / policy_of(config, thread).window_tokens
 
 
 def compact(config: ManagerConfig, key: SessionKey, *, instructions: str, force: bool) -> Operation[CompactionResult]:
     """Compact the session for a key now."""
+    thread = yield from existing(key)
     options = CompactionOptions(
-        summarize=config.summarize, policy=config.policy, instructions=instructions, force=force
+        summarize=config.summarize, policy=policy_of(config, thread), instructions=instructions, force=force
     )
-    return (yield from _compact(config, existing(key), options))
+    return (yield from _compact(config, thread.id, options))
 
 
 def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[CompactionResult | None]:
     """Compact a session whose window is too full; ``None`` where ``Journal.compact_if_needed`` returns it."""
-    options = CompactionOptions(
-        summarize=config.summarize, policy=config.policy, trigger="post_response", reason="threshold"
-    )
-    attempt = _compact(config, threads.thread(thread_id), options)
     try:
+        policy = policy_of(config, (yield from threads.thread(thread_id)))
+        options = CompactionOptions(
+            summarize=config.summarize, policy=policy, trigger="post_response", reason="threshold"
+        )
+        attempt = _compact(config, thread_id, options)
         return (yield from compaction.run_if_needed(config.runtime, thread_id, options, attempt))
     except ThreadNotFoundError:
         return None
@@ -126,15 +139,48 @@ def uncompact(config: ManagerConfig, key: SessionKey) -> Operation[Entry]:
 def refresh_memory(config: ManagerConfig, thread_id: str) -> Operation[None]:
     """Extract facts and give them to the refresher; a failure is reported, and retried only after a pause."""
     runtime = config.runtime
-    if config.refresher is None or runtime.backoff.is_waiting("memory", thread_id, runtime.clock()):
+    if (
+        not _has_memory(config)
+        or config.refresher is None
+        or runtime.backoff.is_waiting("memory", thread_id, runtime.clock())
+    ):
         return
     try:
-        yield from memory.refresh(runtime, thread_id, config.refresher, config.extract, config.policy)
+        policy = policy_of(config, (yield from threads.thread(thread_id)))
+        yield from memory.refresh(
+            runtime, thread_id, config.refresher, config.extract, policy, config=config.memory_refresh
+        )
         runtime.backoff.note_success("memory", thread_id)
     except Exception as error:  # noqa: BLE001  a model and a refresher can raise anything
         retry_after = getattr(error, "retry_after_seconds", None)
         runtime.backoff.note_failure("memory", thread_id, runtime.clock(), retry_after)
         report_fault(config, Fault(what="a memory refresh", thread_id=thread_id, error=error))
+
+
+def _has_memory(config: ManagerConfig) -> bool:
+    return config.refresher is not None and (config.memory_refresh is None or config.memory_refresh.is_enabled)
+
+
+def set_summary(config: ManagerConfig, key: SessionKey, summary: str) -> Operation[Entry]:
+    """Set the summary; the messages that the model sees stay. It counts as a compaction, and not as an interaction."""
+    while True:
+        thread = yield from existing(key)
+        path = yield from entries.path(thread.id, thread.leaf, None)
+        shown = messages_in_force(path)
+        payload = replace(
+            truncation(path, summary, shown[0].entry_id if shown else ""),
+            id=config.runtime.ids.new(),
+            strategy="set",
+        )
+        payload = replace(payload, dropped_tokens=thread.tokens - tokens_with(path, payload, estimate_text))
+        custom = with_manager_data(thread.custom, leaf=payload.id, interaction_ns=last_interaction_ns(thread))
+        update = threads.update_command(config.runtime, thread.id, thread.version, ThreadFields(custom=custom))
+        with suppress(StaleLeafError, StaleVersionError, ThreadNotFoundError):
+            return (
+                yield from entries.append(
+                    config.runtime, thread.id, payload, id=payload.id, expect_leaf=thread.leaf, update=update
+                )
+            )
 
 
 def _find_repeated(
@@ -160,35 +206,26 @@ def _is_long_ago(config: ManagerConfig, thread: Thread) -> bool:
 def _add_to_thread(
     config: ManagerConfig, thread: Thread, content: Payload | Message, id: str | None
 ) -> Operation[Added]:
-    before = yield from _window_tokens(config, thread)
+    window = yield from window_state(config, thread)
+    before, policy = window.tokens, policy_of(config, thread)
     # An idle session becomes active in the same commit; so does one that was imported in a state that is not kept.
     fields = ThreadFields() if thread.state in {"active", "suspended"} else ThreadFields(state="active")
     update = threads.update_command(config.runtime, thread.id, thread.version, fields)
     entry = yield from entries.append(config.runtime, thread.id, content, id=id, expect_live=True, update=update)
     now = before
-    if entry.parent == thread.leaf:
-        now = _tokens_after(before, payload_of(content))
-        config.token_cache.store(thread.id, entry.id, now)
+    payload = payload_of(content)
+    # A new prompt replaces one of unknown size, so the window is counted again.
+    if entry.parent == thread.leaf and not isinstance(payload, SystemMessage):
+        now = _tokens_after(before, payload)
+        config.windows.store(thread.id, entry.id, replace(window, tokens=now))
     if thread.state == "suspended":
         return Added(entry=entry, thread_id=thread.id)
     return Added(
         entry=entry,
         thread_id=thread.id,
-        is_compaction_due=config.auto_compact != "off" and needs_compaction(now, config.policy),
-        is_memory_due=config.refresher is not None and crosses_soft_threshold(before, now, config.policy),
+        is_compaction_due=config.auto_compact != "off" and needs_compaction(now, policy),
+        is_memory_due=_has_memory(config) and crosses_soft_threshold(before, now, policy),
     )
-
-
-def _window_tokens(config: ManagerConfig, thread: Thread) -> Operation[int]:
-    """The tokens in the window: cached, or counted if another process went on with the conversation."""
-    if thread.leaf is None:
-        return 0
-    cached = config.token_cache.get(thread.id, thread.leaf)
-    if cached is not None:
-        return cached
-    tokens = occupied_tokens((yield from entries.path(thread.id, UNSET, None)))
-    config.token_cache.store(thread.id, thread.leaf, tokens)
-    return tokens
 
 
 def _tokens_after(before: int, payload: Payload) -> int:
@@ -199,13 +236,12 @@ def _tokens_after(before: int, payload: Payload) -> int:
     return before + (estimate_message(message) if isinstance(message, Message) else 0)
 
 
-def _compact(config: ManagerConfig, find: Operation[Thread], options: CompactionOptions) -> Operation[CompactionResult]:
-    """Refresh the memory of the thread that ``find`` returns, then compact it. That is not an interaction."""
-    before = yield from find
+def _compact(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
+    """Refresh the memory of a thread, then compact it. That is not an interaction."""
+    before = yield from threads.thread(thread_id)
     yield from refresh_memory(config, before.id)
     result = yield from compaction.compact(config.runtime, before.id, options)
     if result.entry is not None:
-        config.token_cache.store(before.id, result.entry.id, result.tokens_after)
         with suppress(ThreadNotFoundError):
             yield from _keep_interaction_time(config, before, result.entry)
     return result

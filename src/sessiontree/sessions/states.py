@@ -39,6 +39,7 @@ __all__ = [
     "last_interaction_ns",
     "last_start_ns",
     "last_use_ns",
+    "session_window",
     "state_of",
     "stored_state",
     "with_manager_data",
@@ -143,6 +144,12 @@ def last_start_ns(thread: Thread) -> int:
 def last_use_ns(thread: Thread) -> int:
     """The later of the last interaction and the last start."""
     return max(last_interaction_ns(thread), last_start_ns(thread))
+
+
+def session_window(thread: Thread) -> int | None:
+    """The size of the window that was set for this session."""
+    found = _manager_data(thread.custom).get("window_tokens")
+    return found if isinstance(found, int) else None
 
 
 def with_manager_data(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:

@@ -48,8 +48,9 @@ def compact(
     """
     found = thread_or_pick(cli, thread)
     if dry_run:
-        tokens = cli.journal.context(found.id).tokens
-        cli.out.plan(f"would compact {short(found.id)}, now about {tokens} tokens, keeping the last {keep_recent}")
+        cli.out.plan(
+            f"would compact {short(found.id)}, now about {found.tokens} tokens, keeping the last {keep_recent}"
+        )
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)
     with cli.progress("summarising messages") as progress:
@@ -57,7 +58,7 @@ def compact(
     if cli.out.is_json:
         cli.out.json(compaction=result)
     else:
-        _print(cli, result)
+        _print(cli, result, found.tokens)
 
 
 @command("uncompact", examples=["sessiontree uncompact @"])
@@ -75,15 +76,17 @@ def uncompact(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
     if cli.out.is_json:
         cli.out.json(entry=entry)
     else:
-        cli.out.info(f"{short(found.id)} has about {cli.journal.context(found.id).tokens} tokens again")
+        cli.out.info(f"{short(found.id)} has about {cli.journal.thread(found.id).tokens} tokens again")
 
 
-def _print(cli: CliContext, result: CompactionResult) -> None:
+def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
+    note = f"; {result.note}" if result.note else ""
     if not result.is_installed:
-        cli.out.info(f"nothing was changed: {result.status.replace('_', ' ')}")
+        cli.out.info(f"nothing was changed: {result.status.replace('_', ' ')}{note}")
         return
+    after = cli.journal.thread(result.thread_id).tokens
     cli.out.line(for_terminal(result.summary))
     cli.out.info(
-        f"{result.tokens_before} → {result.tokens_after} tokens, {result.removed_messages} messages summarised, "
-        f"{result.kept_messages} kept; `sessiontree uncompact` reverts it"
+        f"{before} → {after} tokens, {result.removed_messages} messages summarised, "
+        f"{result.kept_messages} kept{note}; `sessiontree uncompact` reverts it"
     )

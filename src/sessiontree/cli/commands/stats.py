@@ -133,7 +133,7 @@ class _Tally:
 def _print(cli: CliContext, totals: Totals) -> None:
     line = cli.out.line
     line(f"threads\t{totals.threads}\nentries\t{totals.entries}\nmessages\t{totals.messages}")
-    line(f"tokens on active paths (estimated)\t{totals.estimated_tokens}")
+    line(f"tokens in contexts (estimated)\t{totals.estimated_tokens}")
     line(f"tokens reported: in\t{totals.input_tokens}\ntokens reported: out\t{totals.output_tokens}")
     line(f"tokens reported: from cache\t{totals.cached_tokens}")
     for currency, amount in totals.cost.items():

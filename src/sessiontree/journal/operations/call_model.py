@@ -85,8 +85,7 @@ def _shrink(
 
     If another process has compacted the thread in the meantime, or is doing so, its compaction is used instead.
     """
-    estimate = sum(segment.token_estimate for segment in prepared.context.segments)
-    target = min(options.policy.target, estimate // 2)
+    target = min(options.policy.target, prepared.context.estimate // 2)
     smaller = replace(_with_reason(options, "context_overflow", "provider_overflow"), target_tokens=target)
     yield from _wait_for_others(runtime, thread_id, options.wait_seconds)
     if (yield from _read_context(thread_id, options.count)).boundary != prepared.boundary:

@@ -7,6 +7,7 @@ allows it, a notice takes the place of a summary that failed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -35,13 +36,12 @@ from sessiontree.errors import (
     StaleLeafError,
     SummaryError,
 )
-from sessiontree.journal.operations.entries import append_many
+from sessiontree.journal.operations.entries import append_many, draft_as_given
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
 from sessiontree.journal.operations.turns import this_process
 from sessiontree.model import NANOSECONDS, BranchSummary, Compaction, CompactionClaim, Entry, Lease, Message, Thread
 from sessiontree.model._base import Progress, Record
-from sessiontree.model.codec import validate_and_encode
 from sessiontree.model.tokens import TokenCounter, estimate_text
 from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, ReleaseClaim
 from sessiontree.stores.queries import ReadPath, ReadThread
@@ -244,13 +244,17 @@ def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[Compactio
 
 def uncompact(runtime: Runtime, thread_id: str, lease: Lease | None) -> Operation[Entry]:
     """Take the last compaction back, by an entry that reverts it."""
-    path: list[Entry] = yield ReadPath(thread_id=thread_id)
-    boundary = window_of(path).boundary
-    if boundary is None:
-        raise NothingToUncompactError(thread_id)
-    payload = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
-    stored = yield from append_many(runtime, thread_id, [payload], lease=lease)
-    return stored[0]
+    while True:
+        thread: Thread = yield ReadThread(thread_id=thread_id)
+        path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
+        boundary = window_of(path).boundary
+        if boundary is None:
+            raise NothingToUncompactError(thread_id)
+        revert = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
+        payload = replace(revert, dropped_tokens=thread.tokens - tokens_with(path, revert, estimate_text))
+        with suppress(StaleLeafError):
+            stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=thread.leaf, lease=lease)
+            return stored[0]
 
 
 def replace_context(
@@ -260,6 +264,8 @@ def replace_context(
     while True:
         path: list[Entry] = yield ReadPath(thread_id=thread_id)
         payload = replacement(path, summary, kept, id=runtime.ids.new(), count=count)
+        dropped = build_context(path).estimate - tokens_with(path, payload, estimate_text)
+        payload = replace(payload, dropped_tokens=dropped)
         leaf = path[-1].id if path else None
         try:
             stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=leaf, lease=lease)
@@ -298,14 +304,16 @@ def leave_branch(
 def _compact_claimed(
     runtime: Runtime, thread_id: str, claim_id: str, started_ns: int, options: CompactionOptions
 ) -> Operation[CompactionResult]:
-    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    thread: Thread = yield ReadThread(thread_id=thread_id)
+    path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
     planned = plan(path, options.policy, count=options.count, target_tokens=options.target_tokens)
     if planned is None:
         return _nothing_to_compact(thread_id, path, options)
     outcome = yield from write_summary(
         runtime, thread_id, claim_id, planned, options, check=lambda text: _check_size(text, path, planned, options)
     )
-    return (yield from _install(runtime, thread_id, _Prepared(claim_id, started_ns, path, planned, outcome), options))
+    prepared = _Prepared(claim_id, started_ns, thread.tokens, path, planned, outcome)
+    return (yield from _install(runtime, thread_id, prepared, options))
 
 
 def _release(thread_id: str, claim_id: str, error: BaseException) -> Operation[None]:
@@ -328,7 +336,7 @@ def _check_size(text: str, path: list[Entry], planned: CompactionPlan, options: 
 
 def _check_branch_size(text: str, arriving: list[Entry], options: CompactionOptions) -> None:
     size = options.count(text)
-    held = sum(segment.token_estimate for segment in build_context(arriving, count=options.count).segments)
+    held = build_context(arriving, count=options.count).estimate
     if size > options.policy.max_summary_tokens and held + size >= options.policy.threshold:
         raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
@@ -349,10 +357,11 @@ def _compaction(
 
 
 class _Prepared(Record, frozen=True):
-    """A compaction that is ready to be installed."""
+    """A compaction that is ready to be installed; ``counted`` are the tokens of the thread, as the store counts them."""
 
     claim_id: str
     started_ns: int
+    counted: int
     path: list[Entry]
     plan: CompactionPlan
     outcome: SummaryOutcome
@@ -368,6 +377,7 @@ def _install(
     written = replace(
         compaction,
         tokens_after=tokens_with(prepared.path, compaction, options.count),
+        dropped_tokens=prepared.counted - tokens_with(prepared.path, compaction, estimate_text),
         duration_ns=finished - prepared.started_ns,
         summary_usage=added(prepared.outcome.answers),
     )
@@ -385,9 +395,7 @@ def _install(
 
 
 def _draft(compaction: Compaction, created_ns: int, lease: Lease | None) -> Draft:
-    payload, body = validate_and_encode(compaction)
-    turn_id = lease.turn_id if lease else ""
-    return Draft(id=compaction.id, payload=payload, body=body, created_ns=created_ns, turn_id=turn_id)
+    return draft_as_given(compaction.id, compaction, created_ns, lease.turn_id if lease else "", ())
 
 
 def _result(
@@ -399,6 +407,7 @@ def _result(
         summary=compaction.summary,
         strategy=compaction.strategy,
         failure=prepared.outcome.failure,
+        note=prepared.plan.note,
         kept_messages=compaction.kept_messages,
         removed_messages=compaction.removed_messages,
         kept_users=len(compaction.kept_user_entry_ids),
@@ -418,10 +427,11 @@ def _result(
 
 def _nothing_to_compact(thread_id: str, path: list[Entry], options: CompactionOptions) -> CompactionResult:
     context = build_context(path, count=options.count)
-    tokens = sum(segment.token_estimate for segment in context.segments)
+    tokens = context.estimate
     return CompactionResult(
         thread_id=thread_id,
         status="nothing_to_compact",
+        note="every message belongs to the recent part that the policy keeps" if context.messages else "",
         kept_messages=len(context.messages),
         tokens_before=tokens,
         tokens_after=tokens,

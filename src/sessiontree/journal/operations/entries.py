@@ -19,8 +19,16 @@ from sessiontree.model import (
 from sessiontree.model._base import Record
 from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import encode_record, validate_and_encode
-from sessiontree.model.entry import AssistantMessage, ToolCallMessage, ToolResultMessage
-from sessiontree.model.tokens import estimate_message
+from sessiontree.model.entry import (
+    AssistantMessage,
+    BranchSummary,
+    Compaction,
+    SystemMessage,
+    ToolCallMessage,
+    ToolResultMessage,
+)
+from sessiontree.model.message import TextPart
+from sessiontree.model.tokens import estimate_message, estimate_prompt
 from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, UpdateThread
 from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
 
@@ -301,10 +309,18 @@ def draft_as_given(
 
 
 def weight_of(payload: Payload) -> tuple[int, int]:
-    """Return how many messages, and how many estimated tokens, a payload adds to a conversation."""
+    """Return how many messages a payload adds to a conversation, and how many estimated tokens to its context."""
     if isinstance(payload, _COUNTED):
         return 1, estimate_message(payload.message)
-    return 0, 0
+    match payload:
+        case SystemMessage(message=message, replaced_tokens=replaced):
+            return 0, estimate_prompt(message.text) - replaced
+        case Compaction(dropped_tokens=dropped):
+            return 0, -dropped
+        case BranchSummary(summary=summary) if summary:
+            return 0, estimate_message(Message(role="assistant", parts=(TextPart(text=summary),)))
+        case _:
+            return 0, 0
 
 
 def _at_least_zero(limit: int | None) -> int | None:

@@ -9,6 +9,7 @@ from sessiontree.compaction import CompactionPolicy, Summarizer, SummaryRequest,
 from sessiontree.compaction.memory import (
     NO_MEMORY_NEEDED,
     ExtractedMemory,
+    MemoryRefreshConfig,
     MemoryRefresher,
     MemoryResult,
     Recollection,
@@ -17,7 +18,7 @@ from sessiontree.compaction.memory import (
     normalize_memory,
     search_terms,
 )
-from sessiontree.compaction.prompts import chunks
+from sessiontree.compaction.prompts import INSTRUCTIONS, chunks
 from sessiontree.context import window_of
 from sessiontree.errors import (
     EmptySummaryError,
@@ -46,7 +47,13 @@ _HITS_PER_TERM = 50
 
 
 def refresh(
-    runtime: Runtime, thread_id: str, refresher: MemoryRefresher, extract: Summarizer, policy: CompactionPolicy
+    runtime: Runtime,
+    thread_id: str,
+    refresher: MemoryRefresher,
+    extract: Summarizer,
+    policy: CompactionPolicy,
+    *,
+    config: MemoryRefreshConfig | None = None,
 ) -> Operation[MemoryResult]:
     """Extract the facts of a thread's window and give them to the refresher, once for each window."""
     thread = yield from threads.thread(thread_id)
@@ -57,7 +64,7 @@ def refresh(
     messages = [item.message for item in items_of(path)]
     if len(messages) < _FEWEST_MESSAGES:
         return MemoryResult(status="too_short")
-    text = yield from _extract(messages, extract, policy)
+    text = yield from _extract(messages, extract, policy, config)
     if text != NO_MEMORY_NEEDED:
         memory = ExtractedMemory(text=text, thread_id=thread_id, window_id=window_id, key=thread.key)
         yield Call(function=refresher.refresh, arguments=(memory,))
@@ -112,10 +119,14 @@ def _window_id(path: list[Entry]) -> str:
     return boundary.payload.window_id or boundary.id
 
 
-def _extract(messages: list[Message], extract: Summarizer, policy: CompactionPolicy) -> Operation[str]:
+def _extract(
+    messages: list[Message], extract: Summarizer, policy: CompactionPolicy, config: MemoryRefreshConfig | None
+) -> Operation[str]:
     found: list[str] = []
+    asked = "" if config is None or config.system_prompt == INSTRUCTIONS["memory"] else config.system_prompt
+    max_tokens = policy.summary_share if config is None else config.max_extract_tokens
     for portion in chunks(messages, policy.chunk_tokens, estimate_text):
-        request = SummaryRequest(kind="memory", messages=portion, max_tokens=policy.summary_share)
+        request = SummaryRequest(kind="memory", messages=portion, instructions=asked, max_tokens=max_tokens)
         try:
             answer = yield Call(function=extract, arguments=(request,))
             found.append(summary_of(answer).text)

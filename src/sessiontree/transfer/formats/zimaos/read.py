@@ -13,9 +13,22 @@ from urllib.parse import quote
 
 import msgspec
 
+from sessiontree.context import summary_text
 from sessiontree.context.dialects.stored_chat import FOREIGN, payload_of_chat
-from sessiontree.model import Compaction, Custom, Payload, SessionKey, SystemMessage, Thread, ThreadFields
+from sessiontree.context.projection import SUMMARY_KIND
+from sessiontree.model import (
+    Compaction,
+    Custom,
+    Message,
+    Payload,
+    SessionKey,
+    SystemMessage,
+    TextPart,
+    Thread,
+    ThreadFields,
+)
 from sessiontree.model.builders import system
+from sessiontree.model.tokens import estimate_message
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import head_of, size_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id, with_origin
@@ -176,7 +189,7 @@ class _Row:
 
     def _items(self) -> Iterator[ImportedRecord]:
         """The system prompt, the messages, and before those that it does not replace the summary of the last compaction."""
-        previous = ""
+        previous, replaced = "", 0
         if self._row["system_prompt"] is not None:
             prompt = _str(self._row["system_prompt"])
             previous = chain_id(previous, b"prompt " + prompt.encode())
@@ -187,17 +200,23 @@ class _Row:
         for number, (message, raw) in enumerate((*said, _Said({}, ""))):
             if number == self._first_kept and (self._metadata.summary or self._metadata.compaction_count > 0):
                 previous = chain_id(previous, b"summary " + self._metadata.summary.encode())
-                yield ImportedRecord(self._summary(previous), previous, self._compacted_ns())
+                yield ImportedRecord(self._summary(previous, replaced), previous, self._compacted_ns())
             if number < len(said):
                 previous = chain_id(previous, _go.encode(message))
-                yield ImportedRecord(_payload(message, raw), previous, self._active_ns)
+                payload = _payload(message, raw)
+                replaced += _tokens(payload)
+                yield ImportedRecord(payload, previous, self._active_ns)
 
-    def _summary(self, id: str) -> Compaction:
+    def _summary(self, id: str, replaced: int) -> Compaction:
+        """The summary in place of messages with ``replaced`` tokens."""
+        text = self._metadata.summary
+        shown = Message(role="user", kind=SUMMARY_KIND, parts=(TextPart(text=summary_text(text, [], has_tail=True)),))
         return Compaction(
             id=id,
-            summary=self._metadata.summary,
+            summary=text,
             first_kept_entry_id=id,
             generation=max(0, self._metadata.compaction_count),
+            dropped_tokens=replaced - (estimate_message(shown) if text else 0),
         )
 
     def _compacted_ns(self) -> int:
@@ -279,6 +298,11 @@ def _payload(message: dict[str, Any], raw: str) -> Payload:
     if isinstance(payload, SystemMessage):
         payload = Custom(name=FOREIGN, message=payload.message)
     return with_origin(payload, raw=raw) if raw and written(payload) != [raw.encode()] else payload
+
+
+def _tokens(payload: Payload) -> int:
+    message: Message | None = None if isinstance(payload, Custom) else getattr(payload, "message", None)
+    return estimate_message(message) if message else 0
 
 
 def _str(value: Any) -> str:

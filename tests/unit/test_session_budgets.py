@@ -1,0 +1,168 @@
+"""Budgets tell the truth, on every store; and what a session manager shows and lets its users change."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from opened import open_store
+from sessiontree.compaction.memory import MemoryRefreshConfig
+from sessiontree.sessions import SessionManager
+
+
+def told(text: str) -> st.Summarizer:
+    return lambda _request: text
+
+
+KEY = st.SessionKey(agent="bot", channel="web", peer="ann")
+
+
+@pytest.fixture(params=("memory", "sqlite", "jsonl", "postgres"))
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
+    with open_store(request.param, tmp_path) as opened:
+        yield opened
+
+
+def talk(manager: SessionManager, messages: int, words: int = 40) -> None:
+    for number in range(messages):
+        said = st.user if number % 2 == 0 else st.assistant
+        manager.add_message(KEY, said(f"{number} " + "word " * words))
+
+
+def test_a_prompt_larger_than_the_window_shows(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(1_000), auto_compact="off")
+    manager.get_or_create(KEY)
+    manager.set_system_prompt(KEY, "x" * 9_000)
+    manager.add_message(KEY, st.user("hi"))
+    info = manager.info(KEY)
+    assert manager.token_usage(KEY) == info.token_usage == info.tokens / 1_000 > 3.0
+    manager.set_system_prompt(KEY, "short")
+    assert manager.info(KEY).tokens == journal.context(info.thread_id).tokens < 50
+
+
+def test_every_count_is_the_same_before_and_after_a_compaction(journal: st.Journal) -> None:
+    manager = SessionManager(
+        journal, policy=st.ratio_policy(1_000), summarize=told("notes"), system_prompt="Be kind.", auto_compact="off"
+    )
+    manager.get_or_create(KEY)
+    talk(manager, 12)
+    before = manager.info(KEY)
+    assert before.tokens == manager.stats().tokens == journal.context(before.thread_id).tokens
+    result = manager.compact(KEY)
+    after = manager.info(KEY)
+    assert (result.tokens_before, result.tokens_after) == (before.tokens, after.tokens)
+    assert after.tokens == manager.stats().tokens == journal.thread(after.thread_id).tokens
+    assert after.tokens == journal.context(after.thread_id).tokens < before.tokens
+    assert (after.summary, after.compactions, after.messages) == (result.summary, 1, 12)
+    assert after.compacted_ns is not None
+    manager.uncompact(KEY)
+    assert (manager.info(KEY).tokens, manager.info(KEY).summary) == (before.tokens, "")
+
+
+def test_preserved_messages_are_kept_or_it_says_why_not(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(2_000), summarize=told("notes"), auto_compact="off")
+    talk(manager, 20)
+    result = manager.compact(KEY)
+    assert (result.kept_messages, result.note) == (5, "")
+    talk(manager, 6, words=1_000)
+    crowded = manager.compact(KEY)
+    assert crowded.kept_messages < 5
+    assert "of the 5 recent messages are kept" in crowded.note
+
+
+def test_a_session_can_have_a_window_of_its_own(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(100_000), auto_compact="off")
+    talk(manager, 4)
+    small = manager.set_max_tokens(KEY, 500)
+    assert (small.max_tokens, manager.info(KEY).token_usage) == (500, small.tokens / 500)
+    assert manager.new(KEY).info().max_tokens == 500
+    assert manager.set_max_tokens(KEY, None).max_tokens == 100_000
+    with pytest.raises(st.InvalidInputError, match="positive"):
+        manager.set_max_tokens(KEY, 0)
+
+
+def test_a_summary_can_be_set_and_read(journal: st.Journal) -> None:
+    manager = SessionManager(journal)
+    talk(manager, 3)
+    assert manager.get_summary(KEY) == ""
+    seen = [message.text for message in manager.get_messages(KEY)]
+    last = manager.info(KEY).last_interaction_ns
+    first = manager.set_summary(KEY, "They met.")
+    second = manager.set_summary(KEY, "They met twice.")
+    assert (first.compactions, second.compactions, manager.get_summary(KEY)) == (1, 2, "They met twice.")
+    assert [message.text for message in manager.get_messages(KEY)][1:] == seen
+    assert second.tokens == journal.context(second.thread_id).tokens
+    assert second.last_interaction_ns == last
+    manager.uncompact(KEY)
+    assert manager.get_summary(KEY) == "They met."
+
+
+def test_states_can_be_set_and_hooks_called_by_hand(journal: st.Journal) -> None:
+    manager = SessionManager(journal)
+    called: list[str] = []
+    manager.hooks.add(lambda end: called.append(f"{end.phase} {end.reason}"))
+    manager.get_or_create(KEY)
+    for state in ("idle", "active", "suspended", "active", "archived"):
+        assert manager.set_state(KEY, state).state == state  # type: ignore[arg-type]
+    with pytest.raises(st.InvalidInputError, match="not to 'compacting'"):
+        manager.set_state(KEY, "compacting")
+    called.clear()
+    assert manager.trigger_hooks(KEY, "timeout") == 1
+    assert called == ["before timeout"]
+
+
+def test_options_can_be_changed_at_run_time(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(1_000), summarize=told("first"), auto_compact="off")
+    talk(manager, 12)
+    manager.configure(summarize=told("second"))
+    assert "second" in manager.compact(KEY).summary
+    manager.configure(policy=st.ratio_policy(5_000), refresher=None, memory_refresh=MemoryRefreshConfig())
+    assert manager.info(KEY).max_tokens == 5_000
+    with pytest.raises(st.InvalidInputError, match="unknown options"):
+        manager.configure(nonsense=1)  # type: ignore[call-arg]
+
+
+def test_lists_take_an_offset(journal: st.Journal) -> None:
+    manager = SessionManager(journal)
+    for number in range(7):
+        journal.create_thread(f"other{number}")
+        manager.add_message(st.SessionKey(agent="bot", channel="web", peer=f"p{number}"), st.user("hi"))
+    everyone = [info.id for info in manager.list(limit=100)]
+    assert [info.id for info in manager.list(limit=3, offset=2)] == everyone[2:5]
+    assert [info.id for info in manager.list(offset=6)] == everyone[6:]
+    assert [info.id for info in manager.list(offset=9)] == []
+    with pytest.raises(st.InvalidInputError, match="offset"):
+        manager.list(offset=-1)
+
+
+def test_racing_changes_lose_nothing(journal: st.Journal) -> None:
+    """Prompts, summaries, tags, states and messages from four threads: each change is there, and the count is exact."""
+    manager = SessionManager(journal, auto_compact="off")
+    manager.get_or_create(KEY)
+    rounds = 50
+
+    def run(worker: int) -> None:
+        for number in range(rounds):
+            match worker:
+                case 0:
+                    manager.add_message(KEY, st.user(f"m{number}"))
+                case 1:
+                    manager.add_tag(KEY, f"t{number}")
+                case 2:
+                    manager.set_summary(KEY, f"s{number}")
+                case _:
+                    manager.set_system_prompt(KEY, f"prompt {number} " * (number + 1))
+
+    workers = [threading.Thread(target=run, args=(number,)) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    info = manager.info(KEY)
+    assert (info.messages, len(info.tags), info.compactions) == (rounds, rounds, rounds)
+    assert (info.summary, manager.get_system_prompt(KEY)) == (f"s{rounds - 1}", f"prompt {rounds - 1} " * rounds)
+    assert info.tokens == journal.context(info.thread_id).tokens
