@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from functools import cache
 
 import sessiontree as st
 from sessiontree.sessions.simple_store import SimpleStore
 
-CHANGES = ("add", "set_summary", "set_history", "truncate", "undo")
+CHANGES = ("add", "set_summary", "set_history", "truncate", "undo", "redo", "compact_storage")
 PAIRS = tuple(itertools.combinations_with_replacement(CHANGES, 2))
 State = tuple[tuple[str, ...], str]
 
@@ -36,7 +37,8 @@ def prepare(store: SimpleStore, key: str) -> None:
 
 def make(store: SimpleStore, key: str, change: str, side: int) -> None:
     method, arguments = call(change, side)
-    getattr(store, method)(key, *arguments)
+    with suppress(st.NothingToUndoError, st.NothingToRedoError):
+        getattr(store, method)(key, *arguments)
 
 
 def state_of(store: SimpleStore, key: str) -> State:

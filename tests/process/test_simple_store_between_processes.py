@@ -16,7 +16,7 @@ from simple_races import PAIRS, outcomes, prepare, state_of
 
 WORKER = Path(__file__).with_name("simple_store_worker.py")
 KINDS = ("sqlite", "jsonl", "postgres")
-ROUNDS = 14
+ROUNDS = 8
 MANY = 100
 
 
