@@ -64,20 +64,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = [
-    "ActiveTurnError", "BlobNotFoundError", "ClaimLostError", "CommitUnknownError", "CompactionClaimedError",
-    "ConflictError", "ContextOverflowError", "CopyMismatchError", "DamagedDataError", "DuplicateEntryError",
-    "EmptySummaryError", "EntryNotFoundError", "FencedError", "FolderChangedError", "ForeignStoreError",
-    "InvalidInputError", "InvalidParentError", "InvalidTransitionError", "MissingBlobsError", "MissingExtraError",
-    "NetworkFileSystemError", "NewerFormatError", "NoCheckpointError", "NotFoundError", "NothingToRedoError",
-    "NothingToRetryError", "NothingToUncompactError", "NothingToUndoError", "OversizedSummaryError",
-    "PendingRestoreError", "RestoreConflictError", "SessionNotArchivedError", "SessionNotFoundError",
-    "SessionTreeError", "StaleLeafError", "StaleVersionError", "StoreAccessError", "StoreClosedError", "StoreError",
-    "StoreFullError", "StoreGoneError", "StorePoisonedError", "StoreReadOnlyError", "StoreUnavailableError",
-    "StoreUrlError", "SummaryError", "ThreadArchivedError", "ThreadChangedError", "ThreadExistsError",
-    "ThreadNotFoundError", "TruncatedSummaryError", "UnsafePathError", "WorkspaceError",
-]  # fmt: skip
-
 
 class SessionTreeError(Exception):
     """The root of every error raised by sessiontree."""

@@ -40,15 +40,16 @@ def test_an_error_says_what_to_do_and_carries_its_ids(error, advice):
         assert str(said) in str(error)
 
 
-def test_all_lists_every_error():
-    defined = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
-    assert set(errors.__all__) == defined
-    assert defined <= set(st.__all__)
+DEFINED = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
+
+
+def test_every_error_is_a_public_name():
+    assert set(st.__all__) >= DEFINED
 
 
 def test_the_tree_is_drawn_as_it_is():
     drawn = re.findall(r"^    ([│├└─ ]*)(\w+Error)", errors.__doc__, re.MULTILINE)
-    assert sorted(name for _, name in drawn) == sorted(errors.__all__)
+    assert sorted(name for _, name in drawn) == sorted(DEFINED)
     above = {}
     for branch, name in drawn:
         above[len(branch) // 4] = getattr(errors, name)

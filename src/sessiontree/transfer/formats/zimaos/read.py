@@ -26,6 +26,7 @@ from sessiontree.model import (
     TextPart,
     Thread,
     ThreadFields,
+    json_decoder,
 )
 from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_message
@@ -276,17 +277,17 @@ class _Row:
         return {"origin": {**thread.origin, **facts, **{name: value for name, value in odd.items() if value}}}
 
 
+class _Messages(msgspec.Struct):
+    messages: list[msgspec.Raw] = []
+
+
 def _raws(text: str, count: int) -> list[str]:
     """The texts of the messages; empty ones if the list cannot be split, as with a repeated or misspelt key."""
     try:
-        pieces = msgspec.json.decode(text, type=_Messages).messages
+        pieces = json_decoder(_Messages).decode(text).messages
     except (msgspec.MsgspecError, UnicodeError):
         pieces = []
     return [bytes(piece).decode() for piece in pieces] if len(pieces) == count else [""] * count
-
-
-class _Messages(msgspec.Struct):
-    messages: list[msgspec.Raw] = []
 
 
 def _payload(message: dict[str, Any], raw: str) -> Payload:
