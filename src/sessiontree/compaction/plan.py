@@ -189,24 +189,21 @@ def _text_tokens(message: Message, count: TokenCounter) -> int:
 
 
 def _choose_cut(items: Sequence[CutItem], earlier: dict[str, str], before: int, sizes: Sizes) -> int:
-    """Return the first allowed cut, from the start of the recent part on, that leaves no more than the target."""
+    """Return the first allowed cut, from the start of the recent part on, that leaves no more than the goal.
+
+    That is the target, or the limit if the policy keeps a number of messages.
+    """
     allowed = [index for index in cut_points(items) if index <= last_cut(items)]
     recent = _recent_from(items, sizes.policy)
     start = max((index for index in allowed if index <= recent), default=0)
-    is_by_number = bool(sizes.policy.keep_recent_messages)
-    if start == 0 and before <= (sizes.limit if is_by_number else sizes.target):
+    goal = sizes.limit if sizes.policy.keep_recent_messages else sizes.target
+    if start == 0 and before <= goal:
         return 0
-    if (
-        is_by_number
-        and start
-        and _expected(items, start, kept_users(earlier, items, start, sizes), sizes) <= sizes.limit
-    ):
-        return start
     candidates = [index for index in allowed if index >= max(start, 1)] or [0]
     costs: dict[int, int] = {}
     for index in candidates:
         costs[index] = _expected(items, index, kept_users(earlier, items, index, sizes), sizes)
-        if costs[index] <= sizes.target:
+        if costs[index] <= goal:
             return index
     return min(candidates, key=lambda index: (costs[index], index))
 
