@@ -189,7 +189,7 @@ def test_a_fork_keeps_the_times_of_its_entries_and_copies_nothing(store, tmp_pat
 @on_durable
 def test_a_text_is_written_once_and_its_hash_is_checked(store, tmp_path):
     with open_journal(store, tmp_path) as journal:
-        journal.create_thread("t")
+        journal.create_thread("t", title="a title of its own")
         journal.append("t", st.user("remarkable words"))
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert sum(path.read_bytes().count(b"remarkable words") for path in files) == 1

@@ -63,6 +63,7 @@ def test_every_line_is_json_and_ends_with_the_checksum_of_what_stands_before_it(
         "thread",
         "entry",
         "entry",
+        "thread",  # its title, from the first text
         "move",
         "entry",
         "thread",

@@ -96,7 +96,7 @@ class AsyncThreadVerbs(AsyncVerbs):
     async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
         """Give a thread that has no title one: from the titler, or else from the first words of the user.
 
-        A titler that fails is recorded in ``title_status`` and ``title_error``.
+        The title that a thread got by itself from its first message is replaced. A titler that fails is recorded in ``title_status`` and ``title_error``.
         """
         return await self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
 

@@ -9,13 +9,14 @@ from typing import Any, TypeVar, cast, get_origin, get_type_hints
 from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
 
-from sessiontree.compaction.titles import Titler, first_user_text, title_from
+from sessiontree.compaction.titles import Titler, first_user_text
 from sessiontree.errors import InvalidInputError, StaleLeafError, StaleVersionError
 from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
+from sessiontree.model.titles import FIRST_MESSAGE, title_from
 from sessiontree.stores.commands import Append, CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
 from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
 from sessiontree.workspace.location import is_path, workspace_path
@@ -260,10 +261,12 @@ def checked_record(record: R, what: str, kind: type[R]) -> R:
 def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
     """Give a thread that has no title one; a title that was set in the meantime is kept.
 
+    A title that the thread got by itself is replaced.
+
     If the titler fails, the failure is recorded and the first words of the user become the title.
     """
     thread: Thread = yield ReadThread(thread_id=thread_id)
-    if thread.title:
+    if _has_given_title(thread):
         return thread
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     text = first_user_text(path)
@@ -275,9 +278,13 @@ def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit
         return (yield from update_thread(runtime, thread_id, thread.version, fields))
     except StaleVersionError:
         changed: Thread = yield ReadThread(thread_id=thread_id)
-        if changed.title:
+        if _has_given_title(changed):
             return changed
         return (yield from update_thread(runtime, thread_id, None, fields))
+
+
+def _has_given_title(thread: Thread) -> bool:
+    return bool(thread.title) and thread.title_source != FIRST_MESSAGE
 
 
 def _titled(text: str, titler: Titler | None, limit: int) -> Operation[ThreadFields]:

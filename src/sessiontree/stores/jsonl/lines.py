@@ -149,8 +149,10 @@ def decode_line(data: bytes) -> Line:
         raise BadLineError(f"the line is not valid JSON: {error}") from error
 
 
-def changed_line(data: bytes, lines: int, *, is_kept: bool = False, payload: bytes | None = None) -> bytes:
-    """The line as the first of ``lines``, with another payload if one is given; all other bytes are unchanged."""
+def changed_line(
+    data: bytes, lines: int, *, is_kept: bool = False, payload: bytes | None = None, thread: Thread | None = None
+) -> bytes:
+    """The line as the first of ``lines``, with another payload or thread if one is given; the rest is unchanged."""
     fields = _fields.decode(data)
     for name in ("crc", "lines"):
         fields.pop(name, None)
@@ -159,6 +161,8 @@ def changed_line(data: bytes, lines: int, *, is_kept: bool = False, payload: byt
         fields["lines"] = msgspec.Raw(b"%d" % lines)
     if is_kept:
         fields["is_kept"] = msgspec.Raw(b"true")
+    if thread is not None:
+        fields["thread"] = msgspec.Raw(msgspec.json.encode(thread))
     if former is not None:
         fields["payload"] = former if payload is None else msgspec.Raw(payload)
     return _with_checksum(msgspec.json.encode(fields))

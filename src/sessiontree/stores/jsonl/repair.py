@@ -12,8 +12,11 @@ from itertools import chain
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
+from sessiontree.model import Thread
 from sessiontree.model._base import Progress
+from sessiontree.model.titles import FIRST_MESSAGE
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import findings_in
 from sessiontree.stores.jsonl.errors import syncing
@@ -34,7 +37,7 @@ from sessiontree.stores.jsonl.lines import (
 from sessiontree.stores.jsonl.replay import TREE, Problem
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules.state import ERASED_BODY
+from sessiontree.stores.rules.state import ERASED_BODY, PutErased
 
 __all__ = ["cut_torn_end", "erase_entries", "findings_of", "point_to", "remove_thread", "repair_tree"]
 
@@ -93,9 +96,9 @@ def remove_thread(tree: Tree, thread_id: str, removed: Collection[int], layout: 
         files.remove(pointer)
 
 
-def erase_entries(tree: Tree, entry_ids: Collection[str], new: Sequence[bytes], files: Files) -> None:
-    """Rewrite a file with empty contents for these entries, and with new lines at its end."""
-    _rewrite(tree, chain(_with_erased(tree, entry_ids), new), files)
+def erase_entries(tree: Tree, erased: PutErased, new: Sequence[bytes], files: Files) -> None:
+    """Rewrite a file without the contents of entries, and with new lines at its end."""
+    _rewrite(tree, chain(_with_erased(tree, erased), new), files)
 
 
 def point_to(tree_id: str, thread_id: str, layout: Layout, files: Files) -> None:
@@ -179,14 +182,22 @@ def _without(tree: Tree, thread_id: str, removed: Collection[str]) -> Iterator[b
                 yield _as_kept(tree, item, thread_id)
 
 
-def _with_erased(tree: Tree, entry_ids: Collection[str]) -> Iterator[bytes]:
+def _with_erased(tree: Tree, erased: PutErased) -> Iterator[bytes]:
+    entry_ids = {node.id for node in erased.nodes}
     for group in tree.groups():
         for item in group:
             text = tree.text(item.offset, item.length)
             if isinstance(item.line, EntryLine) and item.line.id in entry_ids:
                 yield changed_line(text, item.line.lines, payload=ERASED_BODY)
+            elif isinstance(item.line, ThreadLine) and _is_named_by(erased, item.line.thread):
+                yield changed_line(text, item.line.lines, thread=replace(item.line.thread, title=""))
             else:
                 yield text + b"\n"
+
+
+def _is_named_by(erased: PutErased, thread: Thread) -> bool:
+    is_automatic = thread.title_source == FIRST_MESSAGE and thread.title in erased.titles
+    return is_automatic and thread.id == erased.state.meta.id
 
 
 def _is_removed(line: Line, thread_id: str, removed: Collection[str]) -> bool:

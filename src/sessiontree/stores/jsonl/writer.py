@@ -226,18 +226,19 @@ class Writer:
                 decision = decide(command, tree.state)
             except SessionTreeError as refusal:
                 return refusal
-            erased = [node for fact in decision.facts if isinstance(fact, PutErased) for node in fact.nodes]
-            if not erased:
+            if not decision.facts:
                 return decision.result
+            erased, *facts = decision.facts
+            assert isinstance(erased, PutErased)
             self._index.forget(tree.name)
             try:
                 if tree.torn is not None:
                     cut_torn_end(tree, self._layout, self._files)
                     self.torn_ends_cut += 1
-                erase_entries(tree, {node.id for node in erased}, _texts_of(decision.facts), self._files)
+                erase_entries(tree, erased, _texts_of(facts), self._files)
             finally:
                 self._trees.forget(tree.name)
-            self._deleted.append((tree.name, tuple(node.key for node in erased)))
+            self._deleted.append((tree.name, tuple(node.key for node in erased.nodes)))
             return decision.result
 
     @contextmanager

@@ -253,7 +253,10 @@ class _LockedTransaction:
                     yield from view.prefetch_nodes(source.tree, ids)
             case DeleteThread(thread_id=thread_id) | EraseContents(thread_id=thread_id):
                 yield from self._lock_tree(thread_id)
-                view.set_thread(thread_id, (yield from self._read_thread(thread_id, _FOR_CHANGE)))
+                head = yield from self._read_thread(thread_id, _FOR_CHANGE)
+                view.set_thread(thread_id, head)
+                if head is not None and (ids := _needed_entries(self._command)):
+                    yield from view.prefetch_nodes(head.tree, ids)
             case PutBlobs():
                 # No thread's row shows whether blobs were put; putting them again is harmless.
                 view.set_thread(_subject(self._command), None)
@@ -320,6 +323,8 @@ def _needed_entries(command: Command) -> list[str]:
             return [draft.id for draft in drafts] + ([parent] if isinstance(parent, str) else [])
         case MoveLeaf(to_entry=str() as entry_id):
             return [entry_id]
+        case EraseContents(entries=entries):
+            return list(entries)
         case Fork(entry_id=entry_id, history=history):
             named = [entry_id, *(step.parent for step in history), *(step.draft.id for step in history)]
             return list({name for name in named if name is not None})

@@ -15,7 +15,7 @@ import psycopg
 from msgspec import UNSET
 from psycopg.types.numeric import Int8
 
-from sessiontree.model import Checkpoint, Entry, Lease
+from sessiontree.model import Checkpoint, Entry, Lease, UserMessage
 from sessiontree.stores.commands import AcquireLease, Append, Draft, ReleaseLease, RenewLease
 from sessiontree.stores.postgres.listen import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
@@ -49,6 +49,9 @@ _MANY_ROWS = """
     FROM grown g, unnest(%(ids)s::bytea[], %(parents)s::bytea[], %(sums)s::bigint[], %(token_sums)s::bigint[],
         %(times)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
         WITH ORDINALITY AS d (id, parent, messages, tokens, created_ns, turn_id, body, number)"""
+# A thread without a title gets one from the first text of a user, which only the locked transaction writes.
+_HAS_TITLE = """
+    AND EXISTS (SELECT 1 FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(thread)s AND title_folded <> '')"""
 _ACQUIRE = """
 UPDATE sessiontree.head SET fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
     lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s
@@ -84,6 +87,7 @@ def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[E
         has_leaf=command.expect_leaf is not UNSET,
         has_token=command.token is not None,
         may_be_stored=not all(draft.has_new_id for draft in drafts),
+        may_be_title=any(isinstance(draft.payload, UserMessage) for draft in drafts),
     )
     values = _values_of_one(drafts[0]) if len(drafts) == 1 else _values_of_many(drafts)
     values["tree"] = tree
@@ -158,7 +162,7 @@ def _needs_blobs(draft: Draft) -> bool:
 
 
 @functools.cache
-def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_stored: bool) -> str:
+def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_stored: bool, may_be_title: bool) -> str:
     conditions = ""
     if has_leaf:
         conditions += " AND leaf IS NOT DISTINCT FROM %(expected)s"
@@ -167,6 +171,8 @@ def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_store
     if may_be_stored:
         taken = "= %(last)s" if is_single else "= ANY(%(ids)s)"
         conditions += f" AND NOT EXISTS (SELECT 1 FROM sessiontree.entry WHERE tree = %(tree)s AND id {taken})"
+    if may_be_title:
+        conditions += _HAS_TITLE
     rows = _ONE_ROW if is_single else _MANY_ROWS
     return _HEAD.format(conditions=conditions, rows=rows.strip()) + _TAIL
 

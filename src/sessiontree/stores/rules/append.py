@@ -18,9 +18,10 @@ from sessiontree.errors import (
     ThreadArchivedError,
     ThreadNotFoundError,
 )
-from sessiontree.model import Entry, Move, Thread
+from sessiontree.model import Entry, Move, Payload, Thread, UserMessage
 from sessiontree.model.blobs import Blobs, data_of, pack_of
 from sessiontree.model.manifest import reachable
+from sessiontree.model.titles import FIRST_MESSAGE, is_title_text, title_from
 from sessiontree.stores.commands import Append, Draft, PutBlobs, UpdateThread
 from sessiontree.stores.rules.state import (
     ERASED_BODY,
@@ -51,8 +52,11 @@ __all__ = [
     "has_same_content",
     "put_blobs",
     "refuse_repeated",
+    "title_of",
+    "titled",
     "updated",
     "visible",
+    "with_metadata",
     "with_update",
 ]
 
@@ -82,7 +86,11 @@ def append(command: Append, view: View) -> Decision:
         state, move = _branched(state, parent, command.drafts[0].created_ns)
         moves = (move,)
     grown = grow(view, state, parent, command.drafts)
-    return with_update(Decision(grown.entries, (*moves, *grown.facts)), command.update, grown.state)
+    decision = Decision(grown.entries, (*moves, *grown.facts))
+    named = titled(grown.state, command.drafts)
+    if named is not grown.state:
+        decision = with_metadata(decision, named)
+    return with_update(decision, command.update, named)
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
@@ -122,6 +130,8 @@ def updated(state: ThreadState, command: UpdateThread) -> ThreadState:
     changes = {name: getattr(command.changed, name) for name in command.fields}
     if changes.get("is_archived", state.meta.is_archived) != state.meta.is_archived:
         changes["archive_changed_ns"] = command.at_ns
+    if "title" in changes and state.meta.title_source == FIRST_MESSAGE:
+        changes.setdefault("title_source", "")
     updated_ns = changes.get("updated_ns", state.updated_ns)
     meta = replace(state.meta, version=state.meta.version + 1, **changes)
     return replace(state, updated_ns=updated_ns, meta=meta)
@@ -131,10 +141,41 @@ def with_update(decision: Decision, command: UpdateThread | None, state: ThreadS
     """The decision, which leaves the thread in ``state``, with a change of its metadata in the same commit."""
     if command is None or not command.fields:
         return decision
-    changed = updated(state, command)
-    result = changed.public() if isinstance(decision.result, Thread) else decision.result
-    without_head = tuple(fact for fact in decision.facts if not isinstance(fact, PutHead))
-    return Decision(result, (*without_head, PutThread(changed)))
+    return with_metadata(decision, updated(state, command))
+
+
+def with_metadata(decision: Decision, state: ThreadState) -> Decision:
+    """The decision with the whole thread instead of its head."""
+    result = state.public() if isinstance(decision.result, Thread) else decision.result
+    without_head = tuple(fact for fact in decision.facts if not isinstance(fact, PutHead | PutThread))
+    return Decision(result, (*without_head, PutThread(state)))
+
+
+def titled(state: ThreadState, drafts: Sequence[Draft]) -> ThreadState:
+    """The thread with the first text of a user as its title, unless it has a title or somebody else gives it one.
+
+    The version stays: it counts what callers change, and a title of theirs takes precedence.
+    """
+    meta = state.meta
+    if meta.title or meta.title_source or meta.origin:
+        return state
+    for draft in drafts:
+        if title := title_of(draft.payload):
+            named = replace(
+                meta,
+                title=title,
+                title_status="ready",
+                title_source=FIRST_MESSAGE,
+                title_updated_ns=draft.created_ns,
+            )
+            return replace(state, meta=named)
+    return state
+
+
+def title_of(payload: Payload) -> str:
+    """The title that a thread without one gets from an entry; empty if it is no text of a user."""
+    text = payload.message.text.strip() if isinstance(payload, UserMessage) else ""
+    return title_from(text) if is_title_text(text) else ""
 
 
 def visible(view: View, state: ThreadState, entry_id: str) -> Node | None:

@@ -193,10 +193,11 @@ class PutEntry(msgspec.Struct, frozen=True, gc=False):
 
 
 class PutErased(msgspec.Struct, frozen=True, gc=False):
-    """Entries whose contents become ``ERASED_BODY``."""
+    """Entries whose contents become ``ERASED_BODY``; ``titles`` are those that threads may have got from them."""
 
     state: ThreadState
     nodes: tuple[Node, ...]
+    titles: frozenset[str] = frozenset()
 
 
 class PutMove(msgspec.Struct, frozen=True, gc=False):

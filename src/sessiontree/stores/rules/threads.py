@@ -39,6 +39,7 @@ from sessiontree.stores.rules.append import (
     grow,
     has_same_content,
     refuse_repeated,
+    titled,
     updated,
     visible,
 )
@@ -81,6 +82,7 @@ def create_thread(command: CreateThread, view: View) -> Decision:
     if tree is not None:
         _refuse_taken(view, state, command.drafts)
     check_blobs(view, thread.id, command.drafts)
+    state = titled(state, command.drafts)
     grown = grow(view, state, None, command.drafts)
     return Decision(grown.state.public(), (PutThread(state), *grown.facts))
 

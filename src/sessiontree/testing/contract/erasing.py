@@ -60,6 +60,19 @@ class EraseContract(Contract):
         assert [hit.entry.message.text for hit in journal.search("stays").hits if hit.entry.message] == ["this stays"]
         assert not self.has_files or journal.stats().bytes < size
 
+    def test_a_title_goes_with_the_text_that_it_was_made_from(self, store: Opened, tmp_path: Path) -> None:
+        journal = store.journal
+        for name in ("t", "u"):
+            journal.create_thread(name)
+            journal.append(name, user(_WORDS), id=name)
+        journal.update_thread("u", title="Mine")
+        assert (_erase(journal, "t"), _erase(journal, "u", thread="u")) == (1, 1)
+        assert not is_on_disk(tmp_path, _WORDS)
+        journal = store.reopen()
+        assert [journal.thread(name).title for name in ("t", "u")] == ["", "Mine"]
+        journal.append("t", user("a new question"))
+        assert journal.thread("t").title == "a new question"
+
     def test_what_a_fork_shows_is_not_erased(self, store: Opened) -> None:
         journal = store.journal
         journal.create_thread("t")

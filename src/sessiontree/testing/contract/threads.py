@@ -50,6 +50,37 @@ ALL_FIELDS = {
 
 
 class ThreadContract(Contract):
+    def test_a_thread_gets_its_title_from_the_first_text_of_a_user(self, store: Opened) -> None:
+        journal = store.journal
+        for name, fields in (("t", {}), ("named", {"title": "Mine"}), ("host", {"title_source": "host"})):
+            journal.create_thread(name, **fields)  # type: ignore[arg-type]
+            journal.append_many(name, [system("Be brief."), user("/new"), assistant("hello")])
+            assert journal.thread(name).title_source == fields.get("title_source", "")
+            journal.append_many(name, [user("Fix the\n login page"), user("and the logout")])
+            journal.append(name, user("now"))
+        again = store.reopen()
+        thread = again.thread("t")
+        assert (thread.title, thread.title_status, thread.title_source) == (
+            "Fix the login page",
+            "ready",
+            "first_message",
+        )
+        assert (thread.version, thread.title_updated_ns > 0) == (1, True)
+        assert [again.thread(name).title for name in ("named", "host")] == ["Mine", ""]
+        assert [found.id for found in again.list_threads(title_contains="LOGIN")] == ["t"]
+        changed = again.update_thread("t", title="Login", expect_version=1)
+        assert (changed.title, changed.title_source, changed.version) == ("Login", "", 2)
+        made = again.create_thread("made", contents=[user("Plan the week")])
+        assert (made.title, again.thread("made").title_source) == ("Plan the week", "first_message")
+
+    def test_a_fork_gets_its_title_from_its_own_first_text(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        journal.append("t", user("the first question"))
+        journal.fork("t", new_id="f")
+        assert journal.thread("f").title == ""
+        journal.append("f", user("another one"))
+        assert [journal.thread(name).title for name in ("t", "f")] == ["the first question", "another one"]
+
     def test_a_user_has_interacted_once_there_is_text_of_the_user(self, journal: Journal) -> None:
         journal.create_thread("t")
         journal.append_many("t", [system("Be brief."), user(" \n"), assistant("hello"), tool_result("1", "text")])
