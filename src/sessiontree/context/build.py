@@ -23,7 +23,7 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
-from sessiontree.model.tokens import TokenCounter, estimate_message, estimate_prompt, estimate_text
+from sessiontree.model.tokens import TokenCounter, estimate_messages, estimate_prompt, estimate_text
 
 __all__ = ["build_context", "segments_of"]
 
@@ -72,21 +72,23 @@ def segments_of(
     view: Sequence[Projected], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
 ) -> tuple[Segment, ...]:
     """Return one segment for each message of a projection."""
-    return tuple(_segment(item, index, purpose, count) for index, item in enumerate(view))
+    tokens = estimate_messages((item.message for item in view), count)
+    return tuple(_segment(item, index, purpose, tokens[index]) for index, item in enumerate(view))
 
 
 def _paired_segments(
     paired: Sequence[PairedMessage], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
 ) -> tuple[Segment, ...]:
+    tokens = estimate_messages([item.message for item in paired], count)
     return tuple(
-        _synthetic_segment(item.message, view[item.source].entry, index, count)
+        _synthetic_segment(item.message, view[item.source].entry, index, tokens[index])
         if item.is_synthetic
-        else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, count)
+        else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, tokens[index])
         for index, item in enumerate(paired)
     )
 
 
-def _segment(item: Projected, index: int, purpose: Purpose, count: TokenCounter) -> Segment:
+def _segment(item: Projected, index: int, purpose: Purpose, tokens: int) -> Segment:
     message, entry = item.message, item.entry
     compaction = entry.payload if isinstance(entry.payload, Compaction) else Compaction()
     call_id, tool_name = _tool(message)
@@ -100,7 +102,7 @@ def _segment(item: Projected, index: int, purpose: Purpose, count: TokenCounter)
         kind=message.kind,
         tool_call_id=call_id,
         tool_name=tool_name,
-        token_estimate=estimate_message(message, count),
+        token_estimate=tokens,
         compaction_id=compaction.id,
         compaction_generation=compaction.generation,
         compaction_window_id=compaction.window_id,
@@ -109,7 +111,7 @@ def _segment(item: Projected, index: int, purpose: Purpose, count: TokenCounter)
     )
 
 
-def _synthetic_segment(message: Message, call_entry: Entry, index: int, count: TokenCounter) -> Segment:
+def _synthetic_segment(message: Message, call_entry: Entry, index: int, tokens: int) -> Segment:
     call_id, tool_name = _tool(message)
     return Segment(
         entry_id="",
@@ -120,7 +122,7 @@ def _synthetic_segment(message: Message, call_entry: Entry, index: int, count: T
         kind=message.kind,
         tool_call_id=call_id,
         tool_name=tool_name,
-        token_estimate=estimate_message(message, count),
+        token_estimate=tokens,
     )
 
 

@@ -28,6 +28,7 @@ from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload
 from sessiontree.model.thread import Thread
 
 __all__ = [
+    "DAMAGED",
     "FORMAT",
     "FORMAT_NAME",
     "FORMAT_VERSION",
@@ -40,6 +41,7 @@ __all__ = [
     "check_number",
     "content_hash",
     "decode_payload",
+    "decode_stored_payload",
     "decode_thread",
     "encode_payload",
     "encode_record",
@@ -48,6 +50,9 @@ __all__ = [
     "validate_and_encode",
 ]
 
+
+DAMAGED = "damaged"
+"""The type of a payload, and the status of a thread, that cannot be read."""
 
 FORMAT = 1
 """Version of the wire form. A store records the version it was written with."""
@@ -157,6 +162,14 @@ def decode_payload(body: bytes, version: int = FORMAT) -> Payload:
         if tag in _KNOWN_TYPES:
             raise
         return UnknownPayload(type=tag, body=bytes(body))
+
+
+def decode_stored_payload(body: bytes) -> Payload:
+    """Return the payload of a stored body. An unreadable one is shown as damaged: other entries stay readable."""
+    try:
+        return decode_payload(body)
+    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+        return UnknownPayload(type=DAMAGED, body=body if isinstance(body, bytes) else b"")
 
 
 def decode_thread(body: bytes) -> Thread:

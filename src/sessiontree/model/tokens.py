@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal
 
@@ -25,7 +25,15 @@ from sessiontree.model.message import (
     ToolResultPart,
 )
 
-__all__ = ["Encoding", "TokenCounter", "estimate_message", "estimate_prompt", "estimate_text", "exact_counter"]
+__all__ = [
+    "Encoding",
+    "TokenCounter",
+    "estimate_message",
+    "estimate_messages",
+    "estimate_prompt",
+    "estimate_text",
+    "exact_counter",
+]
 
 
 TokenCounter = Callable[[str], int]
@@ -65,6 +73,11 @@ def estimate_message(message: Message, count: TokenCounter = estimate_text) -> i
     for part in message.parts:
         total += count(part.text) if type(part) is TextPart else _part_tokens(part, count)
     return total
+
+
+def estimate_messages(messages: Iterable[Message], count: TokenCounter = estimate_text) -> list[int]:
+    """Return the tokens of each message."""
+    return [estimate_message(message, count) for message in messages]
 
 
 def estimate_prompt(text: str, count: TokenCounter = estimate_text) -> int:

@@ -9,10 +9,11 @@ from sessiontree.errors import BlobNotFoundError
 from sessiontree.model import Lease, Move
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob, batches
+from sessiontree.model.codec import decode_stored_payload
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.blobs import blobs_of, in_order, read_blobs, texts_of
-from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of, payload_of_row
+from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of
 from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import Node, ThreadState
@@ -86,7 +87,7 @@ class _StoreContent:
         self.nodes[number] = node
         self._drafts[number] = Draft(
             id=node.id,
-            payload=payload_of_row(body),
+            payload=decode_stored_payload(body),
             body=body,
             created_ns=created_ns,
             turn_id=to_text(turn_id),

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-import msgspec
-
-from sessiontree.model import Entry, Lease, Move, Payload, UnknownPayload
+from sessiontree.model import Entry, Lease, Move
 from sessiontree.model._base import Record
-from sessiontree.model.codec import decode_payload, decode_thread
+from sessiontree.model.codec import decode_stored_payload, decode_thread
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.steps import Row, to_bytes, to_text
 from sessiontree.stores.rules.state import Node, ThreadState
@@ -28,8 +26,6 @@ __all__ = [
     "node_of",
 ]
 
-
-DAMAGED = "damaged"
 
 NODE_COLUMNS = "e.id, e.owner, e.parent, e.depth, e.messages, e.tokens"
 ENTRY_COLUMNS = "e.id, e.owner, e.parent, e.created_ns, e.turn_id, e.body, e.seq"
@@ -84,7 +80,7 @@ def entries_of(rows: Iterable[Row], names: Mapping[int, str]) -> list[Entry]:
             parent=None if parent is None else parent.decode("utf-8", "surrogatepass"),
             created_ns=created_ns,
             turn_id=turn_id.decode("utf-8", "surrogatepass") if turn_id else "",
-            payload=payload_of_row(body),
+            payload=decode_stored_payload(body),
         )
         for entry_id, owner, parent, created_ns, turn_id, body, _ in rows
     ]
@@ -95,19 +91,11 @@ def draft_of(row: Row) -> Draft:
     entry_id, _, _, created_ns, turn_id, body, *_ = row
     return Draft(
         id=to_text(entry_id),
-        payload=payload_of_row(body),
+        payload=decode_stored_payload(body),
         body=body,
         created_ns=created_ns,
         turn_id=to_text(turn_id),
     )
-
-
-def payload_of_row(body: bytes) -> Payload:
-    """Decode a payload; one that cannot be decoded is shown as damaged, so that the other entries stay readable."""
-    try:
-        return decode_payload(body)
-    except msgspec.MsgspecError:
-        return UnknownPayload(type=DAMAGED, body=body)
 
 
 def move_of(thread_id: str, row: Row) -> Move:

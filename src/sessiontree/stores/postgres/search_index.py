@@ -13,8 +13,8 @@ from uuid import UUID
 
 from sessiontree.model import Payload
 from sessiontree.model._base import Record
+from sessiontree.model.codec import decode_stored_payload
 from sessiontree.search import Term
-from sessiontree.stores.postgres.rows import payload_of_row
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 
 __all__ = ["FoundRow", "IndexedText", "catch_up", "find", "tsquery_of", "tsvectors_of"]
@@ -260,7 +260,7 @@ def _columns(rows: Sequence[Row], document_of: Callable[[Payload], IndexedText |
     names = ("seqs", "pieces", "created", "roles", "tools", "models", "files", "lexemes")
     columns: dict[str, list[Any]] = {name: [] for name in names}
     for seq, created_ns, body in rows:
-        document = document_of(payload_of_row(body))
+        document = document_of(decode_stored_payload(body))
         if document is None:
             continue
         facts = (document.role, document.tools, document.model, document.files)

@@ -13,12 +13,13 @@ from msgspec import UnsetType
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove
 from sessiontree.model.blobs import Blob
+from sessiontree.model.codec import decode_stored_payload
 from sessiontree.model.thread import Direction
 from sessiontree.stores.queries import NewEntries, StoreStats
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
-from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of, payload_of_row
+from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of
 from sessiontree.stores.sqlite.view import SqliteView, own_keys
 
 __all__ = ["ReadSnapshot", "read_transaction"]
@@ -226,7 +227,7 @@ class ReadSnapshot:
                 parent=None if parent is None else ids.get(parent) or self._id_of(parent),
                 created_ns=created_ns,
                 turn_id=turn_id,
-                payload=payload_of_row(body),
+                payload=decode_stored_payload(body),
             )
             for _, entry_id, owner, parent, created_ns, turn_id, body in rows
         ]

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from sessiontree.errors import BlobNotFoundError
-from sessiontree.model import Entry, Lease, Move, Payload, Thread, UnknownPayload
+from sessiontree.model import Entry, Lease, Move, Thread
 from sessiontree.model.blobs import CHUNK_BYTES, Blob, Pack, chunks_of, pack_of
-from sessiontree.model.codec import decode_payload, decode_thread
+from sessiontree.model.codec import DAMAGED, decode_stored_payload, decode_thread
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import Manifests, Node, ThreadState
 
@@ -29,7 +29,6 @@ __all__ = [
     "manifests",
     "missing_blobs",
     "move_of",
-    "payload_of_row",
     "put_pack",
     "state_of",
 ]
@@ -49,8 +48,6 @@ JOIN thread_meta m ON m.key = t.key
 LEFT JOIN entry leaf ON leaf.key = t.leaf
 LEFT JOIN entry base ON base.key = t.base
 """
-
-DAMAGED = "damaged"
 
 
 def state_of(row: Row) -> ThreadState:
@@ -99,19 +96,11 @@ def chain_of(rows: Sequence[Row], names: dict[int, str]) -> list[Entry]:
                 parent=parent,
                 created_ns=created_ns,
                 turn_id=turn_id,
-                payload=payload_of_row(body),
+                payload=decode_stored_payload(body),
             )
         )
         parent = entry_id
     return entries
-
-
-def payload_of_row(body: bytes) -> Payload:
-    """Decode a body; an unreadable one is shown as damaged, so that the entries around it stay readable."""
-    try:
-        return decode_payload(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
-        return UnknownPayload(type=DAMAGED, body=body if isinstance(body, bytes) else b"")
 
 
 def draft_of(row: Row) -> Draft:
@@ -119,7 +108,7 @@ def draft_of(row: Row) -> Draft:
     entry_id, created_ns, turn_id, body, messages, tokens = row
     return Draft(
         id=entry_id,
-        payload=payload_of_row(body),
+        payload=decode_stored_payload(body),
         body=body,
         created_ns=created_ns,
         turn_id=turn_id,
