@@ -1,7 +1,6 @@
 """What providers accept, from their documentation, their SDKs' request types and their error messages.
 
-Written without the dialects: nothing here is imported from them, and no rule is taken from their code. ``faults`` returns
-one sentence for each rule that a request breaks.
+It imports nothing from the dialects. ``faults`` returns one sentence for each rule that a request breaks.
 """
 
 from __future__ import annotations

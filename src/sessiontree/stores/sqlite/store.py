@@ -280,12 +280,14 @@ class SqliteBackend:
             self._searcher().forget(keys, deletes)
 
     def _give_room_back(self) -> None:
-        """Rewrite the file if a good part of it was erased; without space for that, later writes use the room."""
+        """Rewrite the file if a good part of it was erased; if that fails, later writes use the room.
+
+        The erasure is committed already, so nothing here may report it as failed.
+        """
         erased, self._view.erased_bytes = self._view.erased_bytes, 0
-        with self._translated(), self._process_lock:
+        with suppress(sqlite3.Error, OSError), self._process_lock:
             if erased * _VACUUM_FRACTION >= self._path.stat().st_size:
-                with suppress(sqlite3.OperationalError):
-                    self._writer.execute("VACUUM")
+                self._writer.execute("VACUUM")
 
     def _searcher(self) -> SqliteSearch:
         from sessiontree.stores.sqlite.search import SqliteSearch  # noqa: PLC0415  most programs never search
