@@ -1,0 +1,115 @@
+"""Text measured in cells of a terminal: CJK and emoji take two, combining marks none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+__all__ = ["CUT", "cell_width", "cut_middle", "fit", "pad", "wrap"]
+
+
+CUT = "…"
+_LOSS_AT_A_WORD = 10
+"""A text is cut at a word if that loses less than a tenth of the room."""
+
+
+def cell_width(text: str) -> int:
+    """Return the number of cells that a printable text takes."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth  # noqa: PLC0415  its tables are slow to load
+
+    width: int = wcswidth(text)
+    return width if width >= 0 else len(text)
+
+
+def fit(text: str, cells: int) -> str:
+    """Cut a text to a number of cells, at a word if that loses little; an ellipsis marks the cut.
+
+    >>> fit("The login test fails", 12), fit("日本語のテスト", 8), fit("short", 9)
+    ('The login…', '日本語…', 'short')
+    """
+    if len(text) <= cells and text.isascii():
+        return text
+    if cell_width(text[: 4 * cells + 8]) <= cells and len(text) <= 4 * cells + 8:
+        return text
+    if cells <= 1:
+        return CUT[:cells]
+    kept = _beginning(text, cells - 1)
+    word = kept.rstrip().rfind(" ")
+    if (
+        not text[len(kept) : len(kept) + 1].isspace()
+        and word > 0
+        and (cell_width(kept) - cell_width(kept[:word]) <= max(2, cells // _LOSS_AT_A_WORD))
+    ):
+        kept = kept[:word]
+    return kept.rstrip(" ,;:.") + CUT
+
+
+def _beginning(text: str, cells: int) -> str:
+    """The longest beginning that takes no more cells; never half of a character as readers see it."""
+    if text.isascii():
+        return text[:cells]
+    from sessiontree.model.titles import graphemes  # noqa: PLC0415  only needed for text that is not ASCII
+
+    taken: list[str] = []
+    room = cells
+    for character in graphemes(text[: 4 * cells + 8]):
+        room -= cell_width(character)
+        if room < 0:
+            break
+        taken.append(character)
+    return "".join(taken)
+
+
+def cut_middle(path: str, cells: int) -> str:
+    """Cut a path in its middle: the end, which says most, stays.
+
+    >>> cut_middle("~/code/shop/src/sessions/login.py", 24)
+    '~/…/sessions/login.py'
+    """
+    if cell_width(path) <= cells:
+        return path
+    parts = path.split("/")
+    for dropped in range(1, len(parts) - 1):
+        shorter = "/".join((parts[0], CUT, *parts[1 + dropped :]))
+        if cell_width(shorter) <= cells:
+            return shorter
+    name = parts[-1]
+    if cell_width(name) + 2 <= cells:
+        return f"{CUT}/{name}"
+    return fit(name, cells)
+
+
+def pad(text: str, cells: int, *, is_right: bool = False) -> str:
+    """Fill a text with spaces to a number of cells."""
+    space = " " * (cells - cell_width(text))
+    return space + text if is_right else text + space
+
+
+def wrap(text: str, cells: int) -> list[str]:
+    """Break one paragraph into lines of at most so many cells.
+
+    >>> wrap("users was empty because of this", 12)
+    ['users was', 'empty', 'because of', 'this']
+    """
+    lines: list[str] = []
+    line, room = "", cells
+    for word in _pieces(text, max(2, cells)):
+        width = cell_width(word)
+        if line and width + 1 > room:
+            lines.append(line)
+            line, room = "", cells
+        line, room = (f"{line} {word}", room - 1 - width) if line else (word, room - width)
+    return [*lines, line] if line else lines or [""]
+
+
+def _pieces(text: str, cells: int) -> Iterator[str]:
+    """The words; those longer than a line in pieces. CJK text has no spaces, so it breaks anywhere."""
+    for word in text.split():
+        rest = word
+        while cell_width(rest) > cells:
+            piece = _beginning(rest, cells) or rest[0]
+            yield piece
+            rest = rest[len(piece) :]
+        if rest:
+            yield rest
