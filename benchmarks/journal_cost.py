@@ -134,17 +134,20 @@ def long_and_wide(folder: Path) -> None:
         st.open(folder / "long.db") as long_store,
         st.open(folder / "wide.db") as wide_store,
     ):
-        names = iter(range(0, 100_000, 7))
+        first, second = (iter(range(0, 100_000, 7)) for _ in range(2))
         sides = {
             "empty": lambda: per_call(lambda: empty.append(start.id, entry), APPENDS),
             "long": lambda: per_call(lambda: long_store.append("long", entry), APPENDS),
-            "wide": lambda: per_call(lambda: wide_store.append(f"thread-{next(names)}", entry), APPENDS),
+            "title": lambda: per_call(lambda: wide_store.append(f"thread-{next(first)}", entry), APPENDS),
+            "wide": lambda: per_call(lambda: wide_store.append(f"thread-{next(second)}", entry), APPENDS),
             "fork": lambda: per_call(lambda: long_store.fork("long"), 20),
         }
         cost = alternate(sides, rounds=3 * ROUNDS)
         for name, what in (("long", "append to a thread of 100,000 entries"), ("wide", "append among 100,000 threads")):
             ratio = cost[name] / cost["empty"]
             report(f"{what} against an empty store", ratio, "<= 1.2", ratio <= 1.2)
+        ratio = cost["title"] / cost["empty"]
+        report("first text of a user among them, which makes the title", ratio, "<= 1.5", ratio <= 1.5)
         ratio = cost["fork"] / cost["long"]
         report("fork of a 100,000-entry thread against one append", ratio, "<= 2", ratio <= 2)
         page = alternate({"page": lambda: seconds(wide_store.list_threads)})["page"]

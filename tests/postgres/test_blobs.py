@@ -317,8 +317,7 @@ def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(database, 
     role = f"tenant_{tmp_path.name[-8:]}_{random.SystemRandom().randrange(10**9)}"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f'CREATE ROLE "{role}" LOGIN')
-        with st.Journal(PostgresStore(old, migrations=MIGRATIONS[:1])) as journal:
-            journal.create_thread("t")
+        PostgresStore(old, migrations=MIGRATIONS[:1]).close()
         for table in ("thread", "head", "entry", "home", "move", "departed", "document", "horizon"):
             connection.execute(f'GRANT SELECT, INSERT, UPDATE, DELETE ON sessiontree.{table} TO "{role}"')
             connection.execute(
@@ -327,7 +326,8 @@ def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(database, 
             )
         connection.execute(f'GRANT USAGE ON SCHEMA sessiontree TO "{role}"')
         connection.execute(f'GRANT SELECT ON sessiontree.migration TO "{role}"')
-    st.open(old).close()
+    with st.open(old) as journal:
+        journal.create_thread("t")
     (root / "a").write_text("acme's")
     with st.open(old.replace("postgres@", f"{role}@")) as journal:
         said = snapshot(journal, root)

@@ -75,6 +75,32 @@ def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(da
     assert rows == [(7, b"gone", False)]
 
 
+def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) -> None:
+    with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
+        threads = [journal.create_thread(origin={"format": "other"}), journal.create_thread(title="Mine")]
+        threads += [journal.create_thread(), journal.create_thread()]
+        journal.append(threads[-2].id, st.user("Fix the login page"))
+        rows = dict(connection.execute("SELECT id, needs_title FROM sessiontree.head").fetchall())
+        assert [rows[thread.id.encode()] for thread in threads] == [False, False, False, True]
+        stamps = connection.execute("SELECT id, stamp FROM sessiontree.head").fetchall()
+        for thread in threads[:-1]:
+            journal.append(thread.id, st.user("and the logout page"))
+        # Every locked transaction leaves a new stamp.
+        assert connection.execute("SELECT id, stamp FROM sessiontree.head ORDER BY id").fetchall() == sorted(stamps)
+
+
+def test_a_thread_from_before_titles_were_made_takes_the_slower_way_once(database: str) -> None:
+    with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
+        journal.create_thread("old", title="Mine")
+        connection.execute("ALTER TABLE sessiontree.head DROP COLUMN needs_title")
+        for statement in MIGRATIONS[4].statements:
+            connection.execute(statement.encode())
+        assert connection.execute("SELECT needs_title FROM sessiontree.head").fetchall() == [(True,)]
+        journal.append("old", st.user("Fix the login page"))
+        assert connection.execute("SELECT needs_title FROM sessiontree.head").fetchall() == [(False,)]
+        assert journal.thread("old").title == "Mine"
+
+
 def test_a_schema_that_is_too_new_is_refused_untouched(database):
     PostgresStore(database, migrations=(*MIGRATIONS, ADDITION, REBUILD)).close()
     with pytest.raises(st.NewerFormatError, match="upgrade sessiontree"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,9 @@ import sessiontree as st
 from opened import open_store
 from sessiontree.compaction.memory import MemoryRefreshConfig
 from sessiontree.sessions import SessionManager
+from sessiontree.stores.commands import Command
+from sessiontree.stores.memory import MemoryBackend
+from sessiontree.stores.protocol import Outcome
 
 
 def told(text: str) -> st.Summarizer:
@@ -99,6 +102,52 @@ def test_a_summary_can_be_set_and_read(journal: st.Journal) -> None:
     assert second.last_interaction_ns == last
     manager.uncompact(KEY)
     assert manager.get_summary(KEY) == "They met."
+
+
+def test_what_the_manager_appends_is_no_interaction(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(1_000), summarize=told("notes"), auto_compact="off")
+    talk(manager, 12)
+    last = manager.info(KEY).last_interaction_ns
+    assert manager.compact(KEY).is_installed
+    assert manager.info(KEY).last_interaction_ns == last
+    manager.uncompact(KEY)
+    manager.set_system_prompt(KEY, "Be kind.")
+    assert manager.info(KEY).last_interaction_ns == last
+    manager.add_message(KEY, st.user("hello"))
+    assert manager.info(KEY).last_interaction_ns > last
+
+
+def test_a_message_that_arrives_during_a_compaction_is_the_last_interaction(journal: st.Journal) -> None:
+    def interrupted(_request: st.SummaryRequest) -> str:
+        manager.set_custom(KEY, "mood", "good")
+        arrived.append(manager.add_message(KEY, st.user("one more thing")))
+        return "notes"
+
+    arrived: list[st.Entry] = []
+    manager = SessionManager(journal, policy=st.ratio_policy(1_000), summarize=interrupted, auto_compact="off")
+    talk(manager, 12)
+    result = manager.compact(KEY)
+    info = manager.info(KEY)
+    assert result.entry is not None
+    assert result.entry.parent == arrived[-1].id
+    assert (info.last_interaction_ns, info.custom) == (arrived[-1].created_ns, {"mood": "good"})
+
+
+def test_a_compaction_and_the_time_of_the_last_interaction_are_one_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[str] = []
+    write = MemoryBackend.write
+
+    def recorded(backend: MemoryBackend, commands: Sequence[Command]) -> list[Outcome]:
+        written.extend(type(command).__name__ for command in commands)
+        return write(backend, commands)
+
+    monkeypatch.setattr(MemoryBackend, "write", recorded)
+    with st.open("memory:") as journal:
+        manager = SessionManager(journal, policy=st.ratio_policy(1_000), summarize=told("notes"), auto_compact="off")
+        talk(manager, 12)
+        written.clear()
+        assert manager.compact(KEY).is_installed
+    assert written == ["ClaimCompaction", "ClaimCompaction", "InstallCompaction"]
 
 
 def test_states_can_be_set_and_hooks_called_by_hand(journal: st.Journal) -> None:

@@ -38,6 +38,7 @@ from sessiontree.sessions.states import (
     SessionState,
     StoredState,
     is_past_daily_reset,
+    keeping_interaction,
     last_start_ns,
     session_window,
     stored_state,
@@ -92,8 +93,15 @@ def set_system_prompt(config: ManagerConfig, key: SessionKey, text: str) -> Oper
         thread = yield from existing(key)
         before = yield from _prompt(thread.id, thread.leaf)
         payload = replace(system(text), replaced_tokens=estimate_prompt(before))
-        with suppress(StaleLeafError):
-            return (yield from entries.append(config.runtime, thread.id, payload, expect_leaf=thread.leaf))
+        entry_id = config.runtime.ids.new()
+        fields = keeping_interaction(thread, entry_id)
+        update = threads.update_command(config.runtime, thread.id, thread.version, fields)
+        with suppress(StaleLeafError, StaleVersionError):
+            return (
+                yield from entries.append(
+                    config.runtime, thread.id, payload, id=entry_id, expect_leaf=thread.leaf, update=update
+                )
+            )
 
 
 def set_max_tokens(config: ManagerConfig, key: SessionKey, tokens: int | None) -> Operation[Thread]:

@@ -41,7 +41,7 @@ from sessiontree.sessions.config import ManagerConfig, policy_of, report_fault
 from sessiontree.sessions.hooks import Fault
 from sessiontree.sessions.info import existing, generations, window_state
 from sessiontree.sessions.lifecycle import get_or_create
-from sessiontree.sessions.states import is_over, last_interaction_ns, with_manager_data
+from sessiontree.sessions.states import is_over, keeping_interaction
 
 __all__ = [
     "Added",
@@ -133,7 +133,7 @@ def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[Compac
 def uncompact(config: ManagerConfig, key: SessionKey) -> Operation[Entry]:
     """Revert the last compaction."""
     thread = yield from existing(key)
-    return (yield from compaction.uncompact(config.runtime, thread.id, None))
+    return (yield from compaction.uncompact(config.runtime, thread.id, None, keeping_interaction))
 
 
 def refresh_memory(config: ManagerConfig, thread_id: str) -> Operation[None]:
@@ -173,8 +173,8 @@ def set_summary(config: ManagerConfig, key: SessionKey, summary: str) -> Operati
             strategy="set",
         )
         payload = replace(payload, dropped_tokens=thread.tokens - tokens_with(path, payload, estimate_text))
-        custom = with_manager_data(thread.custom, leaf=payload.id, interaction_ns=last_interaction_ns(thread))
-        update = threads.update_command(config.runtime, thread.id, thread.version, ThreadFields(custom=custom))
+        fields = keeping_interaction(thread, payload.id)
+        update = threads.update_command(config.runtime, thread.id, thread.version, fields)
         with suppress(StaleLeafError, StaleVersionError, ThreadNotFoundError):
             return (
                 yield from entries.append(
@@ -238,27 +238,6 @@ def _tokens_after(before: int, payload: Payload) -> int:
 
 def _compact(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
     """Refresh the memory of a thread, then compact it. That is not an interaction."""
-    before = yield from threads.thread(thread_id)
-    yield from refresh_memory(config, before.id)
-    result = yield from compaction.compact(config.runtime, before.id, options)
-    if result.entry is not None:
-        with suppress(ThreadNotFoundError):
-            yield from _keep_interaction_time(config, before, result.entry)
-    return result
-
-
-def _keep_interaction_time(config: ManagerConfig, before: Thread, compacted: Entry) -> Operation[Thread]:
-    """Store when the last message before the compaction was added, as long as the compaction is the leaf."""
-    if compacted.parent == before.leaf:
-        interaction_ns = last_interaction_ns(before)
-    else:
-        tail = yield from entries.path(before.id, compacted.id, 2)
-        interaction_ns = tail[0].created_ns
-
-    def changes(thread: Thread) -> ThreadFields | None:
-        if thread.leaf != compacted.id:
-            return None
-        custom = with_manager_data(thread.custom, leaf=compacted.id, interaction_ns=interaction_ns)
-        return ThreadFields(custom=custom)
-
-    return (yield from threads.change_thread(config.runtime, before.id, changes))
+    yield from refresh_memory(config, thread_id)
+    options = replace(options, changes=keeping_interaction)
+    return (yield from compaction.compact(config.runtime, thread_id, options))

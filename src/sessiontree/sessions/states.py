@@ -24,7 +24,7 @@ from typing import Any, Literal, cast, get_args
 
 from sessiontree.errors import InvalidInputError, InvalidTransitionError
 from sessiontree.journal.operations.memory import REFRESHED_WINDOW
-from sessiontree.model import NANOSECONDS, Thread, moment
+from sessiontree.model import NANOSECONDS, Thread, ThreadFields, moment
 from sessiontree.model._base import Record
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "check_transition",
     "is_over",
     "is_past_daily_reset",
+    "keeping_interaction",
     "last_interaction_ns",
     "last_start_ns",
     "last_use_ns",
@@ -130,10 +131,15 @@ def is_past_daily_reset(started_ns: int, now_ns: int, lifetimes: Lifetimes) -> b
 
 
 def last_interaction_ns(thread: Thread) -> int:
-    """The time of the last message; a compaction is an entry, but not an interaction."""
+    """The time of the last message; a compaction or a system prompt is an entry, but not an interaction."""
     data = _manager_data(thread.custom)
     is_unchanged = "interaction_ns" in data and data.get("leaf") == thread.leaf
     return int(data["interaction_ns"]) if is_unchanged else thread.updated_ns
+
+
+def keeping_interaction(thread: Thread, entry_id: str) -> ThreadFields:
+    """What to change in the commit of an entry that is not an interaction, such as a compaction or a prompt."""
+    return {"custom": with_manager_data(thread.custom, leaf=entry_id, interaction_ns=last_interaction_ns(thread))}
 
 
 def last_start_ns(thread: Thread) -> int:

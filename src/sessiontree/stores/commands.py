@@ -242,6 +242,7 @@ class InstallCompaction(StoreRequest, frozen=True, kw_only=True):
     claim_id: str
     base: str
     token: int | None = None
+    expect_leaf: str | UnsetType | None = UNSET
     update: UpdateThread | None = None
 
 

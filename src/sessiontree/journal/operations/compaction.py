@@ -34,21 +34,34 @@ from sessiontree.errors import (
     NothingToUncompactError,
     OversizedSummaryError,
     StaleLeafError,
+    StaleVersionError,
     SummaryError,
 )
-from sessiontree.journal.operations.entries import append_many, draft_as_given
+from sessiontree.journal.operations.entries import NewEntry, append_many, draft_as_given
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime
+from sessiontree.journal.operations.threads import update_command
 from sessiontree.journal.operations.turns import this_process
-from sessiontree.model import NANOSECONDS, BranchSummary, Compaction, CompactionClaim, Entry, Lease, Message, Thread
+from sessiontree.model import (
+    NANOSECONDS,
+    BranchSummary,
+    Compaction,
+    CompactionClaim,
+    Entry,
+    Lease,
+    Message,
+    Thread,
+    ThreadFields,
+)
 from sessiontree.model._base import Progress, Record
 from sessiontree.model.tokens import TokenCounter, estimate_text
-from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, ReleaseClaim
+from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, ReleaseClaim, UpdateThread
 from sessiontree.stores.queries import ReadPath, ReadThread
 
 __all__ = [
     "CLAIM_SECONDS",
     "WAIT_SECONDS",
+    "Changes",
     "CompactionOptions",
     "SummaryOutcome",
     "ask_summarizer",
@@ -68,6 +81,10 @@ CLAIM_SECONDS = 600.0
 WAIT_SECONDS = 120.0
 
 
+Changes = Callable[[Thread, str], ThreadFields]
+"""Metadata to change in the commit of a new entry, given the thread before it and the id of the entry."""
+
+
 class CompactionOptions(Record, frozen=True, kw_only=True):
     """Everything that a caller of a compaction may choose."""
 
@@ -83,6 +100,7 @@ class CompactionOptions(Record, frozen=True, kw_only=True):
     target_tokens: int | None = None
     lease: Lease | None = None
     progress: Progress | None = None
+    changes: Changes | None = None
 
 
 class SummaryOutcome(Record, frozen=True, kw_only=True):
@@ -242,7 +260,9 @@ def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[Compactio
     return held
 
 
-def uncompact(runtime: Runtime, thread_id: str, lease: Lease | None) -> Operation[Entry]:
+def uncompact(
+    runtime: Runtime, thread_id: str, lease: Lease | None, changes: Changes | None = None
+) -> Operation[Entry]:
     """Take the last compaction back, by an entry that reverts it."""
     while True:
         thread: Thread = yield ReadThread(thread_id=thread_id)
@@ -252,8 +272,12 @@ def uncompact(runtime: Runtime, thread_id: str, lease: Lease | None) -> Operatio
             raise NothingToUncompactError(thread_id)
         revert = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
         payload = replace(revert, dropped_tokens=thread.tokens - tokens_with(path, revert, estimate_text))
-        with suppress(StaleLeafError):
-            stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=thread.leaf, lease=lease)
+        new = NewEntry(content=payload, id=runtime.ids.new())
+        update = _update(runtime, thread, new.id or "", changes)
+        with suppress(StaleLeafError, StaleVersionError):
+            stored = yield from append_many(
+                runtime, thread_id, [new], expect_leaf=thread.leaf, lease=lease, update=update
+            )
             return stored[0]
 
 
@@ -384,14 +408,40 @@ def _install(
     result = _result(thread_id, prepared, written, options)
     if result.tokens_saved <= 0 and not options.force:
         return result
-    stored: tuple[Entry, ...] = yield InstallCompaction(
+    command = InstallCompaction(
         thread_id=thread_id,
         draft=_draft(written, finished, options.lease),
         claim_id=prepared.claim_id,
         base=prepared.plan.base,
         token=options.lease.token if options.lease else None,
     )
+    stored = yield from _commit(runtime, command, options.changes)
     return replace(result, status="installed", entry=stored[0])
+
+
+def _commit(runtime: Runtime, command: InstallCompaction, changes: Changes | None) -> Operation[tuple[Entry, ...]]:
+    """Commit with the changes that follow from the thread, decided again if another writer was faster."""
+    stored: tuple[Entry, ...]
+    if changes is None:
+        stored = yield command
+        return stored
+    while True:
+        thread: Thread = yield ReadThread(thread_id=command.thread_id)
+        update = _update(runtime, thread, command.draft.id, changes)
+        try:
+            stored = yield replace(command, expect_leaf=thread.leaf, update=update)
+        except StaleVersionError:
+            continue
+        except StaleLeafError as error:
+            # What was summarised may have left the path; that cannot be tried again.
+            if error.expected != thread.leaf:
+                raise
+        else:
+            return stored
+
+
+def _update(runtime: Runtime, thread: Thread, entry_id: str, changes: Changes | None) -> UpdateThread | None:
+    return changes and update_command(runtime, thread.id, thread.version, changes(thread, entry_id))
 
 
 def _draft(compaction: Compaction, created_ns: int, lease: Lease | None) -> Draft:

@@ -49,9 +49,6 @@ _MANY_ROWS = """
     FROM grown g, unnest(%(ids)s::bytea[], %(parents)s::bytea[], %(sums)s::bigint[], %(token_sums)s::bigint[],
         %(times)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
         WITH ORDINALITY AS d (id, parent, messages, tokens, created_ns, turn_id, body, number)"""
-# A thread without a title gets one from the first text of a user, which only the locked transaction writes.
-_HAS_TITLE = """
-    AND EXISTS (SELECT 1 FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(thread)s AND title_folded <> '')"""
 _ACQUIRE = """
 UPDATE sessiontree.head SET fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
     lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s
@@ -172,7 +169,8 @@ def _statement(*, is_single: bool, has_leaf: bool, has_token: bool, may_be_store
         taken = "= %(last)s" if is_single else "= ANY(%(ids)s)"
         conditions += f" AND NOT EXISTS (SELECT 1 FROM sessiontree.entry WHERE tree = %(tree)s AND id {taken})"
     if may_be_title:
-        conditions += _HAS_TITLE
+        # The title is in another row, which only the locked transaction writes.
+        conditions += " AND NOT needs_title"
     rows = _ONE_ROW if is_single else _MANY_ROWS
     return _HEAD.format(conditions=conditions, rows=rows.strip()) + _TAIL
 

@@ -256,11 +256,16 @@ _DELETED_THREADS = (
     "ALTER INDEX sessiontree.departed_unindexed RENAME TO deleted_thread_unindexed",
 )
 
+# Set by every write of the metadata and read by every append, so it is in the row that an append changes anyway. Rows
+# from before have the value that is always right: the next text of a user takes the slower way, and writes it.
+_NEEDS_TITLE = ("ALTER TABLE sessiontree.head ADD COLUMN needs_title boolean NOT NULL DEFAULT true",)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
     Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
     Migration(version=4, readable_by=4, statements=_DELETED_THREADS),
+    Migration(version=5, readable_by=4, statements=_NEEDS_TITLE),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

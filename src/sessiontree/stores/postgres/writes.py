@@ -13,6 +13,7 @@ from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpo
 from sessiontree.stores.postgres.listen import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
+from sessiontree.stores.rules.append import needs_title
 from sessiontree.stores.rules.state import (
     ERASED_BODY,
     Decision,
@@ -48,14 +49,14 @@ _CHANGED_THREAD = (
 )
 _NEW_HEAD = """
 INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
-    updated_minute, touched_minute, moves, fence, stamp, indexed_seq)
+    updated_minute, touched_minute, moves, fence, stamp, indexed_seq, needs_title)
 VALUES (%(tree)s, %(id)s, %(key)s, %(namespace)s, %(key)s, %(leaf)s, %(depth)s, %(messages)s, %(tokens)s,
     %(updated_ns)s, %(updated_ns)s / 60000000000, extract(epoch FROM now())::bigint / 60, %(moves)s, %(fence)s,
-    %(stamp)s, %(key)s)"""
+    %(stamp)s, %(key)s, %(needs_title)s)"""
 _CHANGED_HEAD = """
 UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
     tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
-    fence = %(fence)s, stamp = %(stamp)s
+    fence = %(fence)s, stamp = %(stamp)s, needs_title = %(needs_title)s
 WHERE tree = %(tree)s AND id = %(id)s"""
 _PLACE_THREAD = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
@@ -255,6 +256,7 @@ def _head_values(state: ThreadState, view: SnapshotView, namespace: str, stamp: 
         "moves": state.moves,
         "fence": state.fence,
         "stamp": stamp,
+        "needs_title": needs_title(state.meta),
     }
 
 

@@ -20,6 +20,7 @@ from sessiontree.errors import (
 )
 from sessiontree.model import Entry, Move, Payload, Thread, UserMessage
 from sessiontree.model.blobs import Blobs, data_of, pack_of
+from sessiontree.model.codec import DAMAGED
 from sessiontree.model.manifest import reachable
 from sessiontree.model.titles import FIRST_MESSAGE, is_title_text, title_from
 from sessiontree.stores.commands import Append, Draft, PutBlobs, UpdateThread
@@ -50,6 +51,7 @@ __all__ = [
     "garbage_without",
     "grow",
     "has_same_content",
+    "needs_title",
     "put_blobs",
     "refuse_repeated",
     "title_of",
@@ -157,7 +159,7 @@ def titled(state: ThreadState, drafts: Sequence[Draft]) -> ThreadState:
     The version stays: it counts what callers change, and a title of theirs takes precedence.
     """
     meta = state.meta
-    if meta.title or meta.title_source or meta.origin:
+    if not needs_title(meta):
         return state
     for draft in drafts:
         if title := title_of(draft.payload):
@@ -170,6 +172,14 @@ def titled(state: ThreadState, drafts: Sequence[Draft]) -> ThreadState:
             )
             return replace(state, meta=named)
     return state
+
+
+def needs_title(meta: Thread) -> bool:
+    """Whether the next text of a user becomes the title: not if a host or another program gives one, or may do so.
+
+    Metadata that cannot be read is left for a repair.
+    """
+    return not (meta.title or meta.title_source or meta.origin or meta.status == DAMAGED)
 
 
 def title_of(payload: Payload) -> str:

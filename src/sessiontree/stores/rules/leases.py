@@ -110,14 +110,19 @@ def release_claim(command: ReleaseClaim, view: View) -> Decision:
 def install_compaction(command: InstallCompaction, view: View) -> Decision:
     """Append a compaction and release its claim; raise ClaimLostError if the claim is not the current one.
 
-    Entries may have been appended since the claim, so the leaf is not compared; what was summarised must still be on
-    its path. The claim is released in the same commit, so no later failure makes an installed compaction look failed.
+    Entries may have been appended since the claim: what was summarised must still be on the path. The claim is released in the same commit, so no later failure makes an installed compaction look failed.
     """
     state = existing(view, command.thread_id)
     if view.find(state.tree, command.draft.id) is None:
         _check_claim(state, command.claim_id)
         _check_base(view, state, command.base)
-    appended = Append(thread_id=command.thread_id, drafts=(command.draft,), token=command.token, update=command.update)
+    appended = Append(
+        thread_id=command.thread_id,
+        drafts=(command.draft,),
+        token=command.token,
+        expect_leaf=command.expect_leaf,
+        update=command.update,
+    )
     decision = append(appended, view)
     if not decision.facts:
         return decision

@@ -18,6 +18,7 @@ from sessiontree.stores.rules.state import Manifests, Node, ThreadState
 
 __all__ = [
     "ENTRY_COLUMNS",
+    "META_COLUMNS",
     "NODE_COLUMNS",
     "STATE_SELECT",
     "blob_hashes",
@@ -25,8 +26,10 @@ __all__ = [
     "chain_of",
     "draft_of",
     "drop_blobs",
+    "entry_row",
     "lease_of",
     "manifests",
+    "meta_row",
     "missing_blobs",
     "move_of",
     "put_pack",
@@ -38,6 +41,10 @@ Row = tuple[Any, ...]
 
 NODE_COLUMNS = "key, id, owner, parent, depth, messages, tokens"
 ENTRY_COLUMNS = "key, id, owner, parent, created_ns, turn_id, body"
+META_COLUMNS = (
+    "created_ns", "tree_id", "title_folded", "workspace", "vendor", "model", "agent", "channel", "peer", "key_thread",
+    "state", "status", "parent_thread", "forked_from_thread",
+)  # fmt: skip
 
 STATE_SELECT = """
 SELECT t.key, t.tree, m.body, t.updated_ns, t.fence, t.moves, t.newest,
@@ -66,13 +73,13 @@ def _meta_of(thread_id: str, body: bytes) -> Thread:
         return Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0, status=DAMAGED)
 
 
-def meta_row(state: ThreadState, body: bytes) -> Row:
-    """Return a row of ``thread_meta``."""
+def meta_row(state: ThreadState) -> Row:
+    """Return the columns of ``thread_meta`` between the key and the body, ``META_COLUMNS``."""
     meta: Thread = state.meta
     return (
-        state.key, meta.created_ns, meta.tree, meta.title.casefold(), meta.workspace, meta.vendor, meta.model,
+        meta.created_ns, meta.tree, meta.title.casefold(), meta.workspace, meta.vendor, meta.model,
         meta.key.agent, meta.key.channel, meta.key.peer, meta.key.thread, meta.state, meta.status,
-        meta.parent_thread, meta.forked_from_thread, body,
+        meta.parent_thread, meta.forked_from_thread,
     )  # fmt: skip
 
 

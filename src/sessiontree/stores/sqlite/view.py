@@ -32,6 +32,7 @@ from sessiontree.stores.rules.state import (
     ThreadState,
 )
 from sessiontree.stores.sqlite.rows import (
+    META_COLUMNS,
     NODE_COLUMNS,
     STATE_SELECT,
     Row,
@@ -327,23 +328,49 @@ class SqliteView:
         self._dirty[state.key] = state
 
     def _put_thread(self, state: ThreadState) -> None:
-        body = encode_record(state.meta, f"thread {state.meta.id!r}")
+        # The rules have read the thread, if there is one, in this transaction.
+        before = self._states.get(state.meta.id)
+        if before is None:
+            self._insert_thread(state)
+        else:
+            self._update_thread(before, state)
+        self._states[state.meta.id] = state
+
+    def _insert_thread(self, state: ThreadState) -> None:
         head = (state.leaf.key if state.leaf else None, state.base.key if state.base else None)
-        self._dirty.pop(state.key, None)
         self._run(
-            "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?) ON CONFLICT (key) DO UPDATE SET leaf = excluded.leaf,"
-            " updated_ns = excluded.updated_ns, fence = excluded.fence, moves = excluded.moves,"
-            " newest = excluded.newest, is_archived = excluded.is_archived",
+            "INSERT INTO thread VALUES (?,?,?,?,?,?,?,?,?,?)",
             (
                 state.key, state.meta.id, state.tree, *head,
                 state.updated_ns, state.fence, state.moves, state.newest, state.meta.is_archived,
             ),
         )  # fmt: skip
-        self._run(f"INSERT OR REPLACE INTO thread_meta VALUES ({','.join('?' * 16)})", meta_row(state, body))
-        self._run("DELETE FROM thread_tag WHERE key = ?", (state.key,))
+        self._run(
+            f"INSERT INTO thread_meta VALUES ({'?,' * len(META_COLUMNS)} ?, ?)",
+            (state.key, *meta_row(state), _body(state)),
+        )
+        self._put_tags(state)
+
+    def _update_thread(self, before: ThreadState, state: ThreadState) -> None:
+        """Write the columns that changed: most changes, such as that of a title, are in no index."""
+        self._dirty[state.key] = state
+        if before.meta.is_archived != state.meta.is_archived:
+            self._run("UPDATE thread SET is_archived = ? WHERE key = ?", (state.meta.is_archived, state.key))
+        if before.meta is not state.meta:
+            old, new = meta_row(before), meta_row(state)
+            changed = [number for number, value in enumerate(new) if value != old[number]]
+            columns = "".join(f"{META_COLUMNS[number]} = ?, " for number in changed)
+            self._run(
+                f"UPDATE thread_meta SET {columns} body = ? WHERE key = ?",
+                (*(new[number] for number in changed), _body(state), state.key),
+            )
+        if before.meta.tags != state.meta.tags:
+            self._run("DELETE FROM thread_tag WHERE key = ?", (state.key,))
+            self._put_tags(state)
+
+    def _put_tags(self, state: ThreadState) -> None:
         for tag in set(state.meta.tags):
             self._run("INSERT INTO thread_tag VALUES (?, ?)", (tag, state.key))
-        self._states[state.meta.id] = state
 
     def _put_lease(self, state: ThreadState, lease: Lease | None) -> None:
         self._leases[state.key] = lease
@@ -378,3 +405,7 @@ class SqliteView:
         drop_thread(self._connection, state, entries)
         # Keys are never reused, so that the cursors of watchers stay valid after a delete.
         self._run("UPDATE store_meta SET last_entry_key = ?, deletions = deletions + 1", (self._last_entry_key,))
+
+
+def _body(state: ThreadState) -> bytes:
+    return encode_record(state.meta, f"thread {state.meta.id!r}")

@@ -73,6 +73,18 @@ class ThreadContract(Contract):
         made = again.create_thread("made", contents=[user("Plan the week")])
         assert (made.title, again.thread("made").title_source) == ("Plan the week", "first_message")
 
+    def test_a_title_that_was_removed_is_made_again(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        journal.append("t", user("Fix the login page"))
+        journal.update_thread("t", title="", title_source="")
+        journal.append("t", user("Fix the logout page"))
+        assert journal.thread("t").title == "Fix the logout page"
+
+    def test_a_thread_of_another_program_gets_no_title(self, journal: Journal) -> None:
+        journal.create_thread("t", origin={"format": "other"})
+        journal.append("t", user("Fix the login page"))
+        assert journal.thread("t").title == ""
+
     def test_a_fork_gets_its_title_from_its_own_first_text(self, journal: Journal) -> None:
         journal.create_thread("t")
         journal.append("t", user("the first question"))
