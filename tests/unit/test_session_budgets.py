@@ -147,7 +147,8 @@ def test_a_compaction_and_the_time_of_the_last_interaction_are_one_commit(monkey
         talk(manager, 12)
         written.clear()
         assert manager.compact(KEY).is_installed
-    assert written == ["ClaimCompaction", "ClaimCompaction", "InstallCompaction"]
+    assert set(written[:-1]) == {"ClaimCompaction"}
+    assert written[-1] == "InstallCompaction"
 
 
 def test_states_can_be_set_and_hooks_called_by_hand(journal: st.Journal) -> None:
