@@ -139,7 +139,10 @@ class SessionNotFoundError(NotFoundError):
 class BlobNotFoundError(NotFoundError):
     def __init__(self, hash: str) -> None:
         self.hash = hash
-        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which checkpoints need it")
+        super().__init__(
+            f"no blob {hash!r} in this store; an artifact is deleted with the last entry that refers to it, "
+            "and `sessiontree doctor` shows which entries need it"
+        )
 
 
 class NoCheckpointError(NotFoundError):
@@ -321,8 +324,9 @@ class MissingBlobsError(ConflictError):
         self.thread_id = thread_id
         self.hashes = tuple(hashes)
         super().__init__(
-            f"{len(self.hashes)} blobs of an entry for thread {thread_id!r} are not in the store; "
-            "put them again, then append"
+            f"an entry for thread {thread_id!r} refers to content that is not in the store "
+            f"({', '.join(self.hashes[:3])}{' …' if len(self.hashes) > 3 else ''}); "
+            "store that content first, then append again"
         )
 
 

@@ -43,7 +43,7 @@ connection.execute("PRAGMA cache_spill = 1")
 schema.upgrade(Connection(connection, int(sys.argv[2])), path)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-STATEMENTS = 3 + len(schema._UPGRADE_FROM_2)
+STATEMENTS = 3 + sum(map(len, schema._UPGRADES.values()))
 """Those of the upgrade with PRAGMA user_version, BEGIN and COMMIT."""
 
 
@@ -105,7 +105,7 @@ def test_the_old_file_is_what_the_tests_need(old):
 
 def test_an_upgraded_store_has_everything_that_was_in_it(old):
     with st.open(old) as journal:
-        assert layout_of(old) == 3
+        assert layout_of(old) == schema._LAYOUT
         assert content_of(journal) == EXPECTED
         assert list(content_of(journal)) == list(EXPECTED)
         assert journal.check() == []
@@ -164,7 +164,7 @@ def test_a_process_that_is_killed_during_the_upgrade_leaves_the_old_store(old, s
         assert ask(old, "PRAGMA integrity_check") == [("ok",)]
         assert old.read_bytes() == before
     else:
-        assert layout_of(old) == 3
+        assert layout_of(old) == schema._LAYOUT
     with st.open(old) as journal:
         assert content_of(journal) == EXPECTED
         assert journal.check() == []

@@ -10,6 +10,7 @@ from typing import Literal, overload
 from msgspec import UNSET, UnsetType
 
 from sessiontree.journal._base import Verbs
+from sessiontree.journal.artifacts import ArtifactVerbs
 from sessiontree.journal.context import CompactionVerbs
 from sessiontree.journal.entries import EntryVerbs, ThreadVerbs
 from sessiontree.journal.imports import ImportVerbs
@@ -175,6 +176,7 @@ class Journal(
     TurnVerbs,
     CompactionVerbs,
     FindingVerbs,
+    ArtifactVerbs,
     ImportVerbs,
 ):
     """All conversations of one store.

@@ -9,6 +9,7 @@ from typing import Literal, overload
 from msgspec import UNSET, UnsetType
 
 from sessiontree.journal._base_async import AsyncVerbs
+from sessiontree.journal.artifacts_async import AsyncArtifactVerbs
 from sessiontree.journal.context_async import AsyncCompactionVerbs
 from sessiontree.journal.entries_async import AsyncEntryVerbs, AsyncThreadVerbs
 from sessiontree.journal.imports_async import AsyncImportVerbs
@@ -180,6 +181,7 @@ class AsyncJournal(
     AsyncTurnVerbs,
     AsyncCompactionVerbs,
     AsyncFindingVerbs,
+    AsyncArtifactVerbs,
     AsyncImportVerbs,
 ):
     """All conversations of one store.

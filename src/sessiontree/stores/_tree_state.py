@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from typing import Protocol
 
@@ -14,16 +14,18 @@ from sessiontree.model.blobs import Blob, Blobs, unpacked
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.state import (
+    BlobRoots,
     DropBlobs,
     DropThread,
     Fact,
-    Manifests,
     Node,
     PutEntry,
+    PutErased,
     PutHead,
     PutLease,
     PutMove,
     PutPack,
+    PutPending,
     PutThread,
     ThreadState,
 )
@@ -49,9 +51,11 @@ class TreeState:
         self.trees: dict[str, int] = {}
         self.checkpoints: dict[int, str] = {}
         """Manifests by the key of their checkpoint entry."""
+        self.artifacts: dict[int, tuple[str, ...]] = {}
+        """Artifacts by the key of the entry that refers to them."""
         self.blob_store: BlobStore = MemoryBlobs()
-        self.other_manifests: Callable[[], Iterable[str]] = tuple
-        """The manifests of checkpoints in other files of the store."""
+        self.roots_elsewhere: Callable[[], BlobRoots] = BlobRoots
+        """What the entries in other files of the store refer to."""
         self._last_entry_key = 0
         self._last_thread_key = 0
 
@@ -104,13 +108,20 @@ class TreeState:
     def blob_hashes(self) -> Collection[str]:
         return self.blob_store.blob_hashes()
 
-    def manifests(self, entries: Collection[int]) -> Manifests:
+    def blob_roots(self, entries: Collection[int]) -> tuple[BlobRoots, BlobRoots]:
         chosen = set(entries)
-        theirs = {manifest for key, manifest in self.checkpoints.items() if key in chosen}
-        others = {manifest for key, manifest in self.checkpoints.items() if key not in chosen}
-        if theirs:
-            others.update(self.other_manifests())
-        return Manifests(frozenset(theirs), frozenset(others))
+        theirs = self._roots(chosen)
+        if theirs == BlobRoots():
+            return theirs, BlobRoots()
+        others, elsewhere = self._roots(self.nodes.keys() - chosen), self.roots_elsewhere()
+        pending = self.blob_store.pending_artifacts()
+        return theirs, BlobRoots(
+            others.manifests | elsewhere.manifests, others.artifacts | elsewhere.artifacts | pending
+        )
+
+    def all_roots(self) -> BlobRoots:
+        """What all entries refer to."""
+        return self._roots(self.nodes.keys())
 
     def next_entry_key(self) -> int:
         self._last_entry_key += 1
@@ -127,6 +138,11 @@ class TreeState:
                 self._put_entry(state, node)
                 if isinstance(draft.payload, Checkpoint):
                     self.checkpoints[node.key] = draft.payload.manifest
+                if draft.artifacts:
+                    self.artifacts[node.key] = draft.artifacts
+            case PutErased(nodes=nodes):
+                for node in nodes:
+                    self.artifacts.pop(node.key, None)
             case PutHead(state=state):
                 self.states[state.meta.id] = state
             case PutThread(state=state):
@@ -139,6 +155,11 @@ class TreeState:
                 self.leases[state.key] = lease
             case DropThread(state=state, entries=entries):
                 self._drop(state, entries)
+
+    def _roots(self, keys: Collection[int]) -> BlobRoots:
+        manifests = (manifest for key, manifest in self.checkpoints.items() if key in keys)
+        artifacts = (name for key, names in self.artifacts.items() if key in keys for name in names)
+        return BlobRoots(frozenset(manifests), frozenset(artifacts))
 
     def upwards(self, node: Node | None) -> Iterator[Node]:
         """Yield a node and its ancestors, the root last."""
@@ -233,6 +254,7 @@ class TreeState:
         for key in entries:
             node = self.nodes.pop(key)
             self.checkpoints.pop(key, None)
+            self.artifacts.pop(key, None)
             del self.by_id[state.tree, node.id]
         gone = set(entries)
         for owner, keys in list(self.owned_keys.items()):
@@ -248,12 +270,17 @@ class BlobStore(Blobs, Protocol):
         """The hashes of all blobs."""
         ...
 
+    def pending_artifacts(self) -> frozenset[str]:
+        """The hashes of artifacts that no entry has referred to yet."""
+        ...
+
 
 class MemoryBlobs:
     """Blobs in a dictionary."""
 
     def __init__(self) -> None:
         self._blobs: dict[str, Blob] = {}
+        self._pending: set[str] = set()
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return frozenset(hashes).difference(self._blobs)
@@ -267,9 +294,16 @@ class MemoryBlobs:
     def blob_hashes(self) -> Collection[str]:
         return self._blobs.keys()
 
-    def apply(self, fact: PutPack | DropBlobs) -> None:
+    def pending_artifacts(self) -> frozenset[str]:
+        return frozenset(self._pending)
+
+    def apply(self, fact: Fact) -> None:
         """Add or remove the blobs of a fact."""
         match fact:
+            case PutPending(hashes=hashes):
+                self._pending |= hashes
+            case PutEntry(draft=draft):
+                self._pending.difference_update(draft.artifacts)
             case PutPack(pack=pack):
                 self._blobs.update((blob.hash, blob) for blob in unpacked(pack))
             case DropBlobs(hashes=hashes):

@@ -14,7 +14,7 @@ from sessiontree.model.manifest import reachable
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.leaf import replay
-from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = ["Content", "blob_findings", "findings_in"]
 
@@ -57,11 +57,11 @@ def findings_in(content: Content, place: str, progress: Progress | None = None) 
     ]
 
 
-def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str], place: str) -> list[Finding]:
-    """List blobs that a checkpoint needs and that are missing, and blobs that do not match their hash."""
+def blob_findings(roots: BlobRoots, blobs: Blobs, hashes: Iterable[str], place: str) -> list[Finding]:
+    """List blobs that an entry needs and that are missing, and blobs that do not match their hash."""
     damaged = {finding.problem: finding for name in hashes for finding in _blob_findings(blobs, name, place)}
     missing: set[str] = set()
-    for manifest in set(manifests):
+    for manifest in roots.manifests:
         try:
             missing |= blobs.missing_blobs(reachable([manifest], lambda name: data_of(blobs.blobs([name])[0])))
         except BlobNotFoundError as error:
@@ -69,6 +69,8 @@ def blob_findings(manifests: Iterable[str], blobs: Blobs, hashes: Iterable[str],
         except DamagedDataError:
             continue
     lost = [_finding("blob", place, f"blob {name} is missing and a checkpoint needs it") for name in sorted(missing)]
+    gone = sorted(blobs.missing_blobs(roots.artifacts)) if roots.artifacts else ()
+    lost += [_finding("blob", place, f"artifact {name} is missing and an entry refers to it") for name in gone]
     return [*damaged.values(), *lost]
 
 

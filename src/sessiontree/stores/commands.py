@@ -45,6 +45,7 @@ class Draft(Record, frozen=True, kw_only=True):
 
     ``messages`` and ``tokens`` are what the entry adds to the counters of its path. ``blobs`` are hashes that must be in
     the store when the entry is appended; they are a condition of the append and not stored with the entry.
+    ``artifacts`` are hashes of the blobs that the entry refers to: they are kept as long as the entry is.
     ``has_new_id`` means that the id was generated for this draft, so that no earlier attempt can have stored it.
     """
 
@@ -56,6 +57,7 @@ class Draft(Record, frozen=True, kw_only=True):
     messages: int = 0
     tokens: int = 0
     blobs: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
     has_new_id: bool = False
 
 
@@ -267,9 +269,14 @@ class ImportHistory(StoreRequest, frozen=True, kw_only=True):
 
 
 class PutBlobs(StoreRequest, frozen=True, kw_only=True):
-    """Store blobs; those that exist are skipped."""
+    """Store blobs; those that exist are skipped.
+
+    Blobs that no checkpoint needs are removed by the next delete. ``are_artifacts`` keeps them until an entry refers to
+    them, and then as long as one does.
+    """
 
     blobs: tuple[Blob, ...]
+    are_artifacts: bool = False
 
 
 class Deleted(Record, frozen=True, kw_only=True):

@@ -40,6 +40,7 @@ from sessiontree.stores.rules.state import (
     PutEntry,
     PutErased,
     PutPack,
+    PutPending,
     ThreadState,
 )
 
@@ -150,7 +151,7 @@ class MemoryBackend:
 
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
         with self._lock:
-            found = blob_findings(self._state.checkpoints.values(), self._blobs, self._blobs.blob_hashes(), self.place)
+            found = blob_findings(self._state.all_roots(), self._blobs, self._blobs.blob_hashes(), self.place)
             return [*findings_in(self._state, self.place, progress), *found]
 
     def repair(self) -> list[Finding]:
@@ -166,6 +167,8 @@ class MemoryBackend:
             match fact:
                 case PutEntry(node=node, draft=draft):
                     self._drafts[node.key] = draft
+                    if draft.artifacts:
+                        self._blobs.apply(fact)
                 case PutErased(nodes=nodes):
                     for node in nodes:
                         erased = replace(self._drafts[node.key], payload=ERASED, body=ERASED_BODY)
@@ -173,7 +176,7 @@ class MemoryBackend:
                 case DropThread(entries=entries):
                     for key in entries:
                         del self._drafts[key]
-                case PutPack() | DropBlobs():
+                case PutPack() | PutPending() | DropBlobs():
                     self._blobs.apply(fact)
             self._state.apply(fact)
         return decision.result

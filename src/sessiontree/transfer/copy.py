@@ -23,6 +23,7 @@ from sessiontree.errors import CopyMismatchError, EntryNotFoundError, MissingBlo
 from sessiontree.journal import Draft, Journal, PositionedDraft, make_draft
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Checkpoint, Entry, Move, Record, Thread, content_hash, data_of, decode_manifest
+from sessiontree.model.artifacts import artifacts_of
 from sessiontree.model.blobs import batches
 
 __all__ = ["CopyReport", "copy_store"]
@@ -355,8 +356,16 @@ def _import_steps(old: Journal, new: Journal, thread_id: str, steps: Sequence[En
 
 
 def _needed_blobs(old: Journal, step: Entry | Move) -> Sizes:
-    """A checkpoint's manifest, its base and the files it lists; the files of the base came with their own entry."""
-    if isinstance(step, Move) or not isinstance(step.payload, Checkpoint) or not step.payload.manifest:
+    """The artifacts that an entry refers to, or a checkpoint's manifest, its base and the files it lists.
+
+    The files of the base came with their own entry.
+    """
+    if isinstance(step, Move):
+        return {}
+    if names := artifacts_of(step.payload):
+        missing = old.missing_blobs(names)
+        return {name: len(old.read_blobs((name,))[0].body) for name in names if name not in missing}
+    if not isinstance(step.payload, Checkpoint) or not step.payload.manifest:
         return {}
     name = step.payload.manifest
     (blob,) = old.read_blobs((name,))

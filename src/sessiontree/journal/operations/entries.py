@@ -17,6 +17,7 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.model._base import Record
+from sessiontree.model.artifacts import artifacts_of, is_hash, named_artifacts
 from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import encode_record, validate_and_encode
 from sessiontree.model.entry import (
@@ -57,8 +58,6 @@ __all__ = [
 
 
 _LATEST_NS = 2**63 - 1
-_HASH_LENGTH = 64
-_HASH_LETTERS = frozenset("0123456789abcdef")
 
 
 def checked_id(text: str, what: str) -> str:
@@ -75,10 +74,8 @@ def checked_hashes(names: tuple[str, ...]) -> tuple[str, ...]:
     if not isinstance(names, tuple):
         raise InvalidInputError(f"blobs must be a tuple of hashes, not {names!r}")
     for name in names:
-        if not isinstance(name, str) or len(name) != _HASH_LENGTH or not _HASH_LETTERS.issuperset(name):
-            raise InvalidInputError(
-                f"the hash of a blob must have {_HASH_LENGTH} lower-case hexadecimal digits, not {name!r}"
-            )
+        if not is_hash(name):
+            raise InvalidInputError(f"the hash of a blob must have 64 lower-case hexadecimal digits, not {name!r}")
     return names
 
 
@@ -117,7 +114,8 @@ _COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
 class NewEntry(Record, frozen=True, kw_only=True):
     """An entry to append with an id, time or turn of its own; what is left out is filled in.
 
-    ``blobs`` are hashes that the store must have, or the append raises MissingBlobsError.
+    ``blobs`` are hashes that the store must have, as it must have the artifacts that the content refers to; or else the
+    append raises MissingBlobsError.
     """
 
     content: Payload | Message
@@ -254,12 +252,14 @@ def draft_of(runtime: Runtime, content: Content, turn_id: str = "") -> Draft:
     if isinstance(content, Draft):
         return content
     new = content if isinstance(content, NewEntry) else NewEntry(content=content)
+    payload = payload_of(new.content)
+    needed = new.blobs if not (named := named_artifacts(payload)) else (*new.blobs, *named)
     return draft_as_given(
         runtime.ids.new() if new.id is None else new.id,
-        payload_of(new.content),
+        payload,
         runtime.clock() if new.created_ns is None else new.created_ns,
         turn_id if new.turn_id == "" else new.turn_id,
-        new.blobs if new.blobs == () else checked_hashes(new.blobs),
+        needed if needed == () else checked_hashes(needed),
         has_new_id=new.id is None,
     )
 
@@ -305,6 +305,7 @@ def draft_as_given(
         tokens=tokens,
         has_new_id=has_new_id,
         blobs=blobs,
+        artifacts=artifacts_of(payload),
     )
 
 

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from sessiontree.context import Context, Purpose, build_context
 from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
+from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery, UserMessage
 from sessiontree.model._base import Progress, moment
@@ -52,7 +53,8 @@ __all__ = [
 def context(thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter) -> Operation[Context]:
     """Build what the model sees."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
-    return build_context(path, purpose=purpose, count=count)
+    found = build_context(path, purpose=purpose, count=count)
+    return (yield from with_artifacts(found)) if purpose == "provider_request" else found
 
 
 def stats() -> Operation[StoreStats]:

@@ -1,4 +1,7 @@
-"""Blobs of the JSONL store: pack files that begin with their index, written beside and renamed into place."""
+"""Blobs of the JSONL store: pack files that begin with their index, written beside and renamed into place.
+
+An empty file named after an artifact keeps it until an entry refers to it.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ __all__ = ["PackFolder"]
 
 _MAGIC = b"sessiontree-pack-1\n"
 _SUFFIX = ".pack"
+_PENDING_SUFFIX = ".pending"
 _LENGTH_BYTES = 8
 
 
@@ -59,6 +63,21 @@ class PackFolder:
         """The hashes of all blobs."""
         self.refresh()
         return self._locations.keys()
+
+    def pending_artifacts(self) -> frozenset[str]:
+        """The hashes of artifacts that no entry has referred to yet."""
+        names = os.listdir(self._folder)  # noqa: PTH208  only names are needed
+        return frozenset(name.removesuffix(_PENDING_SUFFIX) for name in names if name.endswith(_PENDING_SUFFIX))
+
+    def put_pending(self, hashes: Collection[str]) -> None:
+        """Keep artifacts until ``drop_pending``; the caller holds the process lock."""
+        for name in sorted(hashes):
+            self._files.put(self._folder / (name + _PENDING_SUFFIX), b"")
+
+    def drop_pending(self, hashes: Collection[str]) -> None:
+        """Note that an entry refers to the artifacts from now on."""
+        for name in self.pending_artifacts().intersection(hashes):
+            self._files.remove(self._folder / (name + _PENDING_SUFFIX))
 
     @property
     def size(self) -> int:

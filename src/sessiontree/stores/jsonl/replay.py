@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from sessiontree.model import Checkpoint, Move, Thread
 from sessiontree.model._base import json_decoder
+from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of
+from sessiontree.model.codec import decode_stored_payload
 from sessiontree.stores._tree_state import TreeState
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.lines import (
@@ -165,6 +167,8 @@ class Replay:
             self._state.erased.add(node.key)
         if body.startswith(_CHECKPOINT):
             self._state.checkpoints[node.key] = json_decoder(Checkpoint).decode(body).manifest
+        if MAY_HAVE_ARTIFACTS in body and (names := artifacts_of(decode_stored_payload(body))):
+            self._state.artifacts[node.key] = names
         if state is not None and not line.is_kept:
             updated = max(state.updated_ns, line.at) if is_last else state.updated_ns
             self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))

@@ -30,7 +30,7 @@ from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
 from sessiontree.stores.rules.leaf import next_move
-from sessiontree.stores.rules.state import ThreadState
+from sessiontree.stores.rules.state import BlobRoots, ThreadState
 
 if TYPE_CHECKING:
     from sessiontree.stores.jsonl.search import JsonlSearch
@@ -187,6 +187,7 @@ class JsonlBackend:
         """Check every file. A pointer to a missing fork is not a finding: a crash before the fork is written leaves one."""
         findings: list[Finding] = []
         manifests: set[str] = set()
+        artifacts: set[str] = set()
         with self._reading():
             sizes = {name: found.st_size for name, found in self._trees.files()}
             total, done = sum(sizes.values()), 0
@@ -195,11 +196,14 @@ class JsonlBackend:
                 if tree is not None:
                     try:
                         findings += findings_of(tree, self._layout, _share_of(progress, done, size, total))
-                        manifests.update(tree.state.checkpoints.values())
+                        roots = tree.state.all_roots()
+                        manifests |= roots.manifests
+                        artifacts |= roots.artifacts
                     finally:
                         tree.close()
                 done += size
-            findings += blob_findings(manifests, self._packs, list(self._packs.blob_hashes()), self.place)
+            needed = BlobRoots(frozenset(manifests), frozenset(artifacts))
+            findings += blob_findings(needed, self._packs, list(self._packs.blob_hashes()), self.place)
         return findings
 
     def _read(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:

@@ -27,7 +27,7 @@ from sessiontree.stores.jsonl.lines import (
     read_spans,
 )
 from sessiontree.stores.jsonl.replay import FileState, Problem, Replay
-from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = ["Tree", "TreeCache"]
 
@@ -282,16 +282,21 @@ class TreeCache:
         """Let the rules read beyond the tree's own file."""
         tree.state.find_elsewhere = self.state_of
         tree.state.blob_store = self._blob_store
-        tree.state.other_manifests = lambda: self._manifests_outside(tree.name)
+        tree.state.roots_elsewhere = lambda: self._roots_outside(tree.name)
 
-    def _manifests_outside(self, name: str) -> Iterator[str]:
+    def _roots_outside(self, name: str) -> BlobRoots:
+        manifests: set[str] = set()
+        artifacts: set[str] = set()
         for other, _ in list(self.files()):
             tree = self.peek(other) if other != name else None
             if tree is not None:
-                # A damaged part may contain a checkpoint, so nothing may be collected then.
+                # A damaged part may contain a reference, so nothing may be collected then.
                 tree.check_writable()
-                yield from tree.state.checkpoints.values()
+                found = tree.state.all_roots()
+                manifests |= found.manifests
+                artifacts |= found.artifacts
                 self.release(tree)
+        return BlobRoots(frozenset(manifests), frozenset(artifacts))
 
     def _evict(self) -> None:
         if len(self._trees) > _MAX_TREES:

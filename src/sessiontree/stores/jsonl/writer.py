@@ -63,6 +63,7 @@ from sessiontree.stores.rules.state import (
     PutLease,
     PutMove,
     PutPack,
+    PutPending,
     PutThread,
     ThreadState,
 )
@@ -153,6 +154,9 @@ class Writer:
             self._check_not_poisoned()
             try:
                 outcomes = [batch.execute(command) for command in commands]
+                # Before the entries are written: a crash in between only means that an artifact must be put again.
+                if batch.artifacts:
+                    self._packs.drop_pending(batch.artifacts)
                 files = batch.append()
             except SyncFailedError as error:
                 batch.undo()
@@ -192,8 +196,11 @@ class Writer:
         with self._rewriting():
             decision = put_blobs(command, self._packs)
             for fact in decision.facts:
-                assert isinstance(fact, PutPack)
-                self._packs.put(fact.pack)
+                match fact:
+                    case PutPack(pack=pack):
+                        self._packs.put(pack)
+                    case PutPending(hashes=hashes):
+                        self._packs.put_pending(hashes)
         return decision.result
 
     def _delete(self, command: DeleteThread) -> Outcome:
@@ -213,9 +220,7 @@ class Writer:
             finally:
                 self._trees.forget(tree.name)
             self._deleted.append((tree.name, drop.entries))
-            for fact in blob_facts:
-                assert isinstance(fact, DropBlobs)
-                self._packs.drop(fact.hashes)
+            self._drop_blobs(blob_facts)
             return decision.result
 
     def _erase(self, command: EraseContents) -> Outcome:
@@ -239,7 +244,13 @@ class Writer:
             finally:
                 self._trees.forget(tree.name)
             self._deleted.append((tree.name, tuple(node.key for node in erased.nodes)))
+            self._drop_blobs(facts)
             return decision.result
+
+    def _drop_blobs(self, facts: Sequence[Fact]) -> None:
+        for fact in facts:
+            if isinstance(fact, DropBlobs):
+                self._packs.drop(fact.hashes)
 
     @contextmanager
     def _rewriting(self) -> Iterator[None]:
@@ -277,6 +288,7 @@ class Batch:
 
     def __init__(self, trees: TreeCache, layout: Layout, files: Files, *, is_synced: bool) -> None:
         self.torn_ends = 0
+        self.artifacts: set[str] = set()
         self._trees = trees
         self._layout = layout
         self._files = files
@@ -380,6 +392,7 @@ class Batch:
             case PutEntry(node=node, draft=draft):
                 tree.drafts[node.key] = draft
                 tree.spans[node.key] = (pending.end, len(text) - 1)
+                self.artifacts.update(draft.artifacts)
         tree.state.apply(fact)
         if text:
             pending.add(text)

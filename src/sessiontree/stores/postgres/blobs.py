@@ -22,6 +22,8 @@ from sessiontree.stores.rules.state import PutEntry
 
 __all__ = [
     "all_hashes",
+    "artifacts_of",
+    "artifacts_outside",
     "blobs_of",
     "drop_blobs",
     "find_blobs",
@@ -31,8 +33,10 @@ __all__ = [
     "lock_shared",
     "manifests_of",
     "manifests_outside",
+    "put_artifacts",
     "put_blobs",
     "put_checkpoints",
+    "put_pending",
     "read_blobs",
     "texts_of",
 ]
@@ -83,6 +87,24 @@ SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
 WHERE c.namespace = %(namespace)s AND NOT (c.tree = %(tree)s AND (c.owner, c.seq) IN (
     SELECT x.owner, x.seq FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)))"""
+
+_PUT_ARTIFACTS = """
+WITH shown AS (
+    DELETE FROM sessiontree.pending_artifact WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)
+) INSERT INTO sessiontree.artifact (tree, owner, seq, hash, namespace)
+SELECT %(tree)s, %(owner)s, d.seq, d.hash, %(namespace)s
+FROM unnest(%(seqs)s::bigint[], %(hashes)s::bytea[]) AS d (seq, hash)"""
+_PUT_PENDING = """
+INSERT INTO sessiontree.pending_artifact (namespace, hash)
+SELECT %(namespace)s, d.hash FROM unnest(%(hashes)s::bytea[]) AS d (hash) ON CONFLICT DO NOTHING"""
+_THEIR_ARTIFACTS = """
+SELECT DISTINCT a.hash FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+JOIN sessiontree.artifact a ON a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq"""
+_OTHER_ARTIFACTS = """
+SELECT DISTINCT a.hash FROM sessiontree.artifact a
+WHERE a.namespace = %(namespace)s AND NOT (a.tree = %(tree)s AND (a.owner, a.seq) IN (
+    SELECT x.owner, x.seq FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)))
+UNION SELECT p.hash FROM sessiontree.pending_artifact p WHERE p.namespace = %(namespace)s"""
 
 Place = tuple[int, int]
 """Owner and number of an entry in its tree."""
@@ -194,6 +216,31 @@ def manifests_of(tree: UUID, entries: Sequence[Place]) -> Statement:
 def manifests_outside(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
     """The manifests of all other checkpoints."""
     return Statement(_OTHERS, {"namespace": namespace, **_placed(tree, entries)})
+
+
+def put_artifacts(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iterator[Statement]:
+    """Record which artifacts new entries refer to; they are no longer pending."""
+    shown = [(fact, name) for fact in facts for name in fact.draft.artifacts]
+    if shown:
+        names = _named(namespace, [name for _, name in shown])
+        seqs = [fact.node.key for fact, _ in shown]
+        yield Statement(_PUT_ARTIFACTS, {"tree": tree, "owner": shown[0][0].state.key, "seqs": seqs, **names})
+
+
+def put_pending(hashes: Iterable[str], namespace: str) -> Iterator[Statement]:
+    """Keep artifacts until an entry refers to them."""
+    yield Statement(_CREATE_LOCK_ROW, {"namespace": namespace})
+    yield Statement(_PUT_PENDING, _named(namespace, sorted(hashes)))
+
+
+def artifacts_of(tree: UUID, entries: Sequence[Place]) -> Statement:
+    """The artifacts that these entries refer to."""
+    return Statement(_THEIR_ARTIFACTS, _placed(tree, entries))
+
+
+def artifacts_outside(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
+    """The artifacts that all other entries refer to, and those that are pending."""
+    return Statement(_OTHER_ARTIFACTS, {"namespace": namespace, **_placed(tree, entries)})
 
 
 def texts_of(rows: Iterable[Row]) -> frozenset[str]:

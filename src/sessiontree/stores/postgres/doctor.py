@@ -12,11 +12,11 @@ from sessiontree.model.blobs import Blob, batches
 from sessiontree.model.codec import decode_stored_payload
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
-from sessiontree.stores.postgres.blobs import blobs_of, in_order, read_blobs, texts_of
+from sessiontree.stores.postgres.blobs import blobs_of, hashes_of, in_order, read_blobs, texts_of
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of
 from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = ["inspect"]
 
@@ -26,6 +26,7 @@ _MANIFESTS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
 WHERE c.namespace = %(namespace)s"""
+_ARTIFACTS = "SELECT DISTINCT hash FROM sessiontree.artifact WHERE namespace = %(namespace)s"
 _BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _HEADS = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.namespace = %(namespace)s"
 _ENTRIES = """
@@ -120,18 +121,19 @@ class _StoreContent:
 
 
 def _check_blobs(namespace: str, place: str) -> Steps[list[Finding]]:
-    """List damaged blobs and missing ones that a checkpoint needs, reading a few megabytes at a time."""
+    """List damaged blobs and missing ones that an entry needs, reading a few megabytes at a time."""
     lengths = yield Statement(_LENGTHS, {"namespace": namespace})
     manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
+    roots = BlobRoots(manifests, hashes_of((yield Statement(_ARTIFACTS, {"namespace": namespace}))))
     blobs = _FetchedBlobs(row[0].hex() for row in lengths)
     found: list[Finding] = []
     for rows in batches(lengths, lambda row: int(row[1])):
         batch = blobs_of((yield read_blobs(namespace, [digest.hex() for digest, _ in rows])))
-        found += blob_findings((), _FetchedBlobs(batch, batch), batch, place)
+        found += blob_findings(BlobRoots(), _FetchedBlobs(batch, batch), batch, place)
         blobs.add({name: blob for name, blob in batch.items() if name in manifests})
     while True:
         try:
-            return found + blob_findings(manifests, blobs, (), place)
+            return found + blob_findings(roots, blobs, (), place)
         except _NotFetched as missing:
             blobs.add(blobs_of((yield read_blobs(namespace, [missing.name]))))
 

@@ -155,7 +155,9 @@ def release(command: ReleaseLease, tree: UUID) -> Steps[bool]:
 
 
 def _needs_blobs(draft: Draft) -> bool:
-    return bool(draft.blobs) or (isinstance(draft.payload, Checkpoint) and bool(draft.payload.manifest))
+    return bool(draft.blobs or draft.artifacts) or (
+        isinstance(draft.payload, Checkpoint) and bool(draft.payload.manifest)
+    )
 
 
 @functools.cache

@@ -18,7 +18,8 @@ __all__ = ["MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
-TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES)
+_ARTIFACT_TABLES = ("artifact", "pending_artifact")
+TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES)
 
 # "SESSIONT" as a number: the advisory lock of migrations.
 _LOCK = 0x53455353494F4E54
@@ -260,12 +261,34 @@ _DELETED_THREADS = (
 # from before have the value that is always right: the next text of a user takes the slower way, and writes it.
 _NEEDS_TITLE = ("ALTER TABLE sessiontree.head ADD COLUMN needs_title boolean NOT NULL DEFAULT true",)
 
+_ARTIFACTS = (
+    """CREATE TABLE sessiontree.artifact (
+        tree uuid NOT NULL,
+        owner bigint NOT NULL,
+        seq bigint NOT NULL,
+        hash bytea NOT NULL,
+        namespace text NOT NULL,
+        PRIMARY KEY (tree, owner, seq, hash)
+    )""",
+    "CREATE INDEX artifact_hash ON sessiontree.artifact (namespace, hash)",
+    # Artifacts that no entry refers to yet.
+    """CREATE TABLE sessiontree.pending_artifact (
+        namespace text NOT NULL,
+        hash bytea NOT NULL,
+        PRIMARY KEY (namespace, hash)
+    )""",
+    *(f"ALTER TABLE sessiontree.{table} ENABLE ROW LEVEL SECURITY" for table in _ARTIFACT_TABLES),
+    _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _ARTIFACT_TABLES)),
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
     Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
     Migration(version=4, readable_by=4, statements=_DELETED_THREADS),
     Migration(version=5, readable_by=4, statements=_NEEDS_TITLE),
+    # A program that does not know artifacts would delete them.
+    Migration(version=6, readable_by=6, statements=_ARTIFACTS),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

@@ -17,6 +17,8 @@ from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.postgres.blobs import (
     all_hashes,
+    artifacts_of,
+    artifacts_outside,
     blobs_of,
     find_blobs,
     hashes_of,
@@ -31,7 +33,7 @@ from sessiontree.stores.postgres.blobs import (
 from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, ThreadHead, draft_of, move_of, node_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 from sessiontree.stores.rules import decide
-from sessiontree.stores.rules.state import Decision, Manifests, Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Decision, Node, ThreadState
 
 __all__ = ["IS_ANCESTOR", "MOVES", "Reservation", "SnapshotView", "decide_in_steps", "run_rule"]
 
@@ -67,7 +69,7 @@ WITH RECURSIVE inherited (id) AS (
 _UNSEEN = f"""{_INHERITED} SELECT e.owner, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s
     AND e.owner NOT IN (SELECT h.key FROM sessiontree.head h WHERE h.tree = %(tree)s AND h.key <> %(key)s)
     AND e.id NOT IN (SELECT id FROM inherited)"""
-_SEEN_ONLY_BY = f"""{_INHERITED} SELECT {NODE_COLUMNS} FROM sessiontree.entry e
+_SEEN_ONLY_BY = f"""{_INHERITED} SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.owner = %(key)s AND e.id = ANY(%(ids)s) AND e.id NOT IN (SELECT id FROM inherited)"""
 
 _MAX_BODIES = 500
@@ -116,8 +118,8 @@ class SnapshotView:
         self._trees: dict[int, UUID] = {}
         self._reservation: Reservation | None = None
         self._seq = 0
-        self.deleted_entries: list[tuple[int, int]] = []
-        """Owner and number of each entry that a delete removes; the rules know them by their place in this list."""
+        self.deleted_entries: dict[int, tuple[int, int]] = {}
+        """Owner and number of each entry that a delete removes; the rules know them by these keys."""
 
     def set_thread(self, thread_id: str, head: ThreadHead | None) -> None:
         """Set a thread that was locked and read, or that it does not exist."""
@@ -203,16 +205,18 @@ class SnapshotView:
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
         statement = Statement(_UNSEEN, {"tree": self._tree(), "key": state.key})
-        self.deleted_entries = self._answer(("unseen", state.meta.id), statement, list)
-        return range(len(self.deleted_entries))
+        rows = self._answer(("unseen", state.meta.id), statement, list)
+        self.deleted_entries = dict(enumerate(rows))
+        return range(len(rows))
 
     def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
         ids = [to_bytes(entry_id) for entry_id in entry_ids]
         statement = Statement(_SEEN_ONLY_BY, {"tree": self._tree(), "key": state.key, "ids": ids})
-        found: list[Node] = self._answer(
-            ("only", state.meta.id), statement, lambda rows: [node_of(row) for row in rows]
+        found: list[tuple[Node, int]] = self._answer(
+            ("only", state.meta.id), statement, lambda rows: [(node_of(row[:-1]), row[-1]) for row in rows]
         )
-        return found
+        self.deleted_entries = {node.key: (node.owner, seq) for node, seq in found}
+        return [node for node, _ in found]
 
     def tree_of(self, thread_id: str) -> int | None:
         assert self._reservation is not None, "only the creation of a thread reads a tree by name"
@@ -232,18 +236,21 @@ class SnapshotView:
         found: frozenset[str] = self._answer(("blobs", None), all_hashes(self._namespace), hashes_of)
         return found
 
-    def manifests(self, entries: Collection[int]) -> Manifests:
-        """Manifests for garbage collection, under an exclusive lock; without checkpoints among the entries there is none."""
-        places = [self.deleted_entries[number] for number in entries]
+    def blob_roots(self, entries: Collection[int]) -> tuple[BlobRoots, BlobRoots]:
+        """References for garbage collection, under an exclusive lock; entries that refer to nothing need none."""
+        tree, places = self._tree(), [self.deleted_entries[number] for number in entries]
         if not places:
-            return Manifests(frozenset(), frozenset())
-        theirs: frozenset[str] = self._answer(("manifests", "theirs"), manifests_of(self._tree(), places), texts_of)
-        if not theirs or not self._answer(("lock", "exclusive"), lock_exclusive(self._namespace), bool):
-            return Manifests(frozenset(), frozenset())
-        besides = manifests_outside(self._namespace, self._tree(), places)
-        others: frozenset[str] = self._answer(("manifests", "others"), besides, texts_of)
-        self._blob_bodies(others)
-        return Manifests(theirs, others)
+            return BlobRoots(), BlobRoots()
+        theirs = BlobRoots(
+            self._answer(("manifests", "theirs"), manifests_of(tree, places), texts_of),
+            self._answer(("artifacts", "theirs"), artifacts_of(tree, places), hashes_of),
+        )
+        if theirs == BlobRoots() or not self._answer(("lock", "exclusive"), lock_exclusive(self._namespace), bool):
+            return BlobRoots(), BlobRoots()
+        manifests = self._answer(("manifests", "others"), manifests_outside(self._namespace, tree, places), texts_of)
+        artifacts = self._answer(("artifacts", "others"), artifacts_outside(self._namespace, tree, places), hashes_of)
+        self._blob_bodies(manifests)
+        return theirs, BlobRoots(manifests, artifacts)
 
     def next_entry_key(self) -> int:
         self._seq += 1

@@ -9,7 +9,7 @@ from uuid import UUID
 from sessiontree.model import Lease
 from sessiontree.model.blobs import unpacked
 from sessiontree.model.codec import encode_record
-from sessiontree.stores.postgres.blobs import drop_blobs, put_blobs, put_checkpoints
+from sessiontree.stores.postgres.blobs import drop_blobs, put_artifacts, put_blobs, put_checkpoints, put_pending
 from sessiontree.stores.postgres.listen import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
@@ -25,6 +25,7 @@ from sessiontree.stores.rules.state import (
     PutLease,
     PutMove,
     PutPack,
+    PutPending,
     PutThread,
     ThreadState,
 )
@@ -92,6 +93,10 @@ WITH gone AS (
     DELETE FROM sessiontree.document d USING sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
         AND d.tree = %(tree)s AND d.owner = e.owner AND d.seq = e.seq
+), unmarked AS (
+    DELETE FROM sessiontree.artifact a USING sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
+        AND a.tree = %(tree)s AND a.owner = e.owner AND a.seq = e.seq
 ) UPDATE sessiontree.entry SET body = %(body)s WHERE tree = %(tree)s AND id = ANY(%(ids)s)"""
 _DROP_ENTRIES = """
 WITH gone AS (
@@ -102,6 +107,10 @@ WITH gone AS (
     DELETE FROM sessiontree.checkpoint c
     USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
     WHERE c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
+), hidden AS (
+    DELETE FROM sessiontree.artifact a
+    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+    WHERE a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq
 ) DELETE FROM sessiontree.entry e
 USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 WHERE e.tree = %(tree)s AND e.owner = x.owner AND e.seq = x.seq"""
@@ -130,7 +139,9 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
         yield _put_entries(entries, view, namespace)
-        yield from put_checkpoints(entries, view.uuid_of(entries[0].state.tree), namespace)
+        tree = view.uuid_of(entries[0].state.tree)
+        yield from put_checkpoints(entries, tree, namespace)
+        yield from put_artifacts(entries, tree, namespace)
     for fact in decision.facts:
         match fact:
             case PutThread(state=state) if view.head(state.meta.id) is not None:
@@ -161,6 +172,8 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                 yield from _delete_thread(state, view, namespace)
             case PutPack(pack=pack):
                 yield from put_blobs(unpacked(pack), namespace, view.ids)
+            case PutPending(hashes=hashes):
+                yield from put_pending(hashes, namespace)
             case DropBlobs(hashes=hashes):
                 yield from drop_blobs(hashes, namespace, view.ids)
 
@@ -202,7 +215,8 @@ def _delete_thread(state: ThreadState, view: SnapshotView, namespace: str) -> It
     tree: UUID = view.uuid_of(state.tree)
     name, tree_name = to_bytes(state.meta.id), to_bytes(state.meta.tree)
     values = {"tree": tree, "key": state.key, "namespace": namespace, "id": name, "tree_id": tree_name}
-    owners, seqs = [owner for owner, _ in view.deleted_entries], [seq for _, seq in view.deleted_entries]
+    gone = view.deleted_entries.values()
+    owners, seqs = [owner for owner, _ in gone], [seq for _, seq in gone]
     if view.deleted_entries:
         yield Statement(_DROP_ENTRIES, {"tree": tree, "owners": owners, "seqs": seqs})
     for sql in (*_DROP_ROWS, _UNNAME_TREE):

@@ -34,6 +34,7 @@ from sessiontree.stores.rules.state import (
     PutHead,
     PutMove,
     PutPack,
+    PutPending,
     PutThread,
     ThreadState,
     View,
@@ -328,7 +329,8 @@ def put_blobs(command: PutBlobs, view: Blobs) -> Decision:
     given = {blob.hash: blob for blob in command.blobs}
     missing = view.missing_blobs(given)
     new = [blob for name, blob in given.items() if name in missing]
-    return Decision(None, (PutPack(pack_of(new)),) if new else ())
+    facts: tuple[Fact, ...] = (PutPack(pack_of(new)),) if new else ()
+    return Decision(None, (*facts, PutPending(frozenset(given))) if command.are_artifacts else facts)
 
 
 def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
@@ -342,13 +344,13 @@ def check_blobs(view: View, thread_id: str, drafts: Collection[Draft]) -> None:
 
 
 def garbage_without(view: View, entries: Collection[int]) -> tuple[DropBlobs, ...]:
-    """The blobs that no checkpoint needs once these entries are deleted.
+    """The blobs that nothing needs once these entries are gone.
 
-    Blobs of snapshots that were never finished are among them.
+    Blobs of snapshots and deletes that were never finished are among them.
     """
-    manifests = view.manifests(entries)
-    if not manifests.theirs:
+    theirs, others = view.blob_roots(entries)
+    if not theirs.manifests and not theirs.artifacts:
         return ()
-    needed = reachable(manifests.others, lambda name: data_of(view.blobs([name])[0]))
+    needed = reachable(others.manifests, lambda name: data_of(view.blobs([name])[0])) | others.artifacts
     garbage = frozenset(view.blob_hashes()) - needed
     return (DropBlobs(garbage),) if garbage else ()

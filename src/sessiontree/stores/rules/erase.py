@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from sessiontree.model.titles import FIRST_MESSAGE
 from sessiontree.stores.commands import EraseContents, Erased
-from sessiontree.stores.rules.append import check_leaf, existing, grow, title_of, with_metadata
+from sessiontree.stores.rules.append import check_leaf, existing, garbage_without, grow, title_of, with_metadata
 from sessiontree.stores.rules.state import Decision, PutErased, View
 
 __all__ = ["erase_contents"]
@@ -24,5 +24,6 @@ def erase_contents(command: EraseContents, view: View) -> Decision:
     if state.meta.title_source == FIRST_MESSAGE and state.meta.title in titles:
         state = replace(state, meta=replace(state.meta, title="", title_status="", title_source="", title_updated_ns=0))
     grown = grow(view, state, state.leaf, (command.draft,))
-    decision = Decision(result, (PutErased(state, nodes, titles), *grown.facts))
+    garbage = garbage_without(view, [node.key for node in nodes])
+    decision = Decision(result, (PutErased(state, nodes, titles), *grown.facts, *garbage))
     return decision if state is before else with_metadata(decision, grown.state)

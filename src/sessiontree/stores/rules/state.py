@@ -16,11 +16,11 @@ from sessiontree.stores.commands import Draft, Result
 
 __all__ = [
     "ERASED_BODY",
+    "BlobRoots",
     "Decision",
     "DropBlobs",
     "DropThread",
     "Fact",
-    "Manifests",
     "Node",
     "PutEntry",
     "PutErased",
@@ -28,6 +28,7 @@ __all__ = [
     "PutLease",
     "PutMove",
     "PutPack",
+    "PutPending",
     "PutThread",
     "ThreadState",
     "View",
@@ -87,11 +88,11 @@ class ThreadState(msgspec.Struct, frozen=True, gc=False):
         )
 
 
-class Manifests(NamedTuple):
-    """The manifests of some checkpoint entries, and those of all others in the store."""
+class BlobRoots(NamedTuple):
+    """The blobs that entries refer to: manifests, which need further blobs, and artifacts."""
 
-    theirs: frozenset[str]
-    others: frozenset[str]
+    manifests: frozenset[str] = frozenset()
+    artifacts: frozenset[str] = frozenset()
 
 
 class View(Protocol):
@@ -165,8 +166,8 @@ class View(Protocol):
         """The hashes of all blobs."""
         ...
 
-    def manifests(self, entries: Collection[int]) -> Manifests:
-        """The manifests of the checkpoints among these entries, and those of all other checkpoints."""
+    def blob_roots(self, entries: Collection[int]) -> tuple[BlobRoots, BlobRoots]:
+        """What these entries refer to, and what else is needed: by other entries, or as an artifact that is pending."""
         ...
 
 
@@ -227,13 +228,19 @@ class PutPack(msgspec.Struct, frozen=True, gc=False):
     pack: Pack
 
 
-class DropBlobs(msgspec.Struct, frozen=True, gc=False):
-    """Blobs that no checkpoint needs any more."""
+class PutPending(msgspec.Struct, frozen=True, gc=False):
+    """Artifacts that are kept until the first entry that refers to them is appended."""
 
     hashes: frozenset[str]
 
 
-Fact = PutThread | PutHead | PutEntry | PutErased | PutMove | PutLease | DropThread | PutPack | DropBlobs
+class DropBlobs(msgspec.Struct, frozen=True, gc=False):
+    """Blobs that no entry needs any more."""
+
+    hashes: frozenset[str]
+
+
+Fact = PutThread | PutHead | PutEntry | PutErased | PutMove | PutLease | DropThread | PutPack | PutPending | DropBlobs
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):

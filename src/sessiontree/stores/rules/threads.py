@@ -130,7 +130,7 @@ def fork(command: Fork, view: View) -> Decision:
 
 
 def delete_thread(command: DeleteThread, view: View) -> Decision:
-    """Delete a thread, the entries that no other thread sees, and the blobs that no checkpoint needs then."""
+    """Delete a thread, the entries that no other thread sees, and the blobs that nothing needs then."""
     state = existing(view, command.thread_id)
     check_version(state, command.expect_version)
     if command.expect_match is not None and not matches(state.public(), command.expect_match):

@@ -90,7 +90,8 @@ class _WholeStore:
 
 def _blobs(connection: sqlite3.Connection, place: str) -> list[Finding]:
     view = SqliteView(connection)
-    return blob_findings(view.manifests(()).others, view, view.blob_hashes(), place)
+    _, needed = view.blob_roots(())
+    return blob_findings(needed, view, view.blob_hashes(), place)
 
 
 def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

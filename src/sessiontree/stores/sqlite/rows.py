@@ -14,7 +14,7 @@ from sessiontree.model import Entry, Lease, Move, Thread
 from sessiontree.model.blobs import CHUNK_BYTES, Blob, Pack, chunks_of, pack_of
 from sessiontree.model.codec import DAMAGED, decode_stored_payload, decode_thread
 from sessiontree.stores.commands import Draft
-from sessiontree.stores.rules.state import Manifests, Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = [
     "ENTRY_COLUMNS",
@@ -22,17 +22,19 @@ __all__ = [
     "NODE_COLUMNS",
     "STATE_SELECT",
     "blob_hashes",
+    "blob_roots",
     "blobs",
     "chain_of",
     "draft_of",
     "drop_blobs",
     "entry_row",
     "lease_of",
-    "manifests",
     "meta_row",
     "missing_blobs",
     "move_of",
+    "put_artifacts",
     "put_pack",
+    "put_pending",
     "state_of",
 ]
 
@@ -158,14 +160,35 @@ def blob_hashes(connection: sqlite3.Connection) -> Collection[str]:
     return {digest.hex() for (digest,) in connection.execute("SELECT hash FROM blob")}
 
 
-def manifests(connection: sqlite3.Connection, entries: Collection[int]) -> Manifests:
-    """Return the manifests of some checkpoint entries, and those of all others."""
+def blob_roots(connection: sqlite3.Connection, entries: Collection[int]) -> tuple[BlobRoots, BlobRoots]:
+    """Return what some entries refer to, and what all others do, with the artifacts that are pending."""
     chosen = set(entries)
+    their_manifests, other_manifests = _split(connection, "SELECT entry, manifest FROM checkpoint", chosen)
+    their_artifacts, other_artifacts = _split(connection, "SELECT entry, lower(hex(hash)) FROM artifact", chosen)
+    pending = {digest.hex() for (digest,) in connection.execute("SELECT hash FROM pending_artifact")}
+    theirs = BlobRoots(frozenset(their_manifests), frozenset(their_artifacts))
+    return theirs, BlobRoots(frozenset(other_manifests), frozenset(other_artifacts | pending))
+
+
+def _split(connection: sqlite3.Connection, statement: str, chosen: set[int]) -> tuple[set[str], set[str]]:
     theirs: set[str] = set()
     others: set[str] = set()
-    for key, manifest in connection.execute("SELECT entry, manifest FROM checkpoint"):
-        (theirs if key in chosen else others).add(manifest)
-    return Manifests(frozenset(theirs), frozenset(others))
+    for key, name in connection.execute(statement):
+        (theirs if key in chosen else others).add(name)
+    return theirs, others
+
+
+def put_artifacts(connection: sqlite3.Connection, entry: int, hashes: Collection[str]) -> None:
+    """Record which artifacts a new entry refers to; they are no longer pending."""
+    digests = [bytes.fromhex(name) for name in hashes]
+    connection.executemany("INSERT INTO artifact VALUES (?, ?)", [(entry, digest) for digest in digests])
+    connection.executemany("DELETE FROM pending_artifact WHERE hash = ?", [(digest,) for digest in digests])
+
+
+def put_pending(connection: sqlite3.Connection, hashes: Collection[str]) -> None:
+    """Keep artifacts until an entry refers to them."""
+    digests = [(bytes.fromhex(name),) for name in hashes]
+    connection.executemany("INSERT OR IGNORE INTO pending_artifact VALUES (?)", digests)
 
 
 def put_pack(connection: sqlite3.Connection, pack: Pack) -> None:

@@ -6,6 +6,7 @@ import os
 import sqlite3
 import stat
 from contextlib import closing, suppress
+from itertools import chain
 from pathlib import Path
 
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
@@ -31,8 +32,8 @@ _MAGIC = b"SQLite format 3\x00"
 _WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
 
-_LAYOUT = 3
-"""Version of the tables, stored as ``user_version``. Layout 2 is upgraded when a file is opened."""
+_LAYOUT = 4
+"""Version of the tables, stored as ``user_version``. Layouts 2 and 3 are upgraded when a file is opened."""
 _OLDEST_LAYOUT = 2
 
 # Larger than SQLite's default of 4096, because messages are long: a group of appends writes fewer pages, and a lone
@@ -110,6 +111,8 @@ CREATE TABLE move (
     PRIMARY KEY (thread, number)
 ) WITHOUT ROWID;
 CREATE TABLE checkpoint (entry INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
+CREATE TABLE artifact (entry INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (entry, hash)) WITHOUT ROWID;
+CREATE TABLE pending_artifact (hash BLOB PRIMARY KEY) WITHOUT ROWID;
 CREATE TABLE blob (
     hash BLOB PRIMARY KEY,
     size INTEGER NOT NULL,
@@ -150,8 +153,15 @@ _UPGRADE_FROM_2 = (
     "DROP TABLE floor",
     "DROP TABLE entry_id",
     "CREATE UNIQUE INDEX entry_id ON entry (id, tree)",
-    f"PRAGMA user_version = {_LAYOUT}",
+    "PRAGMA user_version = 3",
 )
+
+_UPGRADE_FROM_3 = (
+    "CREATE TABLE artifact (entry INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (entry, hash)) WITHOUT ROWID",
+    "CREATE TABLE pending_artifact (hash BLOB PRIMARY KEY) WITHOUT ROWID",
+    "PRAGMA user_version = 4",
+)
+_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3}
 
 # Without the index, because it can be what is damaged.
 REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING count(*) > 1"
@@ -233,16 +243,17 @@ def create(path: Path) -> None:
 
 
 def upgrade(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file of layout 2 to this layout in one transaction. The caller holds the process lock.
+    """Bring a file of an older layout to this one in one transaction. The caller holds the process lock.
 
     A process of an older release that has the file open gets errors from then on, because tables that it reads are
     gone; nothing is lost.
     """
-    if _layout_of(connection) == _LAYOUT:
+    layout = _layout_of(connection)
+    if layout == _LAYOUT:
         return
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for statement in _UPGRADE_FROM_2:
+        for statement in chain.from_iterable(_UPGRADES[number] for number in range(layout, _LAYOUT)):
             connection.execute(statement)
     except sqlite3.DatabaseError as error:
         if connection.in_transaction:

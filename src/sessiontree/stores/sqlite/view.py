@@ -17,10 +17,10 @@ from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import (
     ERASED_BODY,
+    BlobRoots,
     DropBlobs,
     DropThread,
     Fact,
-    Manifests,
     Node,
     PutEntry,
     PutErased,
@@ -28,6 +28,7 @@ from sessiontree.stores.rules.state import (
     PutLease,
     PutMove,
     PutPack,
+    PutPending,
     PutThread,
     ThreadState,
 )
@@ -37,16 +38,18 @@ from sessiontree.stores.sqlite.rows import (
     STATE_SELECT,
     Row,
     blob_hashes,
+    blob_roots,
     blobs,
     draft_of,
     drop_blobs,
     entry_row,
     lease_of,
-    manifests,
     meta_row,
     missing_blobs,
     move_of,
+    put_artifacts,
     put_pack,
+    put_pending,
     state_of,
 )
 
@@ -105,6 +108,7 @@ def drop_thread(connection: sqlite3.Connection, state: ThreadState, entries: Seq
     keys = [(key,) for key in entries]
     connection.executemany("DELETE FROM entry WHERE key = ?", keys)
     connection.executemany("DELETE FROM checkpoint WHERE entry = ?", keys)
+    connection.executemany("DELETE FROM artifact WHERE entry = ?", keys)
     for table, column in (
         ("thread", "key"), ("thread_meta", "key"), ("thread_tag", "key"), ("move", "thread"), ("lease", "thread"),
     ):  # fmt: skip
@@ -277,8 +281,9 @@ class SqliteView:
     def blob_hashes(self) -> Collection[str]:
         return blob_hashes(self._connection)
 
-    def manifests(self, entries: Collection[int]) -> Manifests:
-        return manifests(self._connection, entries)
+    def blob_roots(self, entries: Collection[int]) -> tuple[BlobRoots, BlobRoots]:
+        self._put_rows()
+        return blob_roots(self._connection, entries)
 
     def apply(self, fact: Fact) -> None:
         """Write one fact. Entries and thread rows stay pending until ``flush`` or a query needs them."""
@@ -302,6 +307,8 @@ class SqliteView:
                 self._drop(state, entries)
             case PutPack(pack=pack):
                 put_pack(self._connection, pack)
+            case PutPending(hashes=hashes):
+                put_pending(self._connection, hashes)
             case DropBlobs(hashes=hashes):
                 drop_blobs(self._connection, hashes)
 
@@ -322,6 +329,8 @@ class SqliteView:
         payload = draft.payload
         if type(payload) is Checkpoint:
             self._run("INSERT INTO checkpoint VALUES (?, ?)", (fact.node.key, payload.manifest))
+        if draft.artifacts:
+            put_artifacts(self._connection, fact.node.key, draft.artifacts)
 
     def _put_head(self, state: ThreadState) -> None:
         self._states[state.meta.id] = state
@@ -393,6 +402,7 @@ class SqliteView:
             "UPDATE entry SET body = ?, crc = ? WHERE key = ?",
             [(ERASED_BODY, zlib.crc32(ERASED_BODY), key) for key in keys],
         )
+        self._connection.executemany("DELETE FROM artifact WHERE entry = ?", [(key,) for key in keys])
         self._run("UPDATE store_meta SET deletions = deletions + 1")
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:

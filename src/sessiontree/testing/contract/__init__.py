@@ -12,6 +12,7 @@ and checked once more. For readable failures add ``pytest.register_assert_rewrit
 from __future__ import annotations
 
 from sessiontree.testing.contract.appending import AppendContract
+from sessiontree.testing.contract.artifacts import ArtifactContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
@@ -32,6 +33,7 @@ __all__ = ["Contract", "Opened", "StoreContract", "fill", "ids", "texts"]
 class StoreContract(
     ThreadContract,
     AppendContract,
+    ArtifactContract,
     LeafContract,
     ForkContract,
     LeaseContract,

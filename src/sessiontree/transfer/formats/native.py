@@ -28,6 +28,7 @@ from sessiontree.model import (
     json_decoder,
     reachable,
 )
+from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of
 from sessiontree.transfer.formats._files import ExportTarget, blob_data, head_of, lines_of, size_of, stem_of, whole_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 
@@ -167,7 +168,7 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
 
 
 def _with_blobs(journal: Journal, lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines, and before each checkpoint the files that it needs and that were not written yet."""
+    """The lines, and before each entry the artifacts or files that it needs and that were not written yet."""
     written: set[str] = set()
     for line in lines:
         for name in _needs(journal, line):
@@ -178,12 +179,15 @@ def _with_blobs(journal: Journal, lines: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _needs(journal: Journal, line: bytes) -> Iterable[str]:
-    if b'"manifest"' not in line:
+    if b'"manifest"' not in line and MAY_HAVE_ARTIFACTS not in line:
         return ()
     try:
         payload = decode_payload(bytes(json_decoder(ExportedEntry).decode(line).payload))
     except msgspec.MsgspecError:
         return ()
+    if names := artifacts_of(payload):
+        missing = journal.missing_blobs(names)
+        return [name for name in names if name not in missing]
     manifest = payload.manifest if isinstance(payload, Checkpoint) else ""
     if not manifest or journal.missing_blobs((manifest,)):
         return ()
