@@ -86,6 +86,8 @@ if TYPE_CHECKING:
     from sessiontree.journal import NewEntry as NewEntry
     from sessiontree.journal import PositionedDraft as PositionedDraft
     from sessiontree.journal import make_draft as make_draft
+    from sessiontree.journal.handle import ThreadHandle as ThreadHandle
+    from sessiontree.journal.handle_async import AsyncThreadHandle as AsyncThreadHandle
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
     from sessiontree.journal.opening import open as open  # noqa: A004  st.open reads as what it does
     from sessiontree.journal.opening_async import open_async as open_async
@@ -198,6 +200,8 @@ _NAMES = {
         TruncatedSummaryError UnsafePathError WorkspaceError
     """,
     "sessiontree.journal": "Draft Journal NewEntry PositionedDraft make_draft",
+    "sessiontree.journal.handle": "ThreadHandle",
+    "sessiontree.journal.handle_async": "AsyncThreadHandle",
     "sessiontree.journal.journal_async": "AsyncJournal",
     "sessiontree.journal.opening": "open",
     "sessiontree.journal.opening_async": "open_async",

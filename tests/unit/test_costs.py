@@ -46,6 +46,18 @@ def test_costs_are_added_up_for_each_thread_day_and_model(journal: st.Journal) -
     assert list(journal.costs(zone=timezone(timedelta(hours=-1))).days) == ["1969-12-31", "1970-01-01"]
 
 
+def test_each_turn_has_its_usage(journal: st.Journal) -> None:
+    chat = journal.open_thread("t", create=True)
+    for tokens in (5, 7):
+        with chat.turn(owner="w", turn_id=f"turn-{tokens}") as turn:
+            turn.append(answer("m", tokens))
+            turn.append(answer("m", 1))
+    chat.append(answer("m", 100))
+    report = chat.costs()
+    assert {name: cost.input_tokens for name, cost in report.turns.items()} == {"turn-5": 6, "turn-7": 8}
+    assert report.total.input_tokens == 114
+
+
 def test_a_request_counts_once_however_many_forks_show_it(journal: st.Journal) -> None:
     journal.create_thread("t")
     journal.append("t", answer("m", cost=1.0))

@@ -24,8 +24,13 @@ OTHERS = (
 )
 """Classes whose objects the public ones hand out."""
 
-LOADED_ON_FIRST_USE = {"Workspace": Workspace, "AsyncWorkspace": AsyncWorkspace}
-"""A program that resolves the annotation of ``Journal.workspace`` imports these itself."""
+LOADED_ON_FIRST_USE: dict[str, Any] = {
+    "Workspace": Workspace,
+    "AsyncWorkspace": AsyncWorkspace,
+    "ThreadHandle": st.ThreadHandle,
+    "AsyncThreadHandle": st.AsyncThreadHandle,
+}
+"""A program that resolves the annotations of ``Journal.workspace`` and ``open_thread`` imports these itself."""
 
 
 def functions_of(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -23,6 +23,7 @@ from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import call_model as calling
 from sessiontree.journal.operations import compaction, reads
 from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECONDS, CompactionOptions
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.model._base import Progress
 from sessiontree.model.tokens import TokenCounter, estimate_text
@@ -40,18 +41,18 @@ class CompactionVerbs(Verbs):
 
     def context(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         leaf: str | UnsetType | None = UNSET,
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
     ) -> Context:
         """Return what the model sees at a leaf: the messages, and their segments with token estimates."""
-        return self.run(reads.context(thread_id, leaf, purpose, count))
+        return self.run(reads.context(id_of(thread_id), leaf, purpose, count))
 
     def compact(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,
@@ -82,11 +83,11 @@ class CompactionVerbs(Verbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return self.run(compaction.compact(self.runtime, thread_id, options))
+        return self.run(compaction.compact(self.runtime, id_of(thread_id), options))
 
     def compact_if_needed(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,
@@ -111,11 +112,11 @@ class CompactionVerbs(Verbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return self.run(compaction.compact_if_needed(self.runtime, thread_id, options))
+        return self.run(compaction.compact_if_needed(self.runtime, id_of(thread_id), options))
 
     def replace_context(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summary: str,
         kept: int | str = 0,
         *,
@@ -127,20 +128,20 @@ class CompactionVerbs(Verbs):
         ``kept`` is the number of last messages that stay, or the id of the first entry that stays. More is kept where
         a tool call would be separated from its result. No entry is deleted; ``uncompact`` takes it back.
         """
-        operation = compaction.replace_context(self.runtime, thread_id, summary, kept, count=count, lease=lease)
+        operation = compaction.replace_context(self.runtime, id_of(thread_id), summary, kept, count=count, lease=lease)
         return self.run(operation)
 
-    def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
+    def uncompact(self, thread_id: ThreadLike, *, lease: Lease | None = None) -> Entry:
         """Take the last compaction back: the model sees the entries again that it had replaced."""
-        return self.run(compaction.uncompact(self.runtime, thread_id, lease))
+        return self.run(compaction.uncompact(self.runtime, id_of(thread_id), lease))
 
-    def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
+    def clear_expired_claim(self, thread_id: ThreadLike) -> CompactionClaim | None:
         """Remove the expired claim of a crashed compaction and return it; ``None`` if there is none."""
-        return self.run(compaction.clear_expired_claim(self.runtime, thread_id))
+        return self.run(compaction.clear_expired_claim(self.runtime, id_of(thread_id)))
 
     def leave_branch(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         to_entry: str | None,
         summarize: Summarizer = extractive,
         *,
@@ -153,11 +154,11 @@ class CompactionVerbs(Verbs):
         options = CompactionOptions(
             summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease
         )
-        return self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, options))
+        return self.run(compaction.leave_branch(self.runtime, id_of(thread_id), to_entry, options))
 
     def call_model(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         model: Callable[[Context], T | Awaitable[T]],
         summarize: Summarizer = extractive,
         *,
@@ -176,5 +177,5 @@ class CompactionVerbs(Verbs):
         options = CompactionOptions(
             summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
         )
-        answer: T = self.run(calling.call_model(self.runtime, thread_id, model, options, is_overflow))
+        answer: T = self.run(calling.call_model(self.runtime, id_of(thread_id), model, options, is_overflow))
         return answer

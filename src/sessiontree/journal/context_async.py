@@ -22,6 +22,7 @@ from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import call_model as calling
 from sessiontree.journal.operations import compaction, reads
 from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECONDS, CompactionOptions
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.model._base import Progress
 from sessiontree.model.tokens import TokenCounter, estimate_text
@@ -39,18 +40,18 @@ class AsyncCompactionVerbs(AsyncVerbs):
 
     async def context(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         leaf: str | UnsetType | None = UNSET,
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
     ) -> Context:
         """Return what the model sees at a leaf: the messages, and their segments with token estimates."""
-        return await self.run(reads.context(thread_id, leaf, purpose, count))
+        return await self.run(reads.context(id_of(thread_id), leaf, purpose, count))
 
     async def compact(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,
@@ -81,11 +82,11 @@ class AsyncCompactionVerbs(AsyncVerbs):
             claim_seconds=claim_seconds,
             progress=progress,
         )
-        return await self.run(compaction.compact(self.runtime, thread_id, options))
+        return await self.run(compaction.compact(self.runtime, id_of(thread_id), options))
 
     async def compact_if_needed(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summarize: Summarizer = extractive,
         *,
         policy: CompactionPolicy = DEFAULT_POLICY,
@@ -110,11 +111,11 @@ class AsyncCompactionVerbs(AsyncVerbs):
             lease=lease,
             claim_seconds=claim_seconds,
         )
-        return await self.run(compaction.compact_if_needed(self.runtime, thread_id, options))
+        return await self.run(compaction.compact_if_needed(self.runtime, id_of(thread_id), options))
 
     async def replace_context(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         summary: str,
         kept: int | str = 0,
         *,
@@ -126,20 +127,20 @@ class AsyncCompactionVerbs(AsyncVerbs):
         ``kept`` is the number of last messages that stay, or the id of the first entry that stays. More is kept where
         a tool call would be separated from its result. No entry is deleted; ``uncompact`` takes it back.
         """
-        operation = compaction.replace_context(self.runtime, thread_id, summary, kept, count=count, lease=lease)
+        operation = compaction.replace_context(self.runtime, id_of(thread_id), summary, kept, count=count, lease=lease)
         return await self.run(operation)
 
-    async def uncompact(self, thread_id: str, *, lease: Lease | None = None) -> Entry:
+    async def uncompact(self, thread_id: ThreadLike, *, lease: Lease | None = None) -> Entry:
         """Take the last compaction back: the model sees the entries again that it had replaced."""
-        return await self.run(compaction.uncompact(self.runtime, thread_id, lease))
+        return await self.run(compaction.uncompact(self.runtime, id_of(thread_id), lease))
 
-    async def clear_expired_claim(self, thread_id: str) -> CompactionClaim | None:
+    async def clear_expired_claim(self, thread_id: ThreadLike) -> CompactionClaim | None:
         """Remove the expired claim of a crashed compaction and return it; ``None`` if there is none."""
-        return await self.run(compaction.clear_expired_claim(self.runtime, thread_id))
+        return await self.run(compaction.clear_expired_claim(self.runtime, id_of(thread_id)))
 
     async def leave_branch(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         to_entry: str | None,
         summarize: Summarizer = extractive,
         *,
@@ -152,11 +153,11 @@ class AsyncCompactionVerbs(AsyncVerbs):
         options = CompactionOptions(
             summarize=summarize, policy=policy, instructions=instructions, count=count, lease=lease
         )
-        return await self.run(compaction.leave_branch(self.runtime, thread_id, to_entry, options))
+        return await self.run(compaction.leave_branch(self.runtime, id_of(thread_id), to_entry, options))
 
     async def call_model(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         model: Callable[[Context], T | Awaitable[T]],
         summarize: Summarizer = extractive,
         *,
@@ -175,5 +176,5 @@ class AsyncCompactionVerbs(AsyncVerbs):
         options = CompactionOptions(
             summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
         )
-        answer: T = await self.run(calling.call_model(self.runtime, thread_id, model, options, is_overflow))
+        answer: T = await self.run(calling.call_model(self.runtime, id_of(thread_id), model, options, is_overflow))
         return answer

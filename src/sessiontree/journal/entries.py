@@ -13,6 +13,7 @@ from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.stores.commands import Deleted
 
@@ -33,21 +34,21 @@ class ThreadVerbs(Verbs):
         """Create a thread, and its first entries in the same commit. Raises ThreadExistsError if the id is taken."""
         return self.run(threads.create_thread(self.runtime, id, created_ns, fields, contents=contents))
 
-    def thread(self, thread_id: str) -> Thread:
+    def thread(self, thread_id: ThreadLike) -> Thread:
         """Return a thread: its metadata, its leaf and its counters."""
-        return self.run(threads.thread(thread_id))
+        return self.run(threads.thread(id_of(thread_id)))
 
     def update_thread(
-        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
+        self, thread_id: ThreadLike, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
         """Change the metadata of a thread.
 
         With ``expect_version``, raises StaleVersionError if the thread has been changed since it was read.
         """
-        return self.run(threads.update_thread(self.runtime, thread_id, expect_version, fields))
+        return self.run(threads.update_thread(self.runtime, id_of(thread_id), expect_version, fields))
 
     def delete_thread(
-        self, thread_id: str, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+        self, thread_id: ThreadLike, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
     ) -> Deleted:
         """Delete a thread for good. Entries that a fork of it still shows are kept.
 
@@ -55,7 +56,7 @@ class ThreadVerbs(Verbs):
         ``expect_match``, raises ThreadChangedError if the thread does not pass the filters of that query; appends
         change ``updated_ns``, so a query by ``updated_before_ns`` spares a thread that is in use again.
         """
-        return self.run(threads.delete_thread(thread_id, expect_version, expect_match))
+        return self.run(threads.delete_thread(id_of(thread_id), expect_version, expect_match))
 
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.
@@ -76,7 +77,7 @@ class ThreadVerbs(Verbs):
 
     def fork(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         at: str | None = None,
         before: str | None = None,
@@ -86,16 +87,16 @@ class ThreadVerbs(Verbs):
     ) -> Thread:
         """Create a thread that shares the entries up to ``at``, up to the parent of ``before``, or up to the leaf."""
         operation = threads.fork(
-            self.runtime, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+            self.runtime, id_of(thread_id), at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
         )
         return self.run(operation)
 
-    def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+    def suggest_title(self, thread_id: ThreadLike, titler: Titler | None = None, *, limit: int = 60) -> Thread:
         """Give a thread that has no title one: from the titler, or else from the first words of the user.
 
         The title that a thread got by itself from its first message is replaced. A titler that fails is recorded in ``title_status`` and ``title_error``.
         """
-        return self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
+        return self.run(threads.suggest_title(self.runtime, id_of(thread_id), titler, limit))
 
     def delete_older_than(
         self,
@@ -119,7 +120,7 @@ class EntryVerbs(Verbs):
 
     def append(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         content: Payload | Message,
         *,
         id: str | None = None,
@@ -139,7 +140,7 @@ class EntryVerbs(Verbs):
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
         command = entries.append_command(
             self.runtime,
-            thread_id,
+            id_of(thread_id),
             new,
             parent=parent,
             expect_leaf=expect_leaf,
@@ -151,7 +152,7 @@ class EntryVerbs(Verbs):
 
     def append_many(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         contents: Iterable[Content],
         *,
         parent: str | UnsetType | None = UNSET,
@@ -160,36 +161,38 @@ class EntryVerbs(Verbs):
     ) -> list[Entry]:
         """Append several entries, each under the one before it, all or none."""
         operation = entries.append_many(
-            self.runtime, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+            self.runtime, id_of(thread_id), contents, parent=parent, expect_leaf=expect_leaf, lease=lease
         )
         return self.run(operation)
 
-    def entry(self, thread_id: str, entry_id: str) -> Entry:
+    def entry(self, thread_id: ThreadLike, entry_id: str) -> Entry:
         """Return one entry that the thread sees."""
-        return self.run(entries.entry(thread_id, entry_id))
+        return self.run(entries.entry(id_of(thread_id), entry_id))
 
-    def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+    def entries(self, thread_id: ThreadLike, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Return all entries that the thread sees, of every branch, in the order of their commits."""
-        return self.run(entries.entries(thread_id, after, limit))
+        return self.run(entries.entries(id_of(thread_id), after, limit))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None) -> list[Entry]:
+    def path(
+        self, thread_id: ThreadLike, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
+    ) -> list[Entry]:
         """Return the entries from the root to the leaf; with ``limit``, only the last ones."""
-        return self.run(entries.path(thread_id, leaf, limit))
+        return self.run(entries.path(id_of(thread_id), leaf, limit))
 
-    def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+    def children(self, thread_id: ThreadLike, entry_id: str | None) -> list[Entry]:
         """Return the children of an entry; ``None`` stands for the parent of the roots."""
-        return self.run(entries.children(thread_id, entry_id))
+        return self.run(entries.children(id_of(thread_id), entry_id))
 
-    def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
+    def label(self, thread_id: ThreadLike, entry_id: str, name: str) -> Entry:
         """Label an entry; an empty name removes its label."""
-        return self.run(entries.label(self.runtime, thread_id, entry_id, name))
+        return self.run(entries.label(self.runtime, id_of(thread_id), entry_id, name))
 
-    def labels(self, thread_id: str) -> dict[str, str]:
+    def labels(self, thread_id: ThreadLike) -> dict[str, str]:
         """Return the labels of a thread, each with the id of its entry."""
-        return self.run(entries.labels(thread_id))
+        return self.run(entries.labels(id_of(thread_id)))
 
     def watch(
-        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+        self, thread_id: ThreadLike, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> Iterator[Entry]:
         """Iterate over new entries of a thread as they are committed, by any process.
 
@@ -197,7 +200,7 @@ class EntryVerbs(Verbs):
         first entry of the thread itself. It ends after ``timeout`` seconds without a new entry; without a time-out it
         goes on until the caller stops.
         """
-        feed = Feed(thread_id, after, timeout)
+        feed = Feed(id_of(thread_id), after, timeout)
         # At the call, not at the first step, so that nothing is missed in between.
         self.run(feed.start())
         return self._follow(feed)
@@ -209,6 +212,6 @@ class EntryVerbs(Verbs):
             if not self.run(feed.read()):
                 self.store.wait(feed.thread_id, mark, feed.wait_seconds())
 
-    def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+    def events(self, thread_id: ThreadLike, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Return the events of a thread in the order of their commits; ``after`` is the id of the last entry seen."""
-        return self.run(reads.events(thread_id, after, limit))
+        return self.run(reads.events(id_of(thread_id), after, limit))

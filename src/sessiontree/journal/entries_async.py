@@ -13,6 +13,7 @@ from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.stores.commands import Deleted
 
@@ -33,21 +34,21 @@ class AsyncThreadVerbs(AsyncVerbs):
         """Create a thread, and its first entries in the same commit. Raises ThreadExistsError if the id is taken."""
         return await self.run(threads.create_thread(self.runtime, id, created_ns, fields, contents=contents))
 
-    async def thread(self, thread_id: str) -> Thread:
+    async def thread(self, thread_id: ThreadLike) -> Thread:
         """Return a thread: its metadata, its leaf and its counters."""
-        return await self.run(threads.thread(thread_id))
+        return await self.run(threads.thread(id_of(thread_id)))
 
     async def update_thread(
-        self, thread_id: str, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
+        self, thread_id: ThreadLike, *, expect_version: int | None = None, **fields: Unpack[ThreadFields]
     ) -> Thread:
         """Change the metadata of a thread.
 
         With ``expect_version``, raises StaleVersionError if the thread has been changed since it was read.
         """
-        return await self.run(threads.update_thread(self.runtime, thread_id, expect_version, fields))
+        return await self.run(threads.update_thread(self.runtime, id_of(thread_id), expect_version, fields))
 
     async def delete_thread(
-        self, thread_id: str, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+        self, thread_id: ThreadLike, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
     ) -> Deleted:
         """Delete a thread for good. Entries that a fork of it still shows are kept.
 
@@ -55,7 +56,7 @@ class AsyncThreadVerbs(AsyncVerbs):
         ``expect_match``, raises ThreadChangedError if the thread does not pass the filters of that query; appends
         change ``updated_ns``, so a query by ``updated_before_ns`` spares a thread that is in use again.
         """
-        return await self.run(threads.delete_thread(thread_id, expect_version, expect_match))
+        return await self.run(threads.delete_thread(id_of(thread_id), expect_version, expect_match))
 
     async def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.
@@ -79,7 +80,7 @@ class AsyncThreadVerbs(AsyncVerbs):
 
     async def fork(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         at: str | None = None,
         before: str | None = None,
@@ -89,16 +90,16 @@ class AsyncThreadVerbs(AsyncVerbs):
     ) -> Thread:
         """Create a thread that shares the entries up to ``at``, up to the parent of ``before``, or up to the leaf."""
         operation = threads.fork(
-            self.runtime, thread_id, at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
+            self.runtime, id_of(thread_id), at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
         )
         return await self.run(operation)
 
-    async def suggest_title(self, thread_id: str, titler: Titler | None = None, *, limit: int = 60) -> Thread:
+    async def suggest_title(self, thread_id: ThreadLike, titler: Titler | None = None, *, limit: int = 60) -> Thread:
         """Give a thread that has no title one: from the titler, or else from the first words of the user.
 
         The title that a thread got by itself from its first message is replaced. A titler that fails is recorded in ``title_status`` and ``title_error``.
         """
-        return await self.run(threads.suggest_title(self.runtime, thread_id, titler, limit))
+        return await self.run(threads.suggest_title(self.runtime, id_of(thread_id), titler, limit))
 
     async def delete_older_than(
         self,
@@ -122,7 +123,7 @@ class AsyncEntryVerbs(AsyncVerbs):
 
     async def append(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         content: Payload | Message,
         *,
         id: str | None = None,
@@ -142,7 +143,7 @@ class AsyncEntryVerbs(AsyncVerbs):
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
         command = entries.append_command(
             self.runtime,
-            thread_id,
+            id_of(thread_id),
             new,
             parent=parent,
             expect_leaf=expect_leaf,
@@ -154,7 +155,7 @@ class AsyncEntryVerbs(AsyncVerbs):
 
     async def append_many(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         contents: Iterable[Content],
         *,
         parent: str | UnsetType | None = UNSET,
@@ -163,38 +164,40 @@ class AsyncEntryVerbs(AsyncVerbs):
     ) -> list[Entry]:
         """Append several entries, each under the one before it, all or none."""
         operation = entries.append_many(
-            self.runtime, thread_id, contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+            self.runtime, id_of(thread_id), contents, parent=parent, expect_leaf=expect_leaf, lease=lease
         )
         return await self.run(operation)
 
-    async def entry(self, thread_id: str, entry_id: str) -> Entry:
+    async def entry(self, thread_id: ThreadLike, entry_id: str) -> Entry:
         """Return one entry that the thread sees."""
-        return await self.run(entries.entry(thread_id, entry_id))
+        return await self.run(entries.entry(id_of(thread_id), entry_id))
 
-    async def entries(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+    async def entries(
+        self, thread_id: ThreadLike, *, after: str | None = None, limit: int | None = None
+    ) -> list[Entry]:
         """Return all entries that the thread sees, of every branch, in the order of their commits."""
-        return await self.run(entries.entries(thread_id, after, limit))
+        return await self.run(entries.entries(id_of(thread_id), after, limit))
 
     async def path(
-        self, thread_id: str, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
+        self, thread_id: ThreadLike, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
     ) -> list[Entry]:
         """Return the entries from the root to the leaf; with ``limit``, only the last ones."""
-        return await self.run(entries.path(thread_id, leaf, limit))
+        return await self.run(entries.path(id_of(thread_id), leaf, limit))
 
-    async def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
+    async def children(self, thread_id: ThreadLike, entry_id: str | None) -> list[Entry]:
         """Return the children of an entry; ``None`` stands for the parent of the roots."""
-        return await self.run(entries.children(thread_id, entry_id))
+        return await self.run(entries.children(id_of(thread_id), entry_id))
 
-    async def label(self, thread_id: str, entry_id: str, name: str) -> Entry:
+    async def label(self, thread_id: ThreadLike, entry_id: str, name: str) -> Entry:
         """Label an entry; an empty name removes its label."""
-        return await self.run(entries.label(self.runtime, thread_id, entry_id, name))
+        return await self.run(entries.label(self.runtime, id_of(thread_id), entry_id, name))
 
-    async def labels(self, thread_id: str) -> dict[str, str]:
+    async def labels(self, thread_id: ThreadLike) -> dict[str, str]:
         """Return the labels of a thread, each with the id of its entry."""
-        return await self.run(entries.labels(thread_id))
+        return await self.run(entries.labels(id_of(thread_id)))
 
     def watch(
-        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+        self, thread_id: ThreadLike, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> AsyncIterator[Entry]:
         """Iterate over new entries of a thread as they are committed, by any process.
 
@@ -202,7 +205,7 @@ class AsyncEntryVerbs(AsyncVerbs):
         first entry of the thread itself. It ends after ``timeout`` seconds without a new entry; without a time-out it
         goes on until the caller stops.
         """
-        feed = Feed(thread_id, after, timeout)
+        feed = Feed(id_of(thread_id), after, timeout)
         if True:  # ASYNC
             return self._follow(feed)
         else:
@@ -220,6 +223,6 @@ class AsyncEntryVerbs(AsyncVerbs):
             if not await self.run(feed.read()):
                 await self.store.await_change(feed.thread_id, mark, feed.wait_seconds())
 
-    async def events(self, thread_id: str, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
+    async def events(self, thread_id: ThreadLike, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
         """Return the events of a thread in the order of their commits; ``after`` is the id of the last entry seen."""
-        return await self.run(reads.events(thread_id, after, limit))
+        return await self.run(reads.events(id_of(thread_id), after, limit))

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import imports
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Move, Thread
 from sessiontree.model.blobs import Blob
 from sessiontree.stores.commands import PositionedDraft
@@ -24,13 +25,13 @@ class AsyncImportVerbs(AsyncVerbs):
         """
         return await self.run(imports.import_thread(thread, base))
 
-    async def import_history(self, thread_id: str, steps: Iterable[PositionedDraft | Move]) -> Thread:
+    async def import_history(self, thread_id: ThreadLike, steps: Iterable[PositionedDraft | Move]) -> Thread:
         """Add entries and leaf moves of another store to a thread, in the order in which they happened, in one commit.
 
         Make the drafts with ``make_draft``. Steps that are already there are skipped, so an interrupted import can be
         repeated. An entry id that is taken by different content raises DuplicateEntryError, and nothing is written.
         """
-        return await self.run(imports.import_history(thread_id, steps))
+        return await self.run(imports.import_history(id_of(thread_id), steps))
 
     async def put_blobs(self, blobs: Iterable[Blob]) -> int:
         """Store the blobs that are missing, in one commit, and return how many those were.

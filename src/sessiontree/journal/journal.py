@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, tzinfo
-from typing import Literal, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
 from msgspec import UNSET, UnsetType
 
@@ -14,17 +14,21 @@ from sessiontree.journal.artifacts import ArtifactVerbs
 from sessiontree.journal.context import CompactionVerbs
 from sessiontree.journal.entries import EntryVerbs, ThreadVerbs
 from sessiontree.journal.imports import ImportVerbs
-from sessiontree.journal.operations import leaf, reads
+from sessiontree.journal.operations import leaf, reads, threads
 from sessiontree.journal.operations.costs import CostQuery, CostReport, costs
 from sessiontree.journal.operations.reads import ExportFormat
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.journal.turn import TurnVerbs
-from sessiontree.model import Lease, Move, NextMove, Thread
+from sessiontree.model import Lease, Move, NextMove, SessionKey, Thread, ThreadFields
 from sessiontree.model._base import Progress
 from sessiontree.model.codec import Scope
 from sessiontree.model.prices import PRICES, Prices
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.workspace import Conflicts
+
+if TYPE_CHECKING:
+    from sessiontree.journal.handle import ThreadHandle
 
 __all__ = ["FindingVerbs", "Journal", "LeafVerbs"]
 
@@ -53,34 +57,35 @@ class FindingVerbs(Verbs):
         """Return the ids of threads that begin or end with ``part``; only ``part`` itself if it is an id."""
         return self.run(reads.thread_ids(part, limit))
 
-    def entry_ids(self, thread_id: str, part: str, *, limit: int = 20) -> list[str]:
+    def entry_ids(self, thread_id: ThreadLike, part: str, *, limit: int = 20) -> list[str]:
         """Return the ids of entries that the thread sees and that begin or end with ``part``."""
-        return self.run(reads.entry_ids(thread_id, part, limit))
+        return self.run(reads.entry_ids(id_of(thread_id), part, limit))
 
-    def has_user_interaction(self, thread_id: str) -> bool:
+    def has_user_interaction(self, thread_id: ThreadLike) -> bool:
         """Return whether a user has said anything in a thread, on any branch; tool results do not count."""
-        return self.run(reads.has_user_interaction(thread_id))
+        return self.run(reads.has_user_interaction(id_of(thread_id)))
 
     def costs(
         self,
-        thread_id: str | None = None,
+        thread_id: ThreadLike | None = None,
         *,
         after_ns: int | None = None,
         before_ns: int | None = None,
         prices: Prices = PRICES,
         zone: tzinfo = UTC,
     ) -> CostReport:
-        """Return what requests cost: in total, and for each thread, day and model; of one thread, or of the whole store.
+        """Return what requests cost: in total, and for each thread, turn, day and model; of one thread, or of the whole store.
 
         Usage that was reported without a cost is priced by ``prices``. Models that are not in it get no price: their
         tokens are in ``unpriced_tokens``. Days are those of ``zone``.
         """
-        query = CostQuery(thread_id=thread_id, after_ns=after_ns, before_ns=before_ns, prices=prices, zone=zone)
+        name = None if thread_id is None else id_of(thread_id)
+        query = CostQuery(thread_id=name, after_ns=after_ns, before_ns=before_ns, prices=prices, zone=zone)
         return self.run(costs(query))
 
     def export(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         format: ExportFormat = "markdown",
         scope: Scope | None = None,
@@ -91,7 +96,7 @@ class FindingVerbs(Verbs):
         ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
         ``progress(done, total)`` is called with numbers of entries.
         """
-        return self.run(reads.export(thread_id, format, scope, progress))
+        return self.run(reads.export(id_of(thread_id), format, scope, progress))
 
 
 class LeafVerbs(Verbs):
@@ -99,7 +104,7 @@ class LeafVerbs(Verbs):
 
     def move_leaf(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         entry_id: str | None,
         *,
         expect_leaf: str | UnsetType | None = UNSET,
@@ -108,12 +113,14 @@ class LeafVerbs(Verbs):
     ) -> Thread:
         """Move the leaf to any entry that the thread sees, or with ``None`` before the first one."""
         return self.run(
-            leaf.move_leaf(self.runtime, thread_id, entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns)
+            leaf.move_leaf(
+                self.runtime, id_of(thread_id), entry_id, "move", expect_leaf=expect_leaf, lease=lease, at_ns=at_ns
+            )
         )
 
     def rewind(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         entry_id: str,
         *,
         files: str | os.PathLike[str] | None = None,
@@ -124,42 +131,46 @@ class LeafVerbs(Verbs):
         With ``files``, that folder is restored to the checkpoint of the entry too: both happen, or neither.
         """
         if files is None:
-            return self.run(leaf.move_leaf(self.runtime, thread_id, entry_id, "rewind"))
+            return self.run(leaf.move_leaf(self.runtime, id_of(thread_id), entry_id, "rewind"))
         from sessiontree.journal.operations import restore  # noqa: PLC0415  only a rewind with files loads it
 
         return self.run(
-            restore.rewind(self.runtime, self.workspace.cache, thread_id, entry_id, files, conflicts=conflicts)
+            restore.rewind(self.runtime, self.workspace.cache, id_of(thread_id), entry_id, files, conflicts=conflicts)
         )
 
-    def reset(self, thread_id: str) -> Thread:
+    def reset(self, thread_id: ThreadLike) -> Thread:
         """Start again with an empty path. No entry is deleted, and ``undo`` brings the path back."""
-        return self.run(leaf.move_leaf(self.runtime, thread_id, None, "reset"))
+        return self.run(leaf.move_leaf(self.runtime, id_of(thread_id), None, "reset"))
 
     @overload
-    def undo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False) -> Thread: ...
+    def undo(
+        self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False
+    ) -> Thread: ...
     @overload
-    def undo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
-    def undo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
+    def undo(self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
+    def undo(self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
         """Take the last leaf move back; files that moved with it come back too.
 
         With ``dry_run``, return the move that would be taken back. Raises NothingToUndoError if there is none.
         """
-        return self._take_back(thread_id, "undo", conflicts, dry_run=dry_run)
+        return self._take_back(id_of(thread_id), "undo", conflicts, dry_run=dry_run)
 
     @overload
-    def redo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False) -> Thread: ...
+    def redo(
+        self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: Literal[False] = False
+    ) -> Thread: ...
     @overload
-    def redo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
-    def redo(self, thread_id: str, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
+    def redo(self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: Literal[True]) -> NextMove: ...
+    def redo(self, thread_id: ThreadLike, *, conflicts: Conflicts = "stop", dry_run: bool = False) -> Thread | NextMove:
         """Take the last undo back; files that moved with it move again.
 
         With ``dry_run``, return the undo that would be taken back. Raises NothingToRedoError if there is none.
         """
-        return self._take_back(thread_id, "redo", conflicts, dry_run=dry_run)
+        return self._take_back(id_of(thread_id), "redo", conflicts, dry_run=dry_run)
 
-    def reflog(self, thread_id: str) -> list[Move]:
+    def reflog(self, thread_id: ThreadLike) -> list[Move]:
         """Return every move of the leaf, oldest first."""
-        return self.run(leaf.reflog(thread_id))
+        return self.run(leaf.reflog(id_of(thread_id)))
 
     def _take_back(
         self, thread_id: str, direction: Direction, conflicts: Conflicts, *, dry_run: bool
@@ -184,3 +195,22 @@ class Journal(
     The blocking form may be used from many threads, the form for asyncio from one event loop. Cancelling a write does
     not undo it: it may still be committed, so append with an ``id`` of your own if you may have to repeat it.
     """
+
+    def open_thread(
+        self,
+        id_or_key: ThreadLike | SessionKey | None = None,
+        *,
+        create: bool = False,
+        **fields: Unpack[ThreadFields],
+    ) -> ThreadHandle:
+        """Return a handle of a thread, which has these verbs without their first argument.
+
+        A key stands for the thread with that key that was changed last, archived ones only if there is no other. With ``create``, a missing thread is
+        created with ``fields``, once, however many processes open it; without an id or key it is always a new one.
+        Raises ThreadNotFoundError if there is none.
+        """
+        from sessiontree.journal.handle import ThreadHandle  # noqa: PLC0415  it needs this class
+
+        wanted = id_or_key if id_or_key is None or isinstance(id_or_key, SessionKey) else id_of(id_or_key)
+        thread = self.run(threads.open_thread(self.runtime, wanted, fields, create=create))
+        return ThreadHandle(self, thread.id)

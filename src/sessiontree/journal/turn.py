@@ -14,6 +14,7 @@ from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
 
 __all__ = ["Turn", "TurnVerbs"]
@@ -136,10 +137,10 @@ class TurnVerbs(Verbs):
     """The verbs about turns and their leases."""
 
     def acquire_lease(
-        self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
+        self, thread_id: ThreadLike, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
         """Acquire the lease to run a turn. Raises ActiveTurnError while another one has not expired."""
-        return self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
+        return self.run(turns.acquire_lease(self.runtime, id_of(thread_id), owner, turn_id, ttl_seconds))
 
     def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
         """Extend a lease. Raises FencedError if another worker has taken over."""
@@ -149,21 +150,21 @@ class TurnVerbs(Verbs):
         """Release a lease; one that is not in force any more is ignored."""
         return self.run(turns.release_lease(lease))
 
-    def active_lease(self, thread_id: str) -> Lease | None:
+    def active_lease(self, thread_id: ThreadLike) -> Lease | None:
         """Return the lease in force, or ``None``."""
-        return self.run(turns.active_lease(self.runtime, thread_id))
+        return self.run(turns.active_lease(self.runtime, id_of(thread_id)))
 
-    def clear_expired_lease(self, thread_id: str, *, created_before_ns: int | None = None) -> Lease | None:
+    def clear_expired_lease(self, thread_id: ThreadLike, *, created_before_ns: int | None = None) -> Lease | None:
         """Remove an expired lease and return it; ``None`` if there is none.
 
         With ``created_before_ns``, a lease that was acquired before that time is removed even if it has not expired.
         Its holder can write nothing from then on.
         """
-        return self.run(turns.clear_expired_lease(self.runtime, thread_id, created_before_ns))
+        return self.run(turns.clear_expired_lease(self.runtime, id_of(thread_id), created_before_ns))
 
     def turn(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         owner: str | None = None,
         turn_id: str | None = None,
@@ -175,15 +176,15 @@ class TurnVerbs(Verbs):
         Entering acquires the lease and appends a marker; leaving appends another one and releases the lease. With
         ``files``, a checkpoint of that folder is taken when the turn begins and when it ends.
         """
-        return Turn(self, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
+        return Turn(self, id_of(thread_id), owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
 
-    def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
+    def resume(self, thread_id: ThreadLike, *, owner: str | None = None) -> Resumption:
         """Mark turns that a crash left open as interrupted, so that the thread can go on.
 
         Raises ActiveTurnError while the lease of another owner has not expired.
         """
-        return self.run(turns.resume(self.runtime, thread_id, owner))
+        return self.run(turns.resume(self.runtime, id_of(thread_id), owner))
 
-    def retry(self, thread_id: str) -> Thread:
+    def retry(self, thread_id: ThreadLike) -> Thread:
         """Move the leaf back to where the failed turn can start again. Raises NothingToRetryError if none failed."""
-        return self.run(leaf.retry(self.runtime, thread_id))
+        return self.run(leaf.retry(self.runtime, id_of(thread_id)))

@@ -15,6 +15,7 @@ from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
 
 __all__ = ["AsyncTurn", "AsyncTurnVerbs"]
@@ -159,10 +160,10 @@ class AsyncTurnVerbs(AsyncVerbs):
     """The verbs about turns and their leases."""
 
     async def acquire_lease(
-        self, thread_id: str, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
+        self, thread_id: ThreadLike, *, owner: str, turn_id: str | None = None, ttl_seconds: float = DEFAULT_TTL_SECONDS
     ) -> Lease:
         """Acquire the lease to run a turn. Raises ActiveTurnError while another one has not expired."""
-        return await self.run(turns.acquire_lease(self.runtime, thread_id, owner, turn_id, ttl_seconds))
+        return await self.run(turns.acquire_lease(self.runtime, id_of(thread_id), owner, turn_id, ttl_seconds))
 
     async def renew_lease(self, lease: Lease, *, ttl_seconds: float = DEFAULT_TTL_SECONDS) -> Lease:
         """Extend a lease. Raises FencedError if another worker has taken over."""
@@ -172,21 +173,21 @@ class AsyncTurnVerbs(AsyncVerbs):
         """Release a lease; one that is not in force any more is ignored."""
         return await self.run(turns.release_lease(lease))
 
-    async def active_lease(self, thread_id: str) -> Lease | None:
+    async def active_lease(self, thread_id: ThreadLike) -> Lease | None:
         """Return the lease in force, or ``None``."""
-        return await self.run(turns.active_lease(self.runtime, thread_id))
+        return await self.run(turns.active_lease(self.runtime, id_of(thread_id)))
 
-    async def clear_expired_lease(self, thread_id: str, *, created_before_ns: int | None = None) -> Lease | None:
+    async def clear_expired_lease(self, thread_id: ThreadLike, *, created_before_ns: int | None = None) -> Lease | None:
         """Remove an expired lease and return it; ``None`` if there is none.
 
         With ``created_before_ns``, a lease that was acquired before that time is removed even if it has not expired.
         Its holder can write nothing from then on.
         """
-        return await self.run(turns.clear_expired_lease(self.runtime, thread_id, created_before_ns))
+        return await self.run(turns.clear_expired_lease(self.runtime, id_of(thread_id), created_before_ns))
 
     def turn(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         owner: str | None = None,
         turn_id: str | None = None,
@@ -198,15 +199,15 @@ class AsyncTurnVerbs(AsyncVerbs):
         Entering acquires the lease and appends a marker; leaving appends another one and releases the lease. With
         ``files``, a checkpoint of that folder is taken when the turn begins and when it ends.
         """
-        return AsyncTurn(self, thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
+        return AsyncTurn(self, id_of(thread_id), owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
 
-    async def resume(self, thread_id: str, *, owner: str | None = None) -> Resumption:
+    async def resume(self, thread_id: ThreadLike, *, owner: str | None = None) -> Resumption:
         """Mark turns that a crash left open as interrupted, so that the thread can go on.
 
         Raises ActiveTurnError while the lease of another owner has not expired.
         """
-        return await self.run(turns.resume(self.runtime, thread_id, owner))
+        return await self.run(turns.resume(self.runtime, id_of(thread_id), owner))
 
-    async def retry(self, thread_id: str) -> Thread:
+    async def retry(self, thread_id: ThreadLike) -> Thread:
         """Move the leaf back to where the failed turn can start again. Raises NothingToRetryError if none failed."""
-        return await self.run(leaf.retry(self.runtime, thread_id))
+        return await self.run(leaf.retry(self.runtime, id_of(thread_id)))

@@ -8,6 +8,7 @@ from typing import Literal
 from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry
 from sessiontree.workspace import Conflicts, RestorePlan, Settings, TreeDiff
 from sessiontree.workspace.open_workspace import WorkspaceCache
@@ -22,22 +23,22 @@ class Workspace:
         self.cache = WorkspaceCache(journal.store.place, settings)
         self._journal = journal
 
-    def snapshot(self, thread_id: str, entry_id: str | None, root: Root, *, label: str = "") -> Snapshot:
+    def snapshot(self, thread_id: ThreadLike, entry_id: str | None, root: Root, *, label: str = "") -> Snapshot:
         """Take a checkpoint of a folder, as the files of an entry; ``None`` is the leaf."""
-        operation = workspace.snapshot(self._journal.runtime, self.cache, thread_id, entry_id, root, label=label)
+        operation = workspace.snapshot(self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, label=label)
         return self._journal.run(operation)
 
-    def checkpoints(self, thread_id: str, root: Root | None = None) -> list[Entry]:
+    def checkpoints(self, thread_id: ThreadLike, root: Root | None = None) -> list[Entry]:
         """Return the checkpoint entries that a thread sees, oldest first; with ``root``, those of that folder."""
-        return self._journal.run(checkpoints.checkpoints(thread_id, root))
+        return self._journal.run(checkpoints.checkpoints(id_of(thread_id), root))
 
-    def plan(self, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts = "stop") -> RestorePlan:
+    def plan(self, thread_id: ThreadLike, entry_id: str, root: Root, *, conflicts: Conflicts = "stop") -> RestorePlan:
         """Return what a restore would create, change and delete, and its conflicts. Nothing is changed."""
-        return self._journal.run(workspace.plan(self.cache, thread_id, entry_id, root, conflicts=conflicts))
+        return self._journal.run(workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts))
 
     def restore(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         entry_id: str,
         root: Root,
         *,
@@ -46,13 +47,15 @@ class Workspace:
     ) -> RestorePlan:
         """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``."""
         if dry_run:
-            return self.plan(thread_id, entry_id, root, conflicts=conflicts)
-        operation = workspace.restore(self._journal.runtime, self.cache, thread_id, entry_id, root, conflicts=conflicts)
+            return self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts)
+        operation = workspace.restore(
+            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts
+        )
         return self._journal.run(operation)
 
-    def diff(self, thread_id: str, entry_id: str, root: Root, *, other: str | None = None) -> TreeDiff:
+    def diff(self, thread_id: ThreadLike, entry_id: str, root: Root, *, other: str | None = None) -> TreeDiff:
         """Compare the files of an entry with those of another one, or with the folder as it is."""
-        return self._journal.run(workspace.diff(self.cache, thread_id, entry_id, root, other))
+        return self._journal.run(workspace.diff(self.cache, id_of(thread_id), entry_id, root, other))
 
     def recover(self, root: Root, *, prefer: Literal["old", "new"] | None = None) -> Literal["", "old", "new"]:
         """Settle a restore that a crash interrupted, and return which files it left. Every other verb does this too.

@@ -7,6 +7,7 @@ from typing import Literal
 from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
+from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry
 from sessiontree.workspace import Conflicts, RestorePlan, Settings, TreeDiff
 from sessiontree.workspace.open_workspace import WorkspaceCache
@@ -21,22 +22,26 @@ class AsyncWorkspace:
         self.cache = WorkspaceCache(journal.store.place, settings)
         self._journal = journal
 
-    async def snapshot(self, thread_id: str, entry_id: str | None, root: Root, *, label: str = "") -> Snapshot:
+    async def snapshot(self, thread_id: ThreadLike, entry_id: str | None, root: Root, *, label: str = "") -> Snapshot:
         """Take a checkpoint of a folder, as the files of an entry; ``None`` is the leaf."""
-        operation = workspace.snapshot(self._journal.runtime, self.cache, thread_id, entry_id, root, label=label)
+        operation = workspace.snapshot(self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, label=label)
         return await self._journal.run(operation)
 
-    async def checkpoints(self, thread_id: str, root: Root | None = None) -> list[Entry]:
+    async def checkpoints(self, thread_id: ThreadLike, root: Root | None = None) -> list[Entry]:
         """Return the checkpoint entries that a thread sees, oldest first; with ``root``, those of that folder."""
-        return await self._journal.run(checkpoints.checkpoints(thread_id, root))
+        return await self._journal.run(checkpoints.checkpoints(id_of(thread_id), root))
 
-    async def plan(self, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts = "stop") -> RestorePlan:
+    async def plan(
+        self, thread_id: ThreadLike, entry_id: str, root: Root, *, conflicts: Conflicts = "stop"
+    ) -> RestorePlan:
         """Return what a restore would create, change and delete, and its conflicts. Nothing is changed."""
-        return await self._journal.run(workspace.plan(self.cache, thread_id, entry_id, root, conflicts=conflicts))
+        return await self._journal.run(
+            workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts)
+        )
 
     async def restore(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         entry_id: str,
         root: Root,
         *,
@@ -45,13 +50,15 @@ class AsyncWorkspace:
     ) -> RestorePlan:
         """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``."""
         if dry_run:
-            return await self.plan(thread_id, entry_id, root, conflicts=conflicts)
-        operation = workspace.restore(self._journal.runtime, self.cache, thread_id, entry_id, root, conflicts=conflicts)
+            return await self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts)
+        operation = workspace.restore(
+            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts
+        )
         return await self._journal.run(operation)
 
-    async def diff(self, thread_id: str, entry_id: str, root: Root, *, other: str | None = None) -> TreeDiff:
+    async def diff(self, thread_id: ThreadLike, entry_id: str, root: Root, *, other: str | None = None) -> TreeDiff:
         """Compare the files of an entry with those of another one, or with the folder as it is."""
-        return await self._journal.run(workspace.diff(self.cache, thread_id, entry_id, root, other))
+        return await self._journal.run(workspace.diff(self.cache, id_of(thread_id), entry_id, root, other))
 
     async def recover(self, root: Root, *, prefer: Literal["old", "new"] | None = None) -> Literal["", "old", "new"]:
         """Settle a restore that a crash interrupted, and return which files it left. Every other verb does this too.

@@ -4,6 +4,11 @@
 >>> cost_of(Usage(input_tokens=500_000, output_tokens=100_000), "my-model", mine).estimated
 {'USD': 1.8}
 
+A function can decide instead of a table, such as by the beginning of the name:
+
+>>> cost_of(Usage(output_tokens=1_000_000), "my-model-2026", lambda name: mine.get(name.removesuffix("-2026"))).estimated
+{'USD': 8.0}
+
 A model that is not in the table has no price, and its tokens are counted instead:
 
 >>> unknown = cost_of(Usage(input_tokens=7), "unheard-of", mine)
@@ -13,7 +18,7 @@ A model that is not in the table has no price, and its tokens are counted instea
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from sessiontree.model._base import Record
 from sessiontree.model.entry import AssistantMessage, Compaction, Payload, ToolCallMessage, Usage, UsageReport
@@ -45,8 +50,8 @@ class Price(Record, frozen=True, kw_only=True):
         ) / _MILLION
 
 
-Prices = Mapping[str, Price]
-"""Prices by the name of the model, as entries record it."""
+Prices = Mapping[str, Price] | Callable[[str], Price | None]
+"""Prices by the name of the model, as entries record it: a table, or a function that returns the price of a model."""
 
 
 class Cost(Record, frozen=True, kw_only=True):
@@ -72,7 +77,7 @@ class Cost(Record, frozen=True, kw_only=True):
 
 def cost_of(usage: Usage, model: str, prices: Prices) -> Cost:
     """Return the cost of one request: what was reported, or else what the table says."""
-    price = prices.get(model)
+    price = prices(model) if callable(prices) else prices.get(model)
     reported, estimated, unpriced = {}, {}, 0
     if usage.cost:
         reported[usage.currency or "USD"] = usage.cost

@@ -19,14 +19,26 @@ from typing import Any, Self, TypeVar, Unpack, cast
 from msgspec import UNSET, UnsetType
 
 from sessiontree.journal import Journal
+from sessiontree.journal.handle import ThreadHandle
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.entries import Content
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
+from sessiontree.journal.thread_ids import ThreadLike
 from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
 from sessiontree.journal.workspace import Workspace
 from sessiontree.journal.workspace_async import AsyncWorkspace
-from sessiontree.model import Entry, Lease, Message, Payload, Thread, ThreadFilters, ThreadQuery
+from sessiontree.model import (
+    Entry,
+    Lease,
+    Message,
+    Payload,
+    SessionKey,
+    Thread,
+    ThreadFields,
+    ThreadFilters,
+    ThreadQuery,
+)
 from sessiontree.stores.protocol import AsyncStore, Store
 
 __all__ = ["SyncOverAsync"]
@@ -60,7 +72,7 @@ class SyncOverAsync(Journal):
 
     def turn(
         self,
-        thread_id: str,
+        thread_id: ThreadLike,
         *,
         owner: str | None = None,
         turn_id: str | None = None,
@@ -71,8 +83,15 @@ class SyncOverAsync(Journal):
         turn = self._journal.turn(thread_id, owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
         return cast("Turn", _TurnOverAsync(turn, self))
 
+    def open_thread(
+        self, id_or_key: ThreadLike | SessionKey | None = None, *, create: bool = False, **fields: Unpack[ThreadFields]
+    ) -> ThreadHandle:
+        """``AsyncJournal.open_thread``, blocking, as is everything that the handle does."""
+        opened = self.wait_for(self._journal.open_thread(id_or_key, create=create, **fields))
+        return ThreadHandle(self, opened.id)
+
     def watch(
-        self, thread_id: str, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
+        self, thread_id: ThreadLike, *, after: str | UnsetType | None = UNSET, timeout: float | None = None
     ) -> Iterator[Entry]:
         """``AsyncJournal.watch``, blocking. It starts at the call, like that of a ``Journal``."""
         steps = self._journal.watch(thread_id, after=after, timeout=timeout)
@@ -208,5 +227,5 @@ def _blocking(name: str) -> Callable[..., Any]:
 
 
 for _name, _verb in inspect.getmembers(AsyncJournal, inspect.iscoroutinefunction):
-    if not _name.startswith("_") and _name != "close":
+    if not _name.startswith("_") and _name not in vars(SyncOverAsync):
         setattr(SyncOverAsync, _name, _blocking(_name))

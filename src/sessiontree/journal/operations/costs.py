@@ -29,19 +29,21 @@ class CostQuery(Record, frozen=True, kw_only=True):
 
 
 class CostReport(Record, frozen=True, kw_only=True):
-    """The cost of all requests, and of those of each thread, day (``2026-01-31``) and model.
+    """The cost of all requests, and of those of each thread, turn, day (``2026-01-31``) and model.
 
     A request counts for the thread that it was appended to, so forks do not count it again.
     """
 
     total: Cost = Cost()
     threads: dict[str, Cost] = {}
+    turns: dict[str, Cost] = {}
     days: dict[str, Cost] = {}
     models: dict[str, Cost] = {}
 
 
 class _Request(Record, frozen=True):
     thread_id: str
+    turn_id: str
     day: str
     model: str
     cost: Cost
@@ -78,7 +80,8 @@ class _Ledger:
         if found is not None and self._is_in_time(entry) and self._belongs_to(thread, entry):
             usage, model = found
             day = f"{entry.created_at.astimezone(self._query.zone).date()}"
-            self.requests.append(_Request(entry.thread_id, day, model, cost_of(usage, model, self._query.prices)))
+            cost = cost_of(usage, model, self._query.prices)
+            self.requests.append(_Request(entry.thread_id, entry.turn_id, day, model, cost))
         return False
 
     def _is_in_time(self, entry: Entry) -> bool:
@@ -105,9 +108,12 @@ def _report(requests: list[_Request]) -> CostReport:
             groups[name(request)].append(request.cost)
         return {key: sum_of(groups[key]) for key in sorted(groups)}
 
+    turns = by(lambda request: request.turn_id)
+    turns.pop("", None)
     return CostReport(
         total=sum_of(request.cost for request in requests),
         threads=by(lambda request: request.thread_id),
+        turns=turns,
         days=by(lambda request: request.day),
         models=by(lambda request: request.model),
     )

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
+from urllib.parse import quote
 
 from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
 
 from sessiontree.compaction.titles import Titler, first_user_text
-from sessiontree.errors import InvalidInputError, StaleLeafError, StaleVersionError
+from sessiontree.errors import (
+    InvalidInputError,
+    StaleLeafError,
+    StaleVersionError,
+    ThreadExistsError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
@@ -30,6 +37,7 @@ __all__ = [
     "delete_thread",
     "fork",
     "list_threads",
+    "open_thread",
     "suggest_title",
     "thread",
     "update_command",
@@ -63,6 +71,45 @@ def thread(thread_id: str) -> Operation[Thread]:
     """Return a thread."""
     found: Thread = yield ReadThread(thread_id=thread_id)
     return found
+
+
+def open_thread(
+    runtime: Runtime, id_or_key: str | SessionKey | None, fields: ThreadFields, *, create: bool
+) -> Operation[Thread]:
+    """Return the thread of an id or key; with ``create``, a new one if there is none."""
+    if id_or_key is None:
+        return (yield from create_thread(runtime, None, None, fields))
+    try:
+        if isinstance(id_or_key, SessionKey):
+            return (yield from _current_of(id_or_key))
+        return (yield from thread(id_or_key))
+    except ThreadNotFoundError:
+        if not create:
+            raise
+    if isinstance(id_or_key, SessionKey):
+        # All processes choose the same id, so only one of them can create it.
+        name, fields = _id_for(id_or_key), ThreadFields(**{**fields, "key": id_or_key})
+    else:
+        name = id_or_key
+    try:
+        return (yield from create_thread(runtime, name, None, fields))
+    except ThreadExistsError:
+        return (yield from thread(name))
+
+
+def _current_of(key: SessionKey) -> Operation[Thread]:
+    for is_archived in (False, True):
+        query = ThreadQuery(
+            agent=key.agent, channel=key.channel, peer=key.peer, key_thread=key.thread, is_archived=is_archived, limit=1
+        )
+        page: Page = yield ListThreads(query=query)
+        for found in page:
+            return found
+    raise ThreadNotFoundError(_id_for(key))
+
+
+def _id_for(key: SessionKey) -> str:
+    return "key:" + ":".join(quote(part, safe="@ ") for part in (key.agent, key.channel, key.peer, key.thread))
 
 
 def update_thread(

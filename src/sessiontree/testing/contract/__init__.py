@@ -19,6 +19,7 @@ from sessiontree.testing.contract.deleting import DeleteContract
 from sessiontree.testing.contract.erasing import EraseContract
 from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
+from sessiontree.testing.contract.handles import HandleContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
 from sessiontree.testing.contract.listing import ListContract
@@ -34,6 +35,7 @@ class StoreContract(
     ThreadContract,
     AppendContract,
     ArtifactContract,
+    HandleContract,
     LeafContract,
     ForkContract,
     LeaseContract,
