@@ -10,7 +10,7 @@ from sessiontree.model import Move
 from sessiontree.stores._tree_state import TreeState
 from sessiontree.stores.commands import AcquireLease, MoveLeaf
 from sessiontree.stores.rules import decide
-from sessiontree.stores.rules.leaf import replay
+from sessiontree.stores.rules.reflog import replay
 
 
 def _moves(*steps):

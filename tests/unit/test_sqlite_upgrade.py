@@ -211,3 +211,18 @@ def test_a_store_of_a_build_before_the_first_release_is_left_untouched(old):
         st.open(old)
     assert old.read_bytes() == before
     assert list(old.parent.iterdir()) == [old]
+
+
+def test_a_store_of_layout_4_gets_its_indexes(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_bytes(lzma.decompress((DATA.with_name("sqlite_layout4") / "store.db.xz").read_bytes()))
+    assert layout_of(path) == 4
+    with st.open(path) as journal:
+        assert journal.labels("t") == {"good": "b"}
+        assert journal.labels("f") == {"own": "g"}
+        assert [entry.id for entry in journal.children("t", "b")] == ["c", "e"]
+        # These moves were written without what can be undone after them.
+        assert [journal.undo("t").leaf for _ in range(2)] == ["e", journal.reflog("t")[0].from_entry]
+        assert journal.redo("t").leaf == "e"
+        assert journal.check() == []
+    assert layout_of(path) == 5

@@ -169,15 +169,47 @@ class EntryVerbs(Verbs):
         """Return one entry that the thread sees."""
         return self.run(entries.entry(id_of(thread_id), entry_id))
 
-    def entries(self, thread_id: ThreadLike, *, after: str | None = None, limit: int | None = None) -> list[Entry]:
-        """Return all entries that the thread sees, of every branch, in the order of their commits."""
-        return self.run(entries.entries(id_of(thread_id), after, limit))
+    def entries(
+        self,
+        thread_id: ThreadLike,
+        *,
+        after: str | None = None,
+        limit: int | None = None,
+        newest_first: bool = False,
+        types: Iterable[str] | None = None,
+        turn_id: str | None = None,
+    ) -> list[Entry]:
+        """Return the entries that the thread sees, of every branch, in the order of their commits.
+
+        With ``newest_first`` the order is the reverse. ``types`` keeps entries of these types, ``turn_id`` those of a
+        turn. ``after`` and ``limit`` page through the answer in its order.
+        """
+        return self.run(
+            entries.entries(id_of(thread_id), after, limit, newest_first=newest_first, types=types, turn_id=turn_id)
+        )
+
+    def find_entries(self, entry_ids: Iterable[str], *, thread_id: ThreadLike | None = None) -> list[Entry]:
+        """Return the entries with these ids, in the order of the ids; ids that are not found are left out.
+
+        With ``thread_id``, only entries that this thread sees. Ids are unique within a tree, so that without a thread
+        an id that callers gave twice can find several entries. The JSONL store has no index for that: it reads all trees.
+        """
+        return self.run(entries.find_entries(entry_ids, None if thread_id is None else id_of(thread_id)))
+
+    def last_entries(self, threads: Iterable[ThreadLike]) -> dict[str, Entry]:
+        """Return the last entry on the path of each thread, by thread id, for a list; empty threads are left out."""
+        return self.run(entries.last_entries(map(id_of, threads)))
 
     def path(
-        self, thread_id: ThreadLike, leaf: str | UnsetType | None = UNSET, *, limit: int | None = None
+        self,
+        thread_id: ThreadLike,
+        leaf: str | UnsetType | None = UNSET,
+        *,
+        limit: int | None = None,
+        types: Iterable[str] | None = None,
     ) -> list[Entry]:
-        """Return the entries from the root to the leaf; with ``limit``, only the last ones."""
-        return self.run(entries.path(id_of(thread_id), leaf, limit))
+        """Return the entries from the root to the leaf; with ``types`` only those, and with ``limit`` the last of them."""
+        return self.run(entries.path(id_of(thread_id), leaf, limit, types))
 
     def children(self, thread_id: ThreadLike, entry_id: str | None) -> list[Entry]:
         """Return the children of an entry; ``None`` stands for the parent of the roots."""

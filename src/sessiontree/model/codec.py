@@ -24,7 +24,7 @@ from msgspec import UnsetType
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.model._base import Progress, Record, counted, json_decoder
-from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload
+from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload, entry_type
 from sessiontree.model.thread import Thread
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "encode_record",
     "native_json",
     "native_jsonl",
+    "stored_type",
     "validate_and_encode",
 ]
 
@@ -170,6 +171,21 @@ def decode_stored_payload(body: bytes) -> Payload:
         return decode_payload(body)
     except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
         return UnknownPayload(type=DAMAGED, body=body if isinstance(body, bytes) else b"")
+
+
+_TYPE = b'{"type":"'
+
+
+def stored_type(body: bytes) -> str:
+    """Return the type of a stored body, mostly without decoding it.
+
+    >>> stored_type(b'{"type":"label","target":"a","label":"b"}')
+    'label'
+    """
+    end = body.find(b'"', len(_TYPE)) if isinstance(body, bytes) and body.startswith(_TYPE) else -1
+    name = body[len(_TYPE) : end] if end > 0 else b"\\"
+    # A name that is not written plainly belongs to no type of ours.
+    return name.decode() if name.isascii() and b"\\" not in name else entry_type(decode_stored_payload(body))
 
 
 def decode_thread(body: bytes) -> Thread:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import Protocol
 
@@ -11,13 +12,17 @@ from msgspec import UnsetType
 from sessiontree.errors import BlobNotFoundError, EntryNotFoundError
 from sessiontree.model import Checkpoint, Entry, Lease, Move
 from sessiontree.model.blobs import Blob, Blobs, unpacked
+from sessiontree.model.entry import entry_type
 from sessiontree.stores.commands import Draft
+from sessiontree.stores.queries import RARE_TYPES, ReadEntries, ReadPath
 from sessiontree.stores.rules.append import visible
+from sessiontree.stores.rules.reflog import tops_after
 from sessiontree.stores.rules.state import (
     BlobRoots,
     DropBlobs,
     DropThread,
     Fact,
+    LoggedMove,
     Node,
     PutEntry,
     PutErased,
@@ -28,6 +33,7 @@ from sessiontree.stores.rules.state import (
     PutPending,
     PutThread,
     ThreadState,
+    Tops,
 )
 
 __all__ = ["BlobStore", "MemoryBlobs", "TreeState"]
@@ -53,6 +59,10 @@ class TreeState:
         """Manifests by the key of their checkpoint entry."""
         self.artifacts: dict[int, tuple[str, ...]] = {}
         """Artifacts by the key of the entry that refers to them."""
+        self.rare: dict[tuple[int, str], list[int]] = {}
+        """Keys of entries by owner and type, for the types that are found by an index."""
+        self.tops: dict[int, list[Tops | None]] = {}
+        self._children: dict[tuple[int, int | None], list[int]] | None = None
         self.blob_store: BlobStore = MemoryBlobs()
         self.roots_elsewhere: Callable[[], BlobRoots] = BlobRoots
         """What the entries in other files of the store refer to."""
@@ -77,6 +87,12 @@ class TreeState:
     def moves(self, state: ThreadState) -> Sequence[Move]:
         return self.reflogs.get(state.key, [])
 
+    def logged(self, state: ThreadState, number: int) -> LoggedMove:
+        return LoggedMove(self.reflogs[state.key][number - 1], self.tops[state.key][number - 1])
+
+    def family(self, state: ThreadState) -> Sequence[ThreadState]:
+        return [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
+
     def lease(self, state: ThreadState) -> Lease | None:
         return self.leases.get(state.key)
 
@@ -88,7 +104,7 @@ class TreeState:
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
         """Keys of the entries that no thread but this one sees."""
-        owners = {other.key for other in self._family(state)}
+        owners = {other.key for other in self.family(state)}
         inherited = self._inherited(state)
         tree_nodes = (node for (tree, _), node in self.by_id.items() if tree == state.tree)
         return [node.key for node in tree_nodes if node.owner not in owners and node.key not in inherited]
@@ -135,20 +151,25 @@ class TreeState:
         """Change the dictionaries as a fact says; blobs are not kept here."""
         match fact:
             case PutEntry(state=state, node=node, draft=draft):
-                self._put_entry(state, node)
+                self.add_node(state.tree, node, entry_type(draft.payload))
                 if isinstance(draft.payload, Checkpoint):
                     self.checkpoints[node.key] = draft.payload.manifest
                 if draft.artifacts:
                     self.artifacts[node.key] = draft.artifacts
-            case PutErased(nodes=nodes):
-                for node in nodes:
-                    self.artifacts.pop(node.key, None)
             case PutHead(state=state):
                 self.states[state.meta.id] = state
             case PutThread(state=state):
                 self._put_thread(state)
-            case PutMove(state=state, move=move):
+            case PutMove(state=state, move=move, tops=tops):
+                known = tops or tops_after(self, state, move)
                 self.reflogs.setdefault(state.key, []).append(move)
+                self.tops.setdefault(state.key, []).append(known)
+            case PutErased(nodes=nodes):
+                keys = {node.key for node in nodes}
+                self._forget_rare(keys)
+                for key in keys:
+                    self.artifacts.pop(key, None)
+                    self.checkpoints.pop(key, None)
             case PutLease(state=state, lease=None):
                 self.leases.pop(state.key, None)
             case PutLease(state=state, lease=lease) if lease is not None:
@@ -177,11 +198,10 @@ class TreeState:
             case _:
                 return state.leaf
 
-    def path(self, tip: Node | None, limit: int | None) -> list[Node]:
-        """The nodes from the root to ``tip``; ``limit`` keeps the newest."""
-        nodes = list(islice(self.upwards(tip), limit))
-        nodes.reverse()
-        return nodes
+    def path_back(self, state: ThreadState, query: ReadPath) -> Iterator[Node]:
+        """The nodes that a query may select, the leaf first."""
+        nodes = self.upwards(self.tip(state, query.leaf))
+        return islice(nodes, query.limit) if query.types is None else nodes
 
     def visible_nodes(self, state: ThreadState, after: str | None = None) -> list[Node]:
         """The nodes that a thread sees, in commit order, after an entry if one is given."""
@@ -197,10 +217,81 @@ class TreeState:
             raise EntryNotFoundError(state.meta.id, entry_id)
         return node
 
+    def candidates(self, state: ThreadState, query: ReadEntries) -> Iterable[Node]:
+        """The nodes that a query may select, in the order of its answer."""
+        if query.rare_types:
+            nodes = sorted(self._rare_nodes(state, query.rare_types), key=lambda node: node.key)
+            start = None if query.after is None else self.visible_node(state, query.after).key
+            if query.newest_first:
+                return (node for node in reversed(nodes) if start is None or node.key < start)
+            return (node for node in nodes if start is None or node.key > start)
+        if not query.newest_first:
+            return self.visible_nodes(state, query.after)
+        nodes_back = self._backwards(state)
+        if query.after is None:
+            return nodes_back
+        last = self.visible_node(state, query.after).key
+        return (node for node in nodes_back if node.key < last)
+
+    def _backwards(self, state: ThreadState) -> Iterator[Node]:
+        for key in reversed(self.owned_keys.get(state.key, ())):
+            yield self.nodes[key]
+        yield from self.upwards(state.base)
+
+    def _rare_nodes(self, state: ThreadState, types: Collection[str]) -> Iterator[Node]:
+        for name in types:
+            for key in self.rare.get((state.key, name), ()):
+                yield self.nodes[key]
+        if state.base is not None:
+            inherited = {node.key for node in self.upwards(state.base)}
+            for (_, name), keys in self.rare.items():
+                if name in types:
+                    yield from (self.nodes[key] for key in keys if key in inherited)
+
+    def found(self, entry_ids: Sequence[str], state: ThreadState | None) -> Iterator[Node]:
+        """The nodes with these ids that a thread sees, or those of all trees."""
+        if state is not None:
+            seen = (visible(self, state, entry_id) for entry_id in entry_ids)
+            yield from (node for node in seen if node is not None)
+            return
+        trees = set(self.trees.values())
+        for entry_id in entry_ids:
+            yield from (self.by_id[tree, entry_id] for tree in sorted(trees) if (tree, entry_id) in self.by_id)
+
     def children(self, state: ThreadState, entry_id: str | None) -> list[Node]:
         """The children of an entry that a thread sees; None gives the roots."""
         parent = None if entry_id is None else self.visible_node(state, entry_id).key
-        return [node for node in self.visible_nodes(state) if node.parent == parent]
+        keys = self._child_keys().get((state.tree, parent), ())
+        return [self.nodes[key] for key in keys if self._is_seen(state, self.nodes[key])]
+
+    def _is_seen(self, state: ThreadState, node: Node) -> bool:
+        if node.owner == state.key:
+            return True
+        return state.base is not None and (node.key == state.base.key or self.is_ancestor(node, state.base))
+
+    def _child_keys(self) -> dict[tuple[int, int | None], list[int]]:
+        """Keys of entries by tree and parent, built when they are first needed."""
+        if self._children is None:
+            self._children = {}
+            for (tree, _), node in sorted(self.by_id.items(), key=lambda item: item[1].key):
+                self._children.setdefault((tree, node.parent), []).append(node.key)
+        return self._children
+
+    def add_node(self, tree: int, node: Node, type: str) -> None:
+        """Add an entry of a type."""
+        self.nodes[node.key] = node
+        self.by_id[tree, node.id] = node
+        self.owned_keys.setdefault(node.owner, []).append(node.key)
+        self._last_entry_key = max(self._last_entry_key, node.key)
+        if type in RARE_TYPES:
+            self.rare.setdefault((node.owner, type), []).append(node.key)
+        if self._children is not None:
+            self._children.setdefault((tree, node.parent), []).append(node.key)
+
+    def _forget_rare(self, keys: AbstractSet[int]) -> None:
+        for place, held in list(self.rare.items()):
+            if not keys.isdisjoint(held):
+                self.rare[place] = [key for key in held if key not in keys]
 
     def appended_after(self, state: ThreadState, cursor: int | None) -> tuple[list[Node], int]:
         """The nodes appended through a thread after a cursor, and the cursor to continue from; None gives no nodes."""
@@ -222,13 +313,10 @@ class TreeState:
             payload=draft.payload,
         )
 
-    def _family(self, state: ThreadState) -> list[ThreadState]:
-        return [other for other in self.states.values() if other.tree == state.tree and other.key != state.key]
-
     def _inherited(self, state: ThreadState) -> set[int]:
         """Keys of the entries that other threads of the tree have from their fork points."""
         inherited: set[int] = set()
-        for other in self._family(state):
+        for other in self.family(state):
             for node in self.upwards(other.base):
                 if node.key in inherited:
                     break
@@ -241,15 +329,10 @@ class TreeState:
         self.trees.setdefault(state.meta.tree, state.tree)
         self._last_thread_key = max(self._last_thread_key, state.key)
 
-    def _put_entry(self, state: ThreadState, node: Node) -> None:
-        self.nodes[node.key] = node
-        self.by_id[state.tree, node.id] = node
-        self.owned_keys.setdefault(node.owner, []).append(node.key)
-        self._last_entry_key = max(self._last_entry_key, node.key)
-
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
         del self.states[state.meta.id]
         self.reflogs.pop(state.key, None)
+        self.tops.pop(state.key, None)
         self.leases.pop(state.key, None)
         for key in entries:
             node = self.nodes.pop(key)
@@ -257,6 +340,8 @@ class TreeState:
             self.artifacts.pop(key, None)
             del self.by_id[state.tree, node.id]
         gone = set(entries)
+        self._forget_rare(gone)
+        self._children = None
         for owner, keys in list(self.owned_keys.items()):
             self.owned_keys[owner] = [key for key in keys if key not in gone]
         if not any(other.tree == state.tree for other in self.states.values()):

@@ -13,7 +13,7 @@ from sessiontree.model.codec import encode_payload
 from sessiontree.model.manifest import reachable
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules.leaf import replay
+from sessiontree.stores.rules.reflog import replay
 from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = ["Content", "blob_findings", "findings_in"]

@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Collection, Sequence
 
-from msgspec import UnsetType
 from msgspec.structs import replace
 
 from sessiontree.errors import ThreadNotFoundError
@@ -28,7 +27,7 @@ from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Outcome
-from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import existing, visible
 from sessiontree.stores.rules.leaf import next_move
@@ -84,15 +83,25 @@ class MemoryBackend:
         with self._lock:
             return self._state.entry(self._state.visible_node(existing(self._state, thread_id), entry_id))
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
+    def entries(self, query: ReadEntries) -> list[Entry]:
         with self._lock:
-            nodes = self._state.visible_nodes(existing(self._state, thread_id), after)
-            return [self._state.entry(node) for node in nodes[:limit]]
+            nodes = self._state.candidates(existing(self._state, query.thread_id), query)
+            return query.select(map(self._state.entry, nodes))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
+    def entries_by_id(self, entry_ids: tuple[str, ...], thread_id: str | None) -> list[Entry]:
         with self._lock:
-            tip = self._state.tip(existing(self._state, thread_id), leaf)
-            return [self._state.entry(node) for node in self._state.path(tip, limit)]
+            state = None if thread_id is None else existing(self._state, thread_id)
+            return [self._state.entry(node) for node in self._state.found(entry_ids, state)]
+
+    def last_entries(self, thread_ids: tuple[str, ...]) -> dict[str, Entry]:
+        with self._lock:
+            states = (self._state.thread(thread_id) for thread_id in thread_ids)
+            return {state.meta.id: self._state.entry(state.leaf) for state in states if state and state.leaf}
+
+    def path(self, query: ReadPath) -> list[Entry]:
+        with self._lock:
+            nodes = self._state.path_back(existing(self._state, query.thread_id), query)
+            return query.select(map(self._state.entry, nodes))
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         with self._lock:

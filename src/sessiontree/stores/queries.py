@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
 from msgspec import UNSET, UnsetType
@@ -15,6 +16,8 @@ from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
 __all__ = [
+    "RARE_MARKS",
+    "RARE_TYPES",
     "FindEntries",
     "FindMissingBlobs",
     "FindThreads",
@@ -26,7 +29,9 @@ __all__ = [
     "ReadBlobs",
     "ReadChildren",
     "ReadEntries",
+    "ReadEntriesById",
     "ReadEntry",
+    "ReadLastEntries",
     "ReadLease",
     "ReadMoves",
     "ReadNewEntries",
@@ -41,6 +46,26 @@ __all__ = [
 
 
 T = TypeVar("T", covariant=True)
+
+RARE_TYPES = frozenset(
+    {
+        "thread_info",
+        "system_message",
+        "model_change",
+        "active_tools_change",
+        "compaction",
+        "branch_summary",
+        "run_failure",
+        "label",
+        "checkpoint",
+        "memory",
+        "queued",
+    }
+)
+"""Types of entries that a store finds by an index. The others are frequent, so a walk from the newest one finds them."""
+
+RARE_MARKS = tuple(sorted(name[:5].encode() for name in RARE_TYPES))
+"""The bytes 10 to 14 of the body of an entry of a rare type, and of no frequent one: SQL indexes select by them."""
 
 
 class Finding(Record, frozen=True, kw_only=True):
@@ -91,12 +116,20 @@ class Reads(Blobs, Protocol):
         """An entry that the thread sees."""
         ...
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
-        """The entries that the thread sees, in commit order, after one of them if ``after`` is given."""
+    def entries(self, query: ReadEntries) -> list[Entry]:
+        """The entries that the thread sees and that the query selects."""
         ...
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
-        """The entries from the root to ``leaf`` (UNSET: the thread's leaf); ``limit`` keeps the newest."""
+    def entries_by_id(self, entry_ids: tuple[str, ...], thread_id: str | None) -> list[Entry]:
+        """The entries with these ids that the thread sees, or without a thread those of all trees; missing ones are left out."""
+        ...
+
+    def last_entries(self, thread_ids: tuple[str, ...]) -> dict[str, Entry]:
+        """The leaf of each thread that exists and is not empty."""
+        ...
+
+    def path(self, query: ReadPath) -> list[Entry]:
+        """The entries from the root to the leaf that the query names."""
         ...
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
@@ -180,25 +213,78 @@ class ReadEntry(Query[Entry], frozen=True, kw_only=True):
 
 
 class ReadEntries(Query[list[Entry]], frozen=True, kw_only=True):
-    """All entries that a thread sees, on every branch, in commit order."""
+    """Entries that a thread sees, on every branch, in commit order or with ``newest_first`` in the reverse order.
+
+    ``after`` starts behind an entry, in the order of the answer. ``types`` keeps entries of these types, ``turn_id`` those
+    of a turn; ``limit`` keeps the first ones of what is left.
+    """
 
     thread_id: str
     after: str | None = None
     limit: int | None = None
+    newest_first: bool = False
+    types: frozenset[str] | None = None
+    turn_id: str | None = None
 
     def run(self, reads: Reads) -> list[Entry]:
-        return reads.entries(self.thread_id, self.after, self.limit)
+        return reads.entries(self)
+
+    def wants(self, type: str, turn_id: str) -> bool:
+        """Whether an entry of this type and turn is selected."""
+        return (self.types is None or type in self.types) and self.turn_id in (None, turn_id)
+
+    def select(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that are selected, of those that follow ``after`` in the order of the answer."""
+        return list(islice((entry for entry in entries if self.wants(entry.type, entry.turn_id)), self.limit))
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether entries are left out because of their type or turn."""
+        return self.types is not None or self.turn_id is not None
+
+    @property
+    def rare_types(self) -> frozenset[str]:
+        """The types, if only entries of rare types are selected; else nothing."""
+        return self.types if self.types is not None and self.types <= RARE_TYPES else frozenset()
+
+
+class ReadEntriesById(Query[list[Entry]], frozen=True, kw_only=True):
+    """The entries with these ids that a thread sees, in the order of the ids; without a thread, those of all trees."""
+
+    entry_ids: tuple[str, ...]
+    thread_id: str | None = None
+
+    def run(self, reads: Reads) -> list[Entry]:
+        return reads.entries_by_id(self.entry_ids, self.thread_id)
+
+
+class ReadLastEntries(Query[dict[str, Entry]], frozen=True, kw_only=True):
+    """The leaf of each of these threads, by thread id."""
+
+    thread_ids: tuple[str, ...]
+
+    def run(self, reads: Reads) -> dict[str, Entry]:
+        return reads.last_entries(self.thread_ids)
 
 
 class ReadPath(Query[list[Entry]], frozen=True, kw_only=True):
-    """The entries from the root to ``leaf`` (UNSET: the thread's leaf); ``limit`` keeps the newest."""
+    """The entries from the root to ``leaf`` (UNSET: the thread's leaf).
+
+    ``types`` keeps entries of these types, and ``limit`` the newest of what is left.
+    """
 
     thread_id: str
     leaf: str | UnsetType | None = UNSET
     limit: int | None = None
+    types: frozenset[str] | None = None
 
     def run(self, reads: Reads) -> list[Entry]:
-        return reads.path(self.thread_id, self.leaf, self.limit)
+        return reads.path(self)
+
+    def select(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The entries that are selected, root first, of those of a path, leaf first."""
+        found = islice((entry for entry in entries if self.types is None or entry.type in self.types), self.limit)
+        return list(found)[::-1]
 
 
 class ReadChildren(Query[list[Entry]], frozen=True, kw_only=True):

@@ -249,7 +249,28 @@ class JournalMachine(RuleBasedStateMachine):
         self._same(lambda journal: journal.children(thread, place))
         self._same(lambda journal: journal.path(thread, place, limit=3))
         self._same(lambda journal: journal.entries(thread, after=place, limit=2))
+        self._same(lambda journal: journal.entries(thread, after=place, newest_first=True, limit=3))
+        self._same(lambda journal: journal.last_entries([thread, "nowhere"]))
         self._same(lambda journal: list(journal.watch(thread, after=place, timeout=0)))
+
+    @rule(
+        number=numbers,
+        types=some.none() | some.sets(some.sampled_from(["user_message", "turn_marker", "run_failure", "label"])),
+        turn=some.sampled_from([None, "", "t1"]),
+        newest_first=some.booleans(),
+        places=some.lists(numbers, max_size=3),
+    )
+    def choose_entries(
+        self, number: int, types: set[str] | None, turn: str | None, newest_first: bool, places: list[int]
+    ) -> None:
+        """Read entries by type, turn and id."""
+        thread = self._thread(number)
+        options: dict[str, Any] = {"types": types, "turn_id": turn, "newest_first": newest_first}
+        self._same(lambda journal: journal.entries(thread, limit=3, **options))
+        self._same(lambda journal: journal.path(thread, limit=2, types=types))
+        wanted = [self._entry(thread, place) for place in places]
+        self._same(lambda journal: journal.find_entries(wanted, thread_id=thread))
+        assert _anywhere(self.real, wanted) == _anywhere(self.model, wanted)
 
     @rule()
     def close_and_reopen(self) -> None:
@@ -346,6 +367,11 @@ def machine_test(machine: type[JournalMachine]) -> Any:
     case = machine.TestCase
     case.settings = machine_settings()
     return case
+
+
+def _anywhere(journal: Journal, entry_ids: list[str]) -> list[str]:
+    """Entries by id without a thread, sorted: which tree comes first is up to the store."""
+    return sorted(map(repr, journal.find_entries(entry_ids)))
 
 
 def _outcome(verb: Callable[[Journal], Any], journal: Journal) -> Any:

@@ -31,7 +31,7 @@ from sessiontree.model.entry import (
 from sessiontree.model.message import TextPart
 from sessiontree.model.tokens import estimate_message, estimate_prompt
 from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, UpdateThread
-from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntry, ReadPath
+from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntriesById, ReadEntry, ReadLastEntries, ReadPath
 
 __all__ = [
     "NewEntry",
@@ -211,16 +211,57 @@ def entry(thread_id: str, entry_id: str) -> Operation[Entry]:
     return found
 
 
-def entries(thread_id: str, after: str | None, limit: int | None) -> Operation[list[Entry]]:
-    """Return the entries that the thread sees, in the order of their commits."""
-    found: list[Entry] = yield ReadEntries(thread_id=thread_id, after=after, limit=_at_least_zero(limit))
+def entries(
+    thread_id: str,
+    after: str | None = None,
+    limit: int | None = None,
+    *,
+    newest_first: bool = False,
+    types: Iterable[str] | None = None,
+    turn_id: str | None = None,
+) -> Operation[list[Entry]]:
+    """Return the entries that the thread sees, in the order of their commits or in the reverse order."""
+    found: list[Entry] = yield ReadEntries(
+        thread_id=thread_id,
+        after=after,
+        limit=_at_least_zero(limit),
+        newest_first=newest_first,
+        types=checked_types(types),
+        turn_id=turn_id,
+    )
     return found
 
 
-def path(thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> Operation[list[Entry]]:
+def find_entries(entry_ids: Iterable[str], thread_id: str | None) -> Operation[list[Entry]]:
+    """Return the entries with these ids that a thread sees, or without a thread those of the whole store."""
+    found: list[Entry] = yield ReadEntriesById(entry_ids=tuple(dict.fromkeys(entry_ids)), thread_id=thread_id)
+    return found
+
+
+def last_entries(thread_ids: Iterable[str]) -> Operation[dict[str, Entry]]:
+    """Return the last entry of each thread that has one."""
+    found: dict[str, Entry] = yield ReadLastEntries(thread_ids=tuple(dict.fromkeys(thread_ids)))
+    return found
+
+
+def path(
+    thread_id: str, leaf: str | UnsetType | None, limit: int | None, types: Iterable[str] | None = None
+) -> Operation[list[Entry]]:
     """Return the entries from the root to the leaf."""
-    found: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit))
+    found: list[Entry] = yield ReadPath(
+        thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit), types=checked_types(types)
+    )
     return found
+
+
+def checked_types(types: Iterable[str] | None) -> frozenset[str] | None:
+    """Return types of entries as a set; a single text is taken as one type."""
+    if types is None:
+        return None
+    chosen = frozenset([types] if isinstance(types, str) else types)
+    if not all(isinstance(name, str) for name in chosen):
+        raise InvalidInputError(f"types must be names of entry types such as 'user_message', not {types!r}")
+    return chosen
 
 
 def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
@@ -238,7 +279,7 @@ def label(runtime: Runtime, thread_id: str, entry_id: str, name: str) -> Operati
 
 def labels(thread_id: str) -> Operation[dict[str, str]]:
     """Return each label of a thread with the id of its entry."""
-    found = yield from entries(thread_id, None, None)
+    found = yield from entries(thread_id, types=("label",))
     return labels_of(found)
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from sessiontree.model import Checkpoint, Move, Thread
 from sessiontree.model._base import json_decoder
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of
-from sessiontree.model.codec import decode_stored_payload
+from sessiontree.model.codec import decode_stored_payload, stored_type
 from sessiontree.stores._tree_state import TreeState
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.lines import (
@@ -27,7 +27,7 @@ from sessiontree.stores.jsonl.lines import (
     TreeLine,
     UnknownLine,
 )
-from sessiontree.stores.rules.leaf import replay
+from sessiontree.stores.rules.reflog import replay
 from sessiontree.stores.rules.state import ERASED_BODY, Node, PutHead, PutLease, PutMove, PutThread, ThreadState
 
 __all__ = ["TREE", "FileState", "Problem", "Replay"]
@@ -68,13 +68,6 @@ class FileState(TreeState):
 
     def tree_of(self, thread_id: str) -> int:
         return TREE
-
-    def put_node(self, node: Node) -> None:
-        """Add a node."""
-        self.nodes[node.key] = node
-        self.by_id[TREE, node.id] = node
-        self.owned_keys.setdefault(node.owner, []).append(node.key)
-        self.reserve(node.key)
 
     @property
     def last_entry_key(self) -> int:
@@ -161,8 +154,8 @@ class Replay:
         owner = self._deleted_owner(line.thread) if state is None or line.is_kept else state.key
         node = self._node(line, owner, parent)
         self._spans[node.key] = (item.offset, item.length)
-        self._state.put_node(node)
         body = bytes(line.payload)
+        self._state.add_node(TREE, node, stored_type(body))
         if body == ERASED_BODY:
             self._state.erased.add(node.key)
         if body.startswith(_CHECKPOINT):

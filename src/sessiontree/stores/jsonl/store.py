@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import UnsetType
-
-from sessiontree.errors import DamagedDataError, StoreClosedError
+from sessiontree.errors import DamagedDataError, StoreClosedError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
@@ -28,7 +27,7 @@ from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.jsonl.writer import Writer
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import BlobRoots, ThreadState
 
@@ -118,12 +117,30 @@ class JsonlBackend:
     def entry(self, thread_id: str, entry_id: str) -> Entry:
         return self._read(thread_id, lambda tree, state: tree.entries([tree.state.visible_node(state, entry_id)])[0])
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
-        return self._read(thread_id, lambda tree, state: tree.entries(tree.state.visible_nodes(state, after)[:limit]))
+    def entries(self, query: ReadEntries) -> list[Entry]:
+        def answer(tree: Tree, state: ThreadState) -> list[Entry]:
+            nodes = tree.state.candidates(state, query)
+            return query.select(tree.read_entries(nodes if query.is_filtered else islice(nodes, query.limit)))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
+        return self._read(query.thread_id, answer)
+
+    def entries_by_id(self, entry_ids: tuple[str, ...], thread_id: str | None) -> list[Entry]:
+        if thread_id is not None:
+            return self._read(thread_id, lambda tree, state: tree.entries(list(tree.state.found(entry_ids, state))))
+        return self._search_ids(entry_ids)
+
+    def last_entries(self, thread_ids: tuple[str, ...]) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
+        for thread_id in thread_ids:
+            with suppress(ThreadNotFoundError):
+                for entry in self.path(ReadPath(thread_id=thread_id, limit=1)):
+                    found[thread_id] = entry
+        return found
+
+    def path(self, query: ReadPath) -> list[Entry]:
         return self._read(
-            thread_id, lambda tree, state: tree.entries(tree.state.path(tree.state.tip(state, leaf), limit))
+            query.thread_id,
+            lambda tree, state: query.select(tree.read_entries(tree.state.path_back(state, query))),
         )
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
@@ -205,6 +222,18 @@ class JsonlBackend:
             needed = BlobRoots(frozenset(manifests), frozenset(artifacts))
             findings += blob_findings(needed, self._packs, list(self._packs.blob_hashes()), self.place)
         return findings
+
+    def _search_ids(self, entry_ids: tuple[str, ...]) -> list[Entry]:
+        """Read every tree: no index knows ids without their thread."""
+        found: dict[str, list[Entry]] = {}
+        with self._reading():
+            for name, _ in sorted(self._trees.files()):
+                tree = self._trees.peek(name)
+                if tree is not None:
+                    for entry in tree.entries(list(tree.state.found(entry_ids, None))):
+                        found.setdefault(entry.id, []).append(entry)
+                    self._trees.release(tree)
+        return [entry for entry_id in entry_ids for entry in found.get(entry_id, ())]
 
     def _read(self, thread_id: str, answer: Callable[[Tree, ThreadState], T]) -> T:
         with self._reading():

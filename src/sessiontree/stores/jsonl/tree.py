@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from sessiontree.errors import DamagedDataError, NewerFormatError, ThreadNotFoundError
@@ -33,6 +34,8 @@ __all__ = ["Tree", "TreeCache"]
 
 
 _MAX_TREES = 256
+_FIRST_BATCH = 64
+_LARGEST_BATCH = 16_384
 _TAIL = 12
 """The last bytes of a line contain its checksum, so they show whether the file is still the one that was read."""
 
@@ -149,6 +152,14 @@ class Tree:
             )
             for node, line in zip(nodes, self._lines(nodes), strict=True)
         ]
+
+    def read_entries(self, nodes: Iterable[Node]) -> Iterator[Entry]:
+        """Yield the entries at these nodes, read in growing batches."""
+        rest = iter(nodes)
+        size = _FIRST_BATCH
+        while batch := list(islice(rest, size)):
+            yield from self.entries(batch)
+            size = min(2 * size, _LARGEST_BATCH)
 
     def bodies(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, EntryLine, bytes]]:
         """Yield nodes with their lines and encoded payloads."""

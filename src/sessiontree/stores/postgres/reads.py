@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from operator import itemgetter
 from typing import Any, TypeVar
 from uuid import UUID
 
-from msgspec import UnsetType
 from psycopg.types.numeric import Int8
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.codec import stored_type
 from sessiontree.model.ids import IdSource
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
@@ -29,10 +30,11 @@ from sessiontree.stores.postgres.rows import (
     head_of,
     move_of,
 )
+from sessiontree.stores.postgres.schema import IS_RARE
 from sessiontree.stores.postgres.search import find_thread_ids, search_entries
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES, SnapshotView, run_rule
-from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.leaf import next_move
 
 __all__ = ["StepReads"]
@@ -41,6 +43,9 @@ __all__ = ["StepReads"]
 T = TypeVar("T")
 
 _NO_LIMIT = 1 << 62
+_FIRST_BATCH = 64
+_LARGEST_BATCH = 16_384
+_seq = itemgetter(6)
 
 _HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(thread)s"
 _ENTRY = f"""
@@ -76,6 +81,39 @@ UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
     AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
+_NEWEST = f"""
+WITH me AS (
+    SELECT t.key, t.base, least(h.seq, %(upto)s) AS upto FROM sessiontree.head h
+    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id WHERE h.tree = %(tree)s AND h.id = %(thread)s
+)
+SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
+UNION ALL
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
+    AND e.seq <= (SELECT upto FROM me) AND e.seq > (SELECT upto FROM me) - %(limit)s"""
+_RARE = f"""
+WITH me AS (
+    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
+    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+)
+SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
+UNION ALL
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND {IS_RARE}
+    AND (e.owner = (SELECT key FROM me) OR (SELECT base FROM me) IS NOT NULL)"""
+_CHILDREN = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent = %(parent)s"
+_IN_TREE = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)"
+_ROOTS = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent IS NULL"
+_OWNER_NAME = """
+    coalesce((SELECT t.id FROM sessiontree.thread t WHERE t.tree = e.tree AND t.key = e.owner),
+        (SELECT d.id FROM sessiontree.deleted_thread d WHERE d.tree = e.tree AND d.key = e.owner))"""
+_LAST = f"""
+SELECT h.id, {_OWNER_NAME}, {ENTRY_COLUMNS} FROM sessiontree.home o
+JOIN sessiontree.head h ON h.tree = o.tree AND h.id = o.id
+JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = h.leaf
+WHERE o.id = ANY(%(ids)s) AND o.namespace = %(namespace)s"""
+_ANYWHERE = f"""
+SELECT {_OWNER_NAME}, {ENTRY_COLUMNS} FROM sessiontree.entry e
+WHERE e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s ORDER BY e.tree"""
 _NAMES = """
 SELECT key, id FROM sessiontree.thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)
 UNION ALL SELECT key, id FROM sessiontree.deleted_thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
@@ -110,42 +148,71 @@ class StepReads:
         tree, row = yield from self._visible(thread_id, entry_id)
         return (yield from self._entries_of(tree, [row], thread_id, row[1]))[0]
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> Steps[list[Entry]]:
-        if after is not None:
-            tree, start = yield from self._visible(thread_id, after)
-            key, base, own = yield from self._own(thread_id, 0)
-            inherited = yield from self._inherited(tree, base)
-            rows = _after(start[0], [*inherited, *own])
+    def entries(self, query: ReadEntries) -> Steps[list[Entry]]:
+        thread_id = query.thread_id
+        start: Row | None = None
+        if query.after is not None:
+            _, start = yield from self._visible(thread_id, query.after)
+        if query.newest_first and not query.rare_types:
+            key, rows = yield from self._newest_first(query, start)
         else:
-            key, base, rows = yield from self._own(thread_id, 0, limit)
-            tree = yield from self._lookup.find(thread_id)
-            if base is not None:
-                rows = [*(yield from self._inherited(tree, base)), *rows]
-        return (yield from self._entries_of(tree, rows[:limit], thread_id, key))
+            key, rows = yield from self._oldest_first(query, start)
+            if start is not None:
+                rows = _beyond(start, key, rows, newest_first=query.newest_first)
+            if query.newest_first:
+                rows.reverse()
+            rows = [row for row in rows if query.wants(stored_type(row[5]), to_text(row[4]))][: query.limit]
+        tree = yield from self._lookup.find(thread_id)
+        return (yield from self._entries_of(tree, rows, thread_id, key))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> Steps[list[Entry]]:
-        match leaf:
+    def entries_by_id(self, entry_ids: tuple[str, ...], thread_id: str | None) -> Steps[list[Entry]]:
+        if thread_id is None:
+            return (yield from self._entries_anywhere(entry_ids))
+        head = yield from self._head(thread_id)
+        rows = yield Statement(_IN_TREE, {"tree": head.tree, "ids": [to_bytes(entry_id) for entry_id in entry_ids]})
+        seen = {row[0]: row for row in (yield from self._seen(head, rows))}
+        chosen = [seen[name] for entry_id in entry_ids if (name := to_bytes(entry_id)) in seen]
+        return (yield from self._entries_of(head.tree, chosen, thread_id, head.state.key))
+
+    def last_entries(self, thread_ids: tuple[str, ...]) -> Steps[dict[str, Entry]]:
+        ids = [to_bytes(thread_id) for thread_id in thread_ids]
+        rows = yield Statement(_LAST, {"ids": ids, "namespace": self._lookup.namespace})
+        entries = entries_of((row[2:] for row in rows), {row[3]: to_text(row[1]) for row in rows})
+        last = {to_text(row[0]): entry for row, entry in zip(rows, entries, strict=True)}
+        return {thread_id: last[thread_id] for thread_id in thread_ids if thread_id in last}
+
+    def path(self, query: ReadPath) -> Steps[list[Entry]]:
+        thread_id, limit = query.thread_id, query.limit
+        size = limit if query.types is None else _FIRST_BATCH
+        match query.leaf:
             case None:
                 yield from self._head(thread_id)
                 return []
             case str():
-                tree, _ = yield from self._visible(thread_id, leaf)
+                tree, _ = yield from self._visible(thread_id, query.leaf)
                 key = None
-                rows = yield from self._walk(tree, to_bytes(leaf), limit)
+                rows = yield from self._walk(tree, to_bytes(query.leaf), size)
             case _:
-                tree, key, rows = yield from self._path_of_leaf(thread_id, limit)
+                tree, key, rows = yield from self._path_of_leaf(thread_id, size)
+        if query.types is not None:
+            types = query.types
+            is_over = len(rows) < _FIRST_BATCH
+            rows = yield from self._walk_for(
+                tree, rows, limit, lambda row: stored_type(row[5]) in types, is_over=is_over
+            )
         rows.reverse()
         return (yield from self._entries_of(tree, rows, thread_id, key))
 
     def children(self, thread_id: str, entry_id: str | None) -> Steps[list[Entry]]:
         if entry_id is not None:
             yield from self._visible(thread_id, entry_id)
-        key, base, own = yield from self._own(thread_id, 0)
-        tree = yield from self._lookup.find(thread_id)
-        parent = None if entry_id is None else to_bytes(entry_id)
-        inherited = yield from self._inherited(tree, base)
-        rows = [row for row in (*inherited, *own) if row[2] == parent]
-        return (yield from self._entries_of(tree, rows, thread_id, key))
+        head = yield from self._head(thread_id)
+        if entry_id is None:
+            rows = yield Statement(_ROOTS, {"tree": head.tree})
+        else:
+            rows = yield Statement(_CHILDREN, {"tree": head.tree, "parent": to_bytes(entry_id)})
+        seen = yield from self._seen(head, sorted(rows, key=lambda row: (row[1] == head.state.key, row[6])))
+        return (yield from self._entries_of(head.tree, seen, thread_id, head.state.key))
 
     def moves(self, thread_id: str) -> Steps[list[Move]]:
         head = yield from self._head(thread_id)
@@ -173,7 +240,7 @@ class StepReads:
         return find_thread_ids(self._lookup.namespace, part, limit)
 
     def entry_ids(self, thread_id: str, part: str, limit: int) -> Steps[list[str]]:
-        entries = yield from self.entries(thread_id, None, None)
+        entries = yield from self.entries(ReadEntries(thread_id=thread_id))
         return matching_ids((entry.id for entry in entries), part)[:limit]
 
     def search(self, search: Search) -> Steps[SearchPage]:
@@ -222,11 +289,87 @@ class StepReads:
                 return tree, tuple(row)
         raise EntryNotFoundError(thread_id, entry_id)
 
+    def _seen(self, head: ThreadHead, rows: list[Row]) -> Steps[list[Row]]:
+        """Those of some rows of a tree that a thread sees; the path above its fork point is read only if it matters."""
+        key, base = head.state.key, head.state.base
+        if base is None or all(row[1] == key for row in rows):
+            return [row for row in rows if row[1] == key]
+        inherited = {row[0] for row in (yield from self._walk(head.tree, to_bytes(base.id)))}
+        return [row for row in rows if row[1] == key or row[0] in inherited]
+
+    def _oldest_first(self, query: ReadEntries, start: Row | None) -> Steps[tuple[int, list[Row]]]:
+        """A thread's key, and the entries that it sees and that a query may select, oldest first."""
+        if query.rare_types:
+            tree, rows = yield from self._thread_rows(query.thread_id, _RARE, {})
+            (base, key, *_), entries = _split(rows)
+            own = sorted((row for row in entries if row[1] == key), key=_seq)
+            if base is None or (start is None and len(own) == len(entries)):
+                return key, own
+            inherited = yield from self._inherited(tree, base)
+            return key, [*inherited, *own]
+        most = None if query.is_filtered or start is not None else query.limit
+        key, base, own = yield from self._own(query.thread_id, 0, most)
+        if base is None:
+            return key, own
+        tree = yield from self._lookup.find(query.thread_id)
+        return key, [*(yield from self._inherited(tree, base)), *own]
+
+    def _newest_first(self, query: ReadEntries, start: Row | None) -> Steps[tuple[int, list[Row]]]:
+        """A thread's key, and the entries that a query selects, read in growing batches from the newest one."""
+
+        def wants(row: Row) -> bool:
+            return query.wants(stored_type(row[5]), to_text(row[4]))
+
+        chosen: list[Row] = []
+        size = _FIRST_BATCH if query.is_filtered else query.limit
+        upto = _NO_LIMIT
+        while True:
+            values = {"upto": Int8(upto), "limit": _range(size)}
+            tree, rows = yield from self._thread_rows(query.thread_id, _NEWEST, values)
+            (base, key, *_), own = _split(rows)
+            own.sort(key=_seq, reverse=True)
+            if start is not None and start[1] == key and upto == _NO_LIMIT:
+                upto = start[6] - 1
+                continue
+            if start is None or start[1] == key:
+                chosen += filter(wants, own)
+            if not own or size is None or len(own) < size or len(chosen) >= (query.limit or _NO_LIMIT):
+                break
+            upto, size = own[-1][6] - 1, min(2 * size, _LARGEST_BATCH)
+        if query.limit is None or len(chosen) < query.limit:
+            tip = base if start is None or start[1] == key else start[2]
+            most = None if query.limit is None else query.limit - len(chosen)
+            first = yield from self._walk(tree, tip, _FIRST_BATCH)
+            chosen += yield from self._walk_for(tree, first, most, wants, is_over=len(first) < _FIRST_BATCH)
+        return key, chosen[: query.limit]
+
+    def _walk_for(
+        self, tree: UUID, first: list[Row], limit: int | None, wants: Callable[[Row], bool], *, is_over: bool
+    ) -> Steps[list[Row]]:
+        """The rows that are wanted, of ``first`` and of what is above it, read in growing batches."""
+        chosen = list(filter(wants, first))
+        rows, size = first, _FIRST_BATCH
+        while not is_over and (limit is None or len(chosen) < limit):
+            size = min(2 * size, _LARGEST_BATCH)
+            rows = yield from self._walk(tree, rows[-1][2], size)
+            chosen += filter(wants, rows)
+            is_over = len(rows) < size
+        return chosen[:limit]
+
+    def _entries_anywhere(self, entry_ids: tuple[str, ...]) -> Steps[list[Entry]]:
+        ids = [to_bytes(entry_id) for entry_id in entry_ids]
+        rows = yield Statement(_ANYWHERE, {"ids": ids, "namespace": self._lookup.namespace})
+        by_id: dict[str, list[Entry]] = {}
+        for row in rows:
+            (entry,) = entries_of([row[1:]], {row[2]: to_text(row[0])})
+            by_id.setdefault(entry.id, []).append(entry)
+        return [entry for entry_id in entry_ids for entry in by_id.get(entry_id, ())]
+
     def _own(self, thread_id: str, after: int, limit: int | None = None) -> Steps[tuple[int, bytes | None, list[Row]]]:
         """A thread's key, its fork point, and the entries appended through it."""
         _, rows = yield from self._thread_rows(thread_id, _OWN, {"after": Int8(after), "limit": _range(limit)})
         (base, key, *_), entries = _split(rows)
-        entries.sort(key=lambda row: row[6])
+        entries.sort(key=_seq)
         return key, base, entries
 
     def _path_of_leaf(self, thread_id: str, limit: int | None) -> Steps[tuple[UUID, int, list[Row]]]:
@@ -286,8 +429,12 @@ def _follow(segment: list[Row], want: bytes | None, path: list[Row], limit: int 
     return want
 
 
-def _after(entry_id: bytes, rows: list[Row]) -> list[Row]:
-    for number, row in enumerate(rows):
-        if row[0] == entry_id:
-            return rows[number + 1 :]
-    return rows
+def _beyond(start: Row, key: int, rows: list[Row], *, newest_first: bool) -> list[Row]:
+    """Those of a thread's rows, oldest first, that come before or after one that it sees."""
+    if start[1] == key:
+        ranks = [row[6] if row[1] == key else 0 for row in rows]
+        place = start[6]
+    else:
+        ranks = list(range(len(rows)))
+        place = next(number for number, row in enumerate(rows) if row[0] == start[0])
+    return [row for row, rank in zip(rows, ranks, strict=True) if (rank < place if newest_first else rank > place)]

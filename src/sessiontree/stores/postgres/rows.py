@@ -10,7 +10,7 @@ from sessiontree.model._base import Record
 from sessiontree.model.codec import decode_stored_payload, decode_thread
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.steps import Row, to_bytes, to_text
-from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.rules.state import LoggedMove, Node, ThreadState, Tops
 
 __all__ = [
     "ENTRY_COLUMNS",
@@ -22,6 +22,7 @@ __all__ = [
     "entries_of",
     "head_of",
     "key_of",
+    "logged_of",
     "move_of",
     "node_of",
 ]
@@ -109,6 +110,11 @@ def move_of(thread_id: str, row: Row) -> Move:
         reason=reason,
         at_ns=at_ns,
     )
+
+
+def logged_of(thread_id: str, row: Row) -> LoggedMove:
+    """The move of a row with its tops."""
+    return LoggedMove(move_of(thread_id, row[:5]), None if row[5] is None else Tops(*row[5:]))
 
 
 def _lease_of(thread_id: str, row: Row) -> Lease | None:

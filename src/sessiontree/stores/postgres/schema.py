@@ -12,14 +12,15 @@ from collections.abc import Sequence
 from sessiontree.errors import NewerFormatError
 from sessiontree.model._base import Record
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
+from sessiontree.stores.queries import RARE_MARKS
 
-__all__ = ["MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
+__all__ = ["IS_RARE", "MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
 
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
 _ARTIFACT_TABLES = ("artifact", "pending_artifact")
-TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES)
+TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document")
 
 # "SESSIONT" as a number: the advisory lock of migrations.
 _LOCK = 0x53455353494F4E54
@@ -281,6 +282,33 @@ _ARTIFACTS = (
     _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _ARTIFACT_TABLES)),
 )
 
+# Children, entries by their id alone, entries of rare types, and what can be undone are found by an index. The id comes
+# first in the unique index: ids are ordered by time, so the index grows at its end.
+IS_RARE = "substring(body FROM 10 FOR 5) IN (" + ", ".join(f"'{mark.decode()}'::bytea" for mark in RARE_MARKS) + ")"
+"""Selects the entries of rare types, in exactly this form: only then the server uses the index."""
+_READ_INDEXES = (
+    "CREATE INDEX entry_parent ON sessiontree.entry (tree, parent)",
+    "CREATE UNIQUE INDEX entry_id ON sessiontree.entry (id, tree)",
+    "ALTER TABLE sessiontree.entry DROP CONSTRAINT entry_tree_id_key",
+    f"CREATE INDEX entry_rare ON sessiontree.entry (tree, owner, seq) WHERE {IS_RARE}",
+    *(f"ALTER TABLE sessiontree.move ADD COLUMN {name} bigint" for name in ("undo", "redo", "redo_below")),
+)
+
+_DOCUMENTS = (
+    """CREATE TABLE sessiontree.json_document (
+        namespace text NOT NULL,
+        scope bytea NOT NULL,
+        key bytea NOT NULL,
+        version bigint NOT NULL,
+        updated_ns bigint NOT NULL,
+        expires_ns bigint,
+        body bytea NOT NULL,
+        PRIMARY KEY (namespace, scope, key)
+    )""",
+    "ALTER TABLE sessiontree.json_document ENABLE ROW LEVEL SECURITY",
+    _BIND_AS_BEFORE.format(tables="'json_document'"),
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
@@ -289,6 +317,7 @@ MIGRATIONS = (
     Migration(version=5, readable_by=4, statements=_NEEDS_TITLE),
     # A program that does not know artifacts would delete them.
     Migration(version=6, readable_by=6, statements=_ARTIFACTS),
+    Migration(version=7, readable_by=6, statements=(*_READ_INDEXES, *_DOCUMENTS)),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

@@ -15,7 +15,7 @@ from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import compounds_of, tokens_of
 from sessiontree.stores.postgres.search_index import FoundRow, IndexedText, catch_up, find
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes, to_text
-from sessiontree.stores.queries import Search
+from sessiontree.stores.queries import ReadEntries, ReadPath, Search
 
 __all__ = ["find_thread_ids", "search_entries"]
 
@@ -40,8 +40,8 @@ class Reader(Protocol):
 
     def thread(self, thread_id: str) -> Steps[Thread]: ...
     def entry(self, thread_id: str, entry_id: str) -> Steps[Entry]: ...
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> Steps[list[Entry]]: ...
-    def path(self, thread_id: str, leaf: Any, limit: int | None) -> Steps[list[Entry]]: ...
+    def entries(self, query: ReadEntries) -> Steps[list[Entry]]: ...
+    def path(self, query: ReadPath) -> Steps[list[Entry]]: ...
 
 
 def find_thread_ids(namespace: str, part: str, limit: int) -> Steps[list[str]]:
@@ -146,10 +146,10 @@ def _scope(reads: Reader, namespace: str, query: SearchQuery) -> Steps[tuple[lis
     """Conditions and values for the filters on threads, branches and labels, as lists of entry ids."""
     scopes: dict[str, list[bytes]] = {}
     for name in query.threads:
-        scopes.setdefault("threads", []).extend(_ids((yield from reads.entries(name, None, None))))
+        scopes.setdefault("threads", []).extend(_ids((yield from reads.entries(ReadEntries(thread_id=name)))))
     for name in query.branches:
         tip = (yield from reads.thread(name)).leaf
-        scopes.setdefault("branches", []).extend(_ids((yield from reads.path(name, tip, None))))
+        scopes.setdefault("branches", []).extend(_ids((yield from reads.path(ReadPath(thread_id=name, leaf=tip)))))
     for label in query.labels:
         scopes.setdefault("labels", []).extend((yield from _labelled(reads, namespace, query, label)))
     return [_WITHIN.format(name=name) for name in scopes], dict(scopes)
@@ -168,7 +168,7 @@ def _labelled(reads: Reader, namespace: str, query: SearchQuery, label: str) -> 
     targets: list[bytes] = []
     for thread_id in sorted(threads):
         names: dict[str, str] = {}
-        for entry in (yield from reads.entries(thread_id, None, None)):
+        for entry in (yield from reads.entries(ReadEntries(thread_id=thread_id, types=frozenset({"label"})))):
             if isinstance(entry.payload, Label):
                 names[entry.payload.target] = entry.payload.label
         targets += [to_bytes(target) for target, name in names.items() if name == label]

@@ -30,10 +30,21 @@ from sessiontree.stores.postgres.blobs import (
     read_blobs,
     texts_of,
 )
-from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, NODE_COLUMNS, ThreadHead, draft_of, move_of, node_of
+from sessiontree.stores.postgres.rows import (
+    ENTRY_COLUMNS,
+    HEAD_FROM,
+    NODE_COLUMNS,
+    STATE_COLUMNS,
+    ThreadHead,
+    draft_of,
+    head_of,
+    logged_of,
+    move_of,
+    node_of,
+)
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
 from sessiontree.stores.rules import decide
-from sessiontree.stores.rules.state import BlobRoots, Decision, Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots, Decision, LoggedMove, Node, ThreadState
 
 __all__ = ["IS_ANCESTOR", "MOVES", "Reservation", "SnapshotView", "decide_in_steps", "run_rule"]
 
@@ -58,6 +69,10 @@ WITH RECURSIVE up (id, parent, depth) AS (
 MOVES = """
 SELECT number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
 WHERE tree = %(tree)s AND thread = %(key)s ORDER BY number"""
+_LOGGED = """
+SELECT number, from_entry, to_entry, reason, at_ns, undo, redo, redo_below FROM sessiontree.move
+WHERE tree = %(tree)s AND thread = %(key)s AND number = %(number)s"""
+_FAMILY = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.key <> %(key)s"
 _OWNED = "SELECT count(*) FROM sessiontree.entry WHERE tree = %(tree)s AND owner = %(key)s"
 _INHERITED = """
 WITH RECURSIVE inherited (id) AS (
@@ -194,6 +209,24 @@ class SnapshotView:
         found: list[Move] = self._answer(("moves", name), statement, lambda rows: [move_of(name, row) for row in rows])
         # Without a lock, later moves than those that the thread's state counts may have been read.
         return found[: state.moves]
+
+    def logged(self, state: ThreadState, number: int) -> LoggedMove:
+        statement = Statement(_LOGGED, {"tree": self._tree(), "key": state.key, "number": number})
+        found: LoggedMove = self._answer(
+            ("logged", number), statement, lambda rows: logged_of(state.meta.id, rows[0]) if rows else None
+        )
+        if found is None:
+            raise IndexError(number)
+        return found
+
+    def family(self, state: ThreadState) -> Sequence[ThreadState]:
+        statement = Statement(_FAMILY, {"tree": self._tree(), "key": state.key})
+        heads: list[ThreadHead] = self._answer(
+            ("family", state.meta.id), statement, lambda rows: [head_of(row) for row in rows]
+        )
+        for head in heads:
+            self._heads.setdefault(head.state.meta.id, head)
+        return [head.state for head in heads]
 
     def lease(self, state: ThreadState) -> Lease | None:
         head = self._heads[state.meta.id]

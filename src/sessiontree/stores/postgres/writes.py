@@ -82,8 +82,10 @@ WITH grown AS (
         AS d (seq, id, parent, depth, messages, tokens, created_ns, turn_id, body)
 ) SELECT * FROM grown"""
 _MOVE = """
-INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns)
-VALUES (%(tree)s, %(key)s, %(number)s, %(namespace)s, %(from_entry)s, %(to_entry)s, %(reason)s, %(at_ns)s)"""
+INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns, undo, redo,
+    redo_below)
+VALUES (%(tree)s, %(key)s, %(number)s, %(namespace)s, %(from_entry)s, %(to_entry)s, %(reason)s, %(at_ns)s, %(undo)s,
+    %(redo)s, %(redo_below)s)"""
 _LEASE = """
 UPDATE sessiontree.head SET lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
     lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
@@ -149,7 +151,7 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
             case PutHead(state=state):
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
-            case PutMove(state=state, move=move):
+            case PutMove(state=state, move=move, tops=tops):
                 yield Statement(
                     _MOVE,
                     {
@@ -161,6 +163,9 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                         "to_entry": _optional(move.to_entry),
                         "reason": move.reason,
                         "at_ns": move.at_ns,
+                        "undo": tops.undo if tops else None,
+                        "redo": tops.redo if tops else None,
+                        "redo_below": tops.redo_below if tops else None,
                     },
                 )
             case PutErased(state=state, nodes=nodes):

@@ -24,6 +24,7 @@ from sessiontree.model.codec import DAMAGED
 from sessiontree.model.manifest import reachable
 from sessiontree.model.titles import FIRST_MESSAGE, is_title_text, title_from
 from sessiontree.stores.commands import Append, Draft, PutBlobs, UpdateThread
+from sessiontree.stores.rules.reflog import tops_after
 from sessiontree.stores.rules.state import (
     ERASED_BODY,
     Decision,
@@ -86,7 +87,7 @@ def append(command: Append, view: View) -> Decision:
         return with_update(Decision(()), command.update, state)
     moves: tuple[Fact, ...] = ()
     if parent is not state.leaf and not _is_leaf(parent, state):
-        state, move = _branched(state, parent, command.drafts[0].created_ns)
+        state, move = _branched(view, state, parent, command.drafts[0].created_ns)
         moves = (move,)
     grown = grow(view, state, parent, command.drafts)
     decision = Decision(grown.entries, (*moves, *grown.facts))
@@ -291,7 +292,7 @@ def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draf
     return Grown(grown, tuple(entries), (*facts, PutHead(grown)))
 
 
-def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:
+def _branched(view: View, state: ThreadState, parent: Node | None, at_ns: int) -> tuple[ThreadState, PutMove]:
     """The thread after a move to ``parent``: an append elsewhere than at the leaf leaves a branch, and can be undone."""
     move = Move(
         number=state.moves + 1,
@@ -302,7 +303,7 @@ def _branched(state: ThreadState, parent: Node | None, at_ns: int) -> tuple[Thre
         at_ns=at_ns,
     )
     moved = replace(state, leaf=parent, moves=move.number)
-    return moved, PutMove(moved, move)
+    return moved, PutMove(moved, move, tops_after(view, state, move))
 
 
 def child(parent: Node | None, draft: Draft, state: ThreadState, key: int) -> Node:

@@ -6,8 +6,6 @@ undone or redone follows from the reflog alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec.structs import replace
 
 from sessiontree.errors import (
@@ -18,60 +16,13 @@ from sessiontree.errors import (
     StaleLeafError,
 )
 from sessiontree.model import Checkpoint, Move, MoveReason, NextMove
-from sessiontree.model._base import Record
 from sessiontree.model.thread import Direction
 from sessiontree.stores.commands import MoveLeaf, Redo, Undo
 from sessiontree.stores.rules.append import check_fence, check_leaf, check_version, existing, visible, with_update
-from sessiontree.stores.rules.state import Decision, Node, PutHead, PutMove, ThreadState, View
+from sessiontree.stores.rules.reflog import current_tops, tops_after
+from sessiontree.stores.rules.state import Decision, Node, PutHead, PutMove, ThreadState, Tops, View
 
-__all__ = ["History", "move_leaf", "next_move", "redo", "replay", "undo"]
-
-
-class History(Record, frozen=True, kw_only=True):
-    """The moves that can be undone and the undos that can be redone, newest last; each leads to its ``from_entry``."""
-
-    undo_moves: tuple[Move, ...] = ()
-    redo_moves: tuple[Move, ...] = ()
-    last: Move | None = None
-
-    @property
-    def undo(self) -> tuple[str | None, ...]:
-        """The leaves that successive undos lead to, the next one last."""
-        return tuple(move.from_entry for move in self.undo_moves)
-
-    @property
-    def redo(self) -> tuple[str | None, ...]:
-        """The leaves that successive redos lead to, the next one last."""
-        return tuple(move.from_entry for move in self.redo_moves)
-
-
-def replay(moves: Iterable[Move]) -> History:
-    """Return what can be undone and redone after these moves.
-
-    An undo leads to where the leaf was before the move, and a redo to where it was before the undo, so that a redo also
-    finds the entries that were appended between a move and its undo. Raises IndexError for an undo or a redo that had
-    nothing to take back: older releases could write one when two processes undid at the same time.
-    """
-    undo: list[Move] = []
-    redo: list[Move] = []
-    last = None
-    for move in moves:
-        if last is not None and move.from_entry != last.to_entry and move.reason != "redo":
-            # Entries were appended since the last move, which ends what can be redone. A redo was checked when it was
-            # made, and starts from a checkpoint if it moved files.
-            redo.clear()
-        last = move
-        match move.reason:
-            case "undo":
-                undo.pop()
-                redo.append(move)
-            case "redo":
-                redo.pop()
-                undo.append(move)
-            case _:
-                undo.append(move)
-                redo.clear()
-    return History(undo_moves=tuple(undo), redo_moves=tuple(redo), last=last)
+__all__ = ["move_leaf", "next_move", "redo", "undo"]
 
 
 def next_move(view: View, state: ThreadState, direction: Direction) -> NextMove:
@@ -91,7 +42,7 @@ def move_leaf(command: MoveLeaf, view: View) -> Decision:
     if (target.key if target else None) == (state.leaf.key if state.leaf else None):
         return with_update(Decision(state.public()), command.update, state)
     moved = _moved(state, target, command.at_ns)
-    return with_update(_move(state, moved, command.reason, command.at_ns), command.update, moved)
+    return with_update(_move(view, state, moved, command.reason, command.at_ns), command.update, moved)
 
 
 def undo(command: Undo, view: View) -> Decision:
@@ -106,26 +57,31 @@ def redo(command: Redo, view: View) -> Decision:
     return _take_back(command, view, state, _next_redo(view, state), "redo")
 
 
-def _history(view: View, state: ThreadState) -> History:
+def _tops(view: View, state: ThreadState) -> Tops:
     try:
-        return replay(view.moves(state))
+        return current_tops(view, state)
     except IndexError as error:
         place = f"the reflog of thread {state.meta.id!r}"
         raise DamagedDataError(place, 0, "an undo or redo has nothing to go back to") from error
 
 
 def _next_undo(view: View, state: ThreadState) -> Move:
-    history = _history(view, state)
-    if not history.undo_moves:
+    move = _move_numbered(view, state, _tops(view, state).undo)
+    if move is None:
         raise NothingToUndoError(state.meta.id)
-    return history.undo_moves[-1]
+    return move
 
 
 def _next_redo(view: View, state: ThreadState) -> Move:
-    history = _history(view, state)
-    if not history.redo_moves or history.last is None or not _is_leaf(view, state, history.last.to_entry):
+    last = _move_numbered(view, state, state.moves)
+    move = _move_numbered(view, state, _tops(view, state).redo)
+    if move is None or last is None or not _is_leaf(view, state, last.to_entry):
         raise NothingToRedoError(state.meta.id)
-    return history.redo_moves[-1]
+    return move
+
+
+def _move_numbered(view: View, state: ThreadState, number: int) -> Move | None:
+    return view.logged(state, number).move if 0 < number <= state.moves else None
 
 
 def _is_leaf(view: View, state: ThreadState, entry_id: str | None) -> bool:
@@ -147,10 +103,12 @@ def _take_back(command: Undo | Redo, view: View, state: ThreadState, move: Move,
     check_fence(view, state, command.token)
     check_leaf(state, command.expect_leaf)
     if command.expect_move not in {None, move.number}:
-        expected = next((old.to_entry for old in view.moves(state) if old.number == command.expect_move), None)
-        raise StaleLeafError(state.meta.id, expected, state.leaf.id if state.leaf else None)
+        expected = _move_numbered(view, state, command.expect_move or 0)
+        raise StaleLeafError(
+            state.meta.id, expected.to_entry if expected else None, state.leaf.id if state.leaf else None
+        )
     moved = _moved(state, _target(view, state, move.from_entry), command.at_ns)
-    return _move(state, moved, reason, command.at_ns)
+    return _move(view, state, moved, reason, command.at_ns)
 
 
 def _target(view: View, state: ThreadState, entry_id: str | None) -> Node | None:
@@ -166,7 +124,7 @@ def _moved(state: ThreadState, target: Node | None, at_ns: int) -> ThreadState:
     return replace(state, leaf=target, moves=state.moves + 1, updated_ns=max(state.updated_ns, at_ns))
 
 
-def _move(state: ThreadState, moved: ThreadState, reason: MoveReason, at_ns: int) -> Decision:
+def _move(view: View, state: ThreadState, moved: ThreadState, reason: MoveReason, at_ns: int) -> Decision:
     move = Move(
         number=moved.moves,
         thread_id=state.meta.id,
@@ -175,4 +133,4 @@ def _move(state: ThreadState, moved: ThreadState, reason: MoveReason, at_ns: int
         reason=reason,
         at_ns=at_ns,
     )
-    return Decision(moved.public(), (PutMove(moved, move), PutHead(moved)))
+    return Decision(moved.public(), (PutMove(moved, move, tops_after(view, state, move)), PutHead(moved)))

@@ -21,6 +21,7 @@ __all__ = [
     "DropBlobs",
     "DropThread",
     "Fact",
+    "LoggedMove",
     "Node",
     "PutEntry",
     "PutErased",
@@ -31,6 +32,7 @@ __all__ = [
     "PutPending",
     "PutThread",
     "ThreadState",
+    "Tops",
     "View",
 ]
 
@@ -95,6 +97,24 @@ class BlobRoots(NamedTuple):
     artifacts: frozenset[str] = frozenset()
 
 
+class Tops(NamedTuple):
+    """The numbers of the moves that an undo and a redo would take back next; 0 if there is none.
+
+    Of an undo, ``redo_below`` is what a redo would take back once this undo was redone.
+    """
+
+    undo: int
+    redo: int
+    redo_below: int = 0
+
+
+class LoggedMove(NamedTuple):
+    """A move in the reflog with the tops after it, which moves of older releases and imported ones do not have."""
+
+    move: Move | None
+    tops: Tops | None
+
+
 class View(Protocol):
     """What the rules may read, within one transaction."""
 
@@ -124,6 +144,14 @@ class View(Protocol):
 
     def moves(self, state: ThreadState) -> Sequence[Move]:
         """The reflog of a thread."""
+        ...
+
+    def logged(self, state: ThreadState, number: int) -> LoggedMove:
+        """A move of a thread by its number, with the tops after it."""
+        ...
+
+    def family(self, state: ThreadState) -> Sequence[ThreadState]:
+        """The other threads of the tree."""
         ...
 
     def lease(self, state: ThreadState) -> Lease | None:
@@ -202,10 +230,11 @@ class PutErased(msgspec.Struct, frozen=True, gc=False):
 
 
 class PutMove(msgspec.Struct, frozen=True, gc=False):
-    """A new move in the reflog."""
+    """A new move in the reflog, and what can be undone and redone after it."""
 
     state: ThreadState
     move: Move
+    tops: Tops | None = None
 
 
 class PutLease(msgspec.Struct, frozen=True, gc=False):

@@ -5,27 +5,31 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from operator import itemgetter
 
 import msgspec
-from msgspec import UnsetType
 
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove
 from sessiontree.model.blobs import Blob
-from sessiontree.model.codec import decode_stored_payload
+from sessiontree.model.codec import decode_stored_payload, stored_type
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.thread import Direction
-from sessiontree.stores.queries import NewEntries, StoreStats
+from sessiontree.stores.queries import NewEntries, ReadEntries, ReadPath, StoreStats
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of
+from sessiontree.stores.sqlite.schema import IS_RARE
 from sessiontree.stores.sqlite.view import SqliteView, own_keys
 
 __all__ = ["ReadSnapshot", "read_transaction"]
 
 
 _key = itemgetter(0)
+_FIRST_BATCH = 64
+_LARGEST_BATCH = 16_384
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
@@ -68,26 +72,60 @@ class ReadSnapshot:
         row = self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (key,)).fetchone()
         return self._entries([row])[0]
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
-        state = self.state(thread_id)
-        start = 0 if after is None else self._visible(thread_id, after).key
-        inherited = self._walk(state.base) if state.base else []
-        rows = [row for row in reversed(inherited) if row[0] > start]
-        rows += self._own(state, start)
-        return self._entries(rows[:limit])
+    def entries(self, query: ReadEntries) -> list[Entry]:
+        state = self.state(query.thread_id)
+        start = None if query.after is None else self._visible(query.thread_id, query.after).key
+        rows: Iterable[Row]
+        if query.rare_types:
+            rows = self._rare(state)
+            if query.newest_first:
+                rows.reverse()
+            rows = (row for row in rows if start is None or (row[0] < start if query.newest_first else row[0] > start))
+        elif query.newest_first:
+            rows = (row for row in self._backwards(state) if start is None or row[0] < start)
+        else:
+            inherited = self._walk(state.base) if state.base else []
+            rows = [*(row for row in reversed(inherited) if row[0] > (start or 0)), *self._own(state, start or 0)]
+        if query.is_filtered:
+            rows = (row for row in rows if query.wants(stored_type(row[6]), row[5]))
+        return self._entries(islice(rows, query.limit))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
-        state = self.state(thread_id)
-        match leaf:
+    def entries_by_id(self, entry_ids: Sequence[str], thread_id: str | None) -> list[Entry]:
+        state = None if thread_id is None else self.state(thread_id)
+        rows: list[Row] = []
+        for entry_id in filter(is_unicode, entry_ids):
+            if state is None:
+                rows += self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE id = ? ORDER BY tree", (entry_id,))
+            elif (node := visible(self._view, state, entry_id)) is not None:
+                rows += self._run(f"SELECT {ENTRY_COLUMNS} FROM entry WHERE key = ?", (node.key,))
+        return self._entries(rows)
+
+    def last_entries(self, thread_ids: Sequence[str]) -> dict[str, Entry]:
+        found: list[tuple[str, Row]] = []
+        for thread_id in filter(is_unicode, thread_ids):
+            rows = self._run(
+                f"SELECT {_CHAIN_COLUMNS} FROM thread t JOIN entry e ON e.key = t.leaf WHERE t.id = ?", (thread_id,)
+            )
+            found += [(thread_id, row) for row in rows]
+        entries = self._entries(row for _, row in found)
+        return {thread_id: entry for (thread_id, _), entry in zip(found, entries, strict=True)}
+
+    def path(self, query: ReadPath) -> list[Entry]:
+        state = self.state(query.thread_id)
+        match query.leaf:
             case None:
                 tip = None
             case str():
-                tip = self._visible(thread_id, leaf)
+                tip = self._visible(query.thread_id, query.leaf)
             case _:
                 tip = state.leaf
-        if tip is None or limit == 0:
+        if tip is None or query.limit == 0:
             return []
-        rows = self._walk(tip, limit)
+        if query.types is not None:
+            wanted = query.types
+            chosen = (row for row in self._links_back("parent", tip.key) if stored_type(row[6]) in wanted)
+            return self._entries(islice(chosen, query.limit))[::-1]
+        rows = self._walk(tip, query.limit)
         rows.reverse()
         entries = chain_of(rows, self._names(rows))
         if rows[0][3] is not None:
@@ -97,11 +135,10 @@ class ReadSnapshot:
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         state = self.state(thread_id)
         key = None if entry_id is None else self._visible(thread_id, entry_id).key
-        rows: list[Row] = []
-        if state.base is not None:
-            rows += [row for row in reversed(self._walk(state.base)) if row[3] == key]
-        rows += [row for row in self._own(state, 0) if row[3] == key]
-        return self._entries(rows)
+        rows = self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE parent IS ? AND tree = ? ORDER BY key", (key, state.tree)
+        )
+        return self._entries([row for row in rows.fetchall() if self._is_seen(state, row)])
 
     def moves(self, thread_id: str) -> list[Move]:
         return list(self._view.moves(self.state(thread_id)))
@@ -179,6 +216,55 @@ class ReadSnapshot:
         if node is None:
             raise EntryNotFoundError(thread_id, entry_id)
         return node
+
+    def _is_seen(self, state: ThreadState, row: Row) -> bool:
+        _, entry_id, owner, *_ = row
+        return bool(owner == state.key) or visible(self._view, state, entry_id) is not None
+
+    def _rare(self, state: ThreadState) -> list[Row]:
+        """Return the rows of rare types that a thread shows, oldest first."""
+        rows = self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry INDEXED BY entry_rare WHERE owner = ? AND {IS_RARE}", (state.key,)
+        ).fetchall()
+        if state.base is not None:
+            rows += self._rare_inherited(state, state.base)
+        return sorted(rows, key=_key)
+
+    def _rare_inherited(self, state: ThreadState, base: Node) -> list[Row]:
+        rows = self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry INDEXED BY entry_rare WHERE owner IN"
+            " (SELECT key FROM thread WHERE tree = ?1 UNION SELECT key FROM deleted_thread WHERE tree = ?1)"
+            f" AND owner <> ?2 AND {IS_RARE}",
+            (state.tree, state.key),
+        ).fetchall()
+        inherited = frozenset(self._keys_up(base)) if rows else frozenset()
+        return [row for row in rows if row[0] in inherited]
+
+    def _backwards(self, state: ThreadState) -> Iterator[Row]:
+        """Yield the rows that a thread shows, newest first, read in growing batches."""
+        last = state.newest + 1
+        for row in self._links_back("previous", state.newest):
+            last = row[0]
+            yield row
+        yield from self._run(
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ?1 AND key < ?2 AND"
+            " EXISTS (SELECT 1 FROM entry WHERE key = ?2 AND previous > 0) ORDER BY key DESC",
+            (state.key, last),
+        )
+        if state.base is not None:
+            yield from self._links_back("parent", state.base.key)
+
+    def _links_back(self, link: str, key: int) -> Iterator[Row]:
+        """Yield the rows from a key back along a link, read in growing batches."""
+        size = _FIRST_BATCH
+        following: int | None = key
+        while following:
+            rows = self._chain(link, following, 0, size)
+            yield from rows
+            if len(rows) < size:
+                return
+            (following,) = self._run(f"SELECT {link} FROM entry WHERE key = ?", (rows[-1][0],)).fetchone()
+            size = min(2 * size, _LARGEST_BATCH)
 
     def _walk(self, tip: Node, limit: int | None = None) -> list[Row]:
         """Return the rows from an entry to its root."""

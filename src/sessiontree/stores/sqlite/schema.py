@@ -12,9 +12,11 @@ from pathlib import Path
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
 from sessiontree.stores._io import kind_of
 from sessiontree.stores.protocol import Durability
+from sessiontree.stores.queries import RARE_MARKS
 
 __all__ = [
     "APPLICATION_ID",
+    "IS_RARE",
     "REPEATED_IDS",
     "connect",
     "connect_read_only",
@@ -32,8 +34,8 @@ _MAGIC = b"SQLite format 3\x00"
 _WAL_MODE = b"\x02\x02"
 BUSY_SECONDS = 30.0
 
-_LAYOUT = 4
-"""Version of the tables, stored as ``user_version``. Layouts 2 and 3 are upgraded when a file is opened."""
+_LAYOUT = 5
+"""Version of the tables, stored as ``user_version``. Older layouts are upgraded when a file is opened."""
 _OLDEST_LAYOUT = 2
 
 # Larger than SQLite's default of 4096, because messages are long: a group of appends writes fewer pages, and a lone
@@ -44,8 +46,22 @@ _PAGE_SIZE = 8192
 # Keys are integers. The parent of an entry always has a smaller key, so chains cannot loop. The entries of one thread
 # form a chain from ``thread.newest`` through ``entry.previous``; it replaces an index on the owner, which every append
 # would have to write. The id comes first in ``entry_id``, because ids are ordered by time: the index grows at its end,
-# and 64 threads that append at once write one page of it instead of 64.
-_TABLES = """
+# and 64 threads that append at once write one page of it instead of 64. ``entry_parent`` grows at its end for the same
+# reason. Most appends do not write ``entry_rare``.
+IS_RARE = "substr(body, 10, 5) IN (" + ", ".join(f"x'{mark.hex()}'" for mark in RARE_MARKS) + ")"
+"""Selects the entries of rare types, in exactly this form: only then SQLite uses the index."""
+
+_DOCUMENTS = """CREATE TABLE json_document (
+    scope TEXT NOT NULL,
+    key TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    updated_ns INTEGER NOT NULL,
+    expires_ns INTEGER,
+    body BLOB NOT NULL,
+    PRIMARY KEY (scope, key)
+) WITHOUT ROWID"""
+
+_TABLES = f"""
 CREATE TABLE thread (
     key INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -101,6 +117,8 @@ CREATE TABLE entry (
     body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX entry_id ON entry (id, tree);
+CREATE INDEX entry_parent ON entry (parent, tree);
+CREATE INDEX entry_rare ON entry (owner) WHERE {IS_RARE};
 CREATE TABLE move (
     thread INTEGER NOT NULL,
     number INTEGER NOT NULL,
@@ -108,6 +126,9 @@ CREATE TABLE move (
     to_entry TEXT,
     reason TEXT NOT NULL,
     at_ns INTEGER NOT NULL,
+    undo INTEGER,
+    redo INTEGER,
+    redo_below INTEGER,
     PRIMARY KEY (thread, number)
 ) WITHOUT ROWID;
 CREATE TABLE checkpoint (entry INTEGER PRIMARY KEY, manifest TEXT NOT NULL);
@@ -126,6 +147,7 @@ CREATE TABLE chunk (
     body BLOB NOT NULL,
     PRIMARY KEY (pack, number)
 );
+{_DOCUMENTS};
 CREATE TABLE lease (
     thread INTEGER PRIMARY KEY,
     token INTEGER NOT NULL,
@@ -161,7 +183,17 @@ _UPGRADE_FROM_3 = (
     "CREATE TABLE pending_artifact (hash BLOB PRIMARY KEY) WITHOUT ROWID",
     "PRAGMA user_version = 4",
 )
-_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3}
+
+# Children, entries of rare types, and what can be undone are found by an index since layout 5.
+_UPGRADE_FROM_4 = (
+    "CREATE INDEX entry_parent ON entry (parent, tree)",
+    f"CREATE INDEX entry_rare ON entry (owner) WHERE {IS_RARE}",
+    *(f"ALTER TABLE move ADD COLUMN {name} INTEGER" for name in ("undo", "redo", "redo_below")),
+    _DOCUMENTS,
+    "PRAGMA user_version = 5",
+)
+
+_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3, 4: _UPGRADE_FROM_4}
 
 # Without the index, because it can be what is damaged.
 REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING count(*) > 1"

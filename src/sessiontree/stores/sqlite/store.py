@@ -10,8 +10,6 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
-from msgspec import UnsetType
-
 from sessiontree.errors import (
     CommitUnknownError,
     DamagedDataError,
@@ -28,7 +26,7 @@ from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files, ProcessLock, refuse_network
 from sessiontree.stores.commands import Append, Command, Deleted, Erased
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import Finding, NewEntries, Search, StoreStats
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules import decide
 from sessiontree.stores.sqlite import errors, schema
 from sessiontree.stores.sqlite.listing import list_threads
@@ -124,11 +122,17 @@ class SqliteBackend:
     def entry(self, thread_id: str, entry_id: str) -> Entry:
         return self._read(lambda snapshot: snapshot.entry(thread_id, entry_id))
 
-    def entries(self, thread_id: str, after: str | None, limit: int | None) -> list[Entry]:
-        return self._read(lambda snapshot: snapshot.entries(thread_id, after, limit))
+    def entries(self, query: ReadEntries) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.entries(query))
 
-    def path(self, thread_id: str, leaf: str | UnsetType | None, limit: int | None) -> list[Entry]:
-        return self._read(lambda snapshot: snapshot.path(thread_id, leaf, limit))
+    def entries_by_id(self, entry_ids: tuple[str, ...], thread_id: str | None) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.entries_by_id(entry_ids, thread_id))
+
+    def last_entries(self, thread_ids: tuple[str, ...]) -> dict[str, Entry]:
+        return self._read(lambda snapshot: snapshot.last_entries(thread_ids))
+
+    def path(self, query: ReadPath) -> list[Entry]:
+        return self._read(lambda snapshot: snapshot.path(query))
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         return self._read(lambda snapshot: snapshot.children(thread_id, entry_id))

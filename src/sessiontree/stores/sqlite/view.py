@@ -21,6 +21,7 @@ from sessiontree.stores.rules.state import (
     DropBlobs,
     DropThread,
     Fact,
+    LoggedMove,
     Node,
     PutEntry,
     PutErased,
@@ -31,6 +32,7 @@ from sessiontree.stores.rules.state import (
     PutPending,
     PutThread,
     ThreadState,
+    Tops,
 )
 from sessiontree.stores.sqlite.rows import (
     META_COLUMNS,
@@ -236,6 +238,21 @@ class SqliteView:
         )
         return [move_of(state.meta.id, row) for row in rows]
 
+    def logged(self, state: ThreadState, number: int) -> LoggedMove:
+        row = self._run(
+            "SELECT number, from_entry, to_entry, reason, at_ns, undo, redo, redo_below FROM move"
+            " WHERE thread = ? AND number = ?",
+            (state.key, number),
+        ).fetchone()
+        if row is None:
+            raise IndexError(number)
+        return LoggedMove(move_of(state.meta.id, row[:5]), None if row[5] is None else Tops(*row[5:]))
+
+    def family(self, state: ThreadState) -> Sequence[ThreadState]:
+        self.flush()
+        rows = self._run(STATE_SELECT + "WHERE t.tree = ? AND t.key <> ?", (state.tree, state.key))
+        return [state_of(row) for row in rows]
+
     def lease(self, state: ThreadState) -> Lease | None:
         if state.key not in self._leases:
             row = self._run(
@@ -294,11 +311,14 @@ class SqliteView:
                 self._put_head(fact.state)
             case PutThread(state=state):
                 self._put_thread(state)
-            case PutMove(state=state, move=move):
+            case PutMove(state=state, move=move, tops=tops):
                 self._run(
-                    "INSERT INTO move VALUES (?,?,?,?,?,?)",
-                    (state.key, move.number, move.from_entry, move.to_entry, move.reason, move.at_ns),
-                )
+                    "INSERT INTO move VALUES (?,?,?,?,?,?,?,?,?)",
+                    (
+                        state.key, move.number, move.from_entry, move.to_entry, move.reason, move.at_ns,
+                        *(tops or (None, None, None)),
+                    ),
+                )  # fmt: skip
             case PutErased(nodes=nodes):
                 self._erase([node.key for node in nodes])
             case PutLease(state=state, lease=lease):
@@ -398,6 +418,7 @@ class SqliteView:
         for key in keys:
             ((size,),) = self._connection.execute("SELECT length(body) FROM entry WHERE key = ?", (key,))
             self.erased_bytes += size - len(ERASED_BODY)
+        self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in keys])
         self._connection.executemany(
             "UPDATE entry SET body = ?, crc = ? WHERE key = ?",
             [(ERASED_BODY, zlib.crc32(ERASED_BODY), key) for key in keys],

@@ -23,6 +23,7 @@ from sessiontree.testing.contract.handles import HandleContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
 from sessiontree.testing.contract.listing import ListContract
+from sessiontree.testing.contract.reading import ReadContract
 from sessiontree.testing.contract.texts import TextContract
 from sessiontree.testing.contract.threads import ThreadContract
 from sessiontree.testing.contract.turns import TurnContract
@@ -41,6 +42,7 @@ class StoreContract(
     LeaseContract,
     TurnContract,
     ListContract,
+    ReadContract,
     DeleteContract,
     EraseContract,
     TextContract,
