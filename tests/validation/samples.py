@@ -1,0 +1,46 @@
+"""The requests of every sample transcript that can be imported."""
+
+from __future__ import annotations
+
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import sessiontree as st
+from sessiontree.transfer.formats import detect
+from validation.campaign import requests_problems
+
+__all__ = ["sample_problems", "sources", "unpacked"]
+
+
+def sources(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Yield the format and the path of every file and folder below ``folder`` that an importer recognises."""
+    for path in sorted(folder.iterdir()):
+        if name := detect(path):
+            yield name, path
+        elif path.is_dir():
+            yield from sources(path)
+
+
+def unpacked(archive: Path, folder: Path) -> Path:
+    """Unpack an archive of samples."""
+    with tarfile.open(archive) as opened:
+        opened.extractall(folder, filter="data")
+    return folder
+
+
+def sample_problems(name: str, path: Path) -> Iterator[str]:
+    """Import a sample, and yield what is wrong with the four requests of each of its threads, at several entries."""
+    with st.open("memory:") as journal:
+        try:
+            st.import_sessions(journal, path, format=name)
+        except st.DamagedDataError:
+            return  # a sample of damage: importing it is tested elsewhere
+        for thread in journal.iter_threads():
+            path_ids = [entry.id for entry in journal.path(thread.id)]
+            for leaf in {*path_ids[:: max(1, len(path_ids) // 5)], *path_ids[-1:]}:
+                context = journal.context(thread.id, leaf=leaf)
+                if context.messages:
+                    yield from (
+                        f"{path.name} {dialect}: {problem}" for dialect, problem, _ in requests_problems(context)
+                    )
