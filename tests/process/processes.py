@@ -1,28 +1,38 @@
 """Starting workers and talking to them by lines."""
 
+from __future__ import annotations
+
+import os
 import subprocess
 import sys
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import TypeAlias
 
 WORKER = Path(__file__).with_name("worker.py")
 STORES = ("sqlite", "jsonl")
 
+Process: TypeAlias = "subprocess.Popen[str]"
 
-def url_of(store, folder):
+
+def url_of(store: str, folder: Path) -> str:
     return f"{store}:///{folder / 'journal'}"
 
 
 @contextmanager
-def worker(verb, *arguments):
+def started(script: Path, *arguments: object) -> Iterator[Process]:
     """A running worker, killed at the end if it is still there."""
     process = subprocess.Popen(
-        [sys.executable, str(WORKER), verb, *map(str, arguments)],
+        [sys.executable, str(script), *map(str, arguments)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         bufsize=1,
+        env=os.environ | {"PYTHONPATH": str(script.parents[1])},
     )
+    assert process.stdin
+    assert process.stdout
     try:
         yield process
     finally:
@@ -32,12 +42,19 @@ def worker(verb, *arguments):
         process.stdout.close()
 
 
-def send(process, text="go"):
+def worker(verb: str, *arguments: object) -> AbstractContextManager[Process]:
+    """A running ``worker.py``."""
+    return started(WORKER, verb, *arguments)
+
+
+def send(process: Process, text: str = "go") -> None:
+    assert process.stdin
     process.stdin.write(text + "\n")
     process.stdin.flush()
 
 
-def receive(process):
+def receive(process: Process) -> str:
+    assert process.stdout
     line = process.stdout.readline()
     assert line, f"the worker ended with {process.wait()}"
     return line.strip()

@@ -1,7 +1,5 @@
 """CheckpointedSessions changed by two writers at once: what is left is what one after the other leaves."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import combinations_with_replacement
@@ -9,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkpoint_worker import do, talk
-from processes import receive, send
+from processes import receive, send, started
 
 import sessiontree as st
 from opened import open_store, url_of
@@ -24,7 +22,7 @@ PAIRS = list(combinations_with_replacement(VERBS, 2))
 def rounds(store):
     """The pairs of verbs to race; a server takes longer for each."""
     if IS_DEEP:
-        return PAIRS * 100
+        return PAIRS * 200
     plain = list(combinations_with_replacement(VERBS[:5], 2))
     return PAIRS + plain * 2 if store == "postgres" else PAIRS * 3 + plain * 8
 
@@ -116,23 +114,10 @@ def test_two_threads_leave_what_one_after_the_other_leaves(store, tmp_path, root
 @contextmanager
 def workers(url, root, count=2):
     with ExitStack() as stack:
-        started = []
-        for _ in range(count):
-            process = subprocess.Popen(
-                [sys.executable, str(WORKER), url, str(root)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-                bufsize=1,
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            stack.callback(process.stdin.close)
-            stack.callback(process.stdout.close)
-            started.append(process)
-        for process in started:
+        ready = [stack.enter_context(started(WORKER, url, root)) for _ in range(count)]
+        for process in ready:
             assert receive(process) == "ready"
-        yield started
+        yield ready
 
 
 @pytest.mark.parametrize("store", STORES[1:])

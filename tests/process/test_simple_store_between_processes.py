@@ -1,13 +1,10 @@
 """Two real processes change the same sessions of a SimpleStore: no change is lost."""
 
-import os
-import subprocess
-import sys
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from processes import receive, send
+from processes import receive, send, started
 
 import sessiontree as st
 from opened import url_of
@@ -17,30 +14,14 @@ from simple_races import PAIRS, outcomes, prepare, state_of
 WORKER = Path(__file__).with_name("simple_store_worker.py")
 KINDS = ("sqlite", "jsonl", "postgres")
 ROUNDS = 8
-MANY = 100
-
-
-@contextmanager
-def started(url, side):
-    environment = os.environ | {"PYTHONPATH": str(WORKER.parents[1])}
-    process = subprocess.Popen(
-        [sys.executable, str(WORKER), url, str(side)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1, env=environment,
-    )  # fmt: skip
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+MANY = 200
 
 
 def race_in_processes(kind, folder, rounds):
     url = url_of(kind, folder)
     with st.open(url, durability="process_crash") as journal, ExitStack() as stack:
         store = SimpleStore(journal)
-        workers = [stack.enter_context(started(url, side)) for side in (0, 1)]
+        workers = [stack.enter_context(started(WORKER, url, side)) for side in (0, 1)]
         for process in workers:
             assert receive(process) == "ready"
         for pair in PAIRS:

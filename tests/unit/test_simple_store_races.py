@@ -13,7 +13,7 @@ from simple_races import PAIRS, call, make, outcomes, prepare, state_of
 
 KINDS = ("memory", "sqlite", "jsonl", "postgres")
 ROUNDS = 8
-MANY = 100
+MANY = 200
 
 
 def race(store, pair, key, pool):

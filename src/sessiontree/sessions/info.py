@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypedDict
 
@@ -19,6 +19,7 @@ from sessiontree.sessions.states import (
     SessionState,
     StoredState,
     check_transition,
+    is_replaced,
     last_interaction_ns,
     state_of,
     with_manager_data,
@@ -39,6 +40,7 @@ __all__ = [
     "list_sessions",
     "newest",
     "set_state",
+    "state_change",
     "stats",
     "window_state",
 ]
@@ -290,6 +292,13 @@ def set_state(
     runtime: Runtime, thread_id: str, wanted: StoredState, *, only_from: SessionState | None = None
 ) -> Operation[Thread]:
     """Change the state of a session; with ``only_from`` it is left unchanged in any other state."""
+    return (yield from threads.change_thread(runtime, thread_id, state_change(runtime, wanted, only_from=only_from)))
+
+
+def state_change(
+    runtime: Runtime, wanted: StoredState, *, only_from: SessionState | None = None
+) -> Callable[[Thread], ThreadFields | None]:
+    """Return what changes the state of a thread; it raises InvalidTransitionError where that is not allowed."""
 
     def changes(thread: Thread) -> ThreadFields | None:
         state = state_of(thread, runtime.clock())
@@ -299,6 +308,8 @@ def set_state(
         fields = ThreadFields(state=wanted, is_archived=False)
         if state == "suspended":
             fields["custom"] = with_manager_data(thread.custom, resumed_ns=runtime.clock())
+        if is_replaced(thread):
+            fields["custom"] = with_manager_data(thread.custom, is_replaced=False)
         return fields
 
-    return (yield from threads.change_thread(runtime, thread_id, changes))
+    return changes

@@ -20,6 +20,7 @@ from sessiontree.errors import (
     SessionNotFoundError,
     StaleLeafError,
     StaleVersionError,
+    ThreadArchivedError,
     ThreadChangedError,
     ThreadExistsError,
     ThreadNotFoundError,
@@ -31,13 +32,14 @@ from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_prompt, estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import ALL_REASONS, EndReason, Fault, HookPhase, SessionEnd
-from sessiontree.sessions.info import current, existing, generations, newest, set_state
+from sessiontree.sessions.info import current, existing, generations, newest, set_state, state_change
 from sessiontree.sessions.keys import format_key, generation_of, key_text, thread_id_of
 from sessiontree.sessions.states import (
     TRANSITIONS,
     SessionState,
     StoredState,
     is_past_daily_reset,
+    is_replaced,
     keeping_interaction,
     last_start_ns,
     session_window,
@@ -90,13 +92,13 @@ def new(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
 def set_system_prompt(config: ManagerConfig, key: SessionKey, text: str) -> Operation[Entry]:
     """Append a system prompt. It is an entry of its own, so a summary never replaces it."""
     while True:
-        thread = yield from existing(key)
+        thread = yield from _in_use(config, key)
         before = yield from _prompt(thread.id, thread.leaf)
         payload = replace(system(text), replaced_tokens=estimate_prompt(before))
         entry_id = config.runtime.ids.new()
         fields = keeping_interaction(thread, entry_id)
         update = threads.update_command(config.runtime, thread.id, thread.version, fields)
-        with suppress(StaleLeafError, StaleVersionError):
+        with suppress(StaleLeafError, StaleVersionError, ThreadNotFoundError):
             return (
                 yield from entries.append(
                     config.runtime, thread.id, payload, id=entry_id, expect_leaf=thread.leaf, update=update
@@ -152,8 +154,7 @@ def set_custom(config: ManagerConfig, key: SessionKey, name: str, value: Any) ->
 
 def change_state(config: ManagerConfig, key: SessionKey, wanted: StoredState) -> Operation[Thread]:
     """Make a session active, idle or suspended; InvalidTransitionError if its state does not allow it."""
-    thread = yield from existing(key)
-    return (yield from set_state(config.runtime, thread.id, wanted))
+    return (yield from _update(config, key, state_change(config.runtime, wanted)))
 
 
 def enter_state(config: ManagerConfig, key: SessionKey, wanted: SessionState) -> Operation[Thread]:
@@ -264,21 +265,29 @@ def _needs_daily_reset(config: ManagerConfig, thread: Thread) -> bool:
     return not is_suspended and is_past_daily_reset(last_start_ns(thread), config.runtime.clock(), config.lifetimes)
 
 
+def _in_use(config: ManagerConfig, key: SessionKey) -> Operation[Thread]:
+    """The conversation in use; the next one if another writer is about to create it."""
+    thread = yield from existing(key)
+    return (yield from _begin(config, key, thread)) if is_replaced(thread) else thread
+
+
 def _begin(config: ManagerConfig, key: SessionKey, after: Thread | None) -> Operation[Thread]:
     """Create the next conversation under a key, with the system prompt of the previous one in the same commit.
 
-    Two processes that do so at once choose the same id, and both get the thread that one of them creates.
+    Two processes that do so at once choose the same id, and both get the thread that one of them creates. The previous
+    conversation is marked as replaced before it is read, so that nobody changes what the next one inherits.
     """
-    before = yield from newest(key, is_archived=None)
+    before = yield from _newest_replaced(config, key)
     if before is not None and not before.is_archived:
         return before
     thread_id = thread_id_of(key, (generation_of(before) or 0) + 1 if before else 1)
     # Later than the previous one even if the clock was set back: the newest conversation is the current one.
     created = max(config.runtime.clock(), before.created_ns + 1 if before else 0)
+    after = yield from _reread_if_there(after)
     prompt = (yield from _prompt_of(after)) or config.system_prompt
     contents = (system(prompt),) if prompt else ()
     fields = ThreadFields(key=key, state="active")
-    window_tokens = session_window(before) if before else None
+    window_tokens = session_window(after) if after else None
     if window_tokens is not None:
         fields["custom"] = with_manager_data({}, window_tokens=window_tokens)
     try:
@@ -300,6 +309,20 @@ def _replace(config: ManagerConfig, key: SessionKey, thread: Thread, reason: End
 
     yield from end(config, reason, thread, act())
     return created[0] if created else thread
+
+
+def _newest_replaced(config: ManagerConfig, key: SessionKey) -> Operation[Thread | None]:
+    """The newest conversation under a key, marked as replaced if it is archived."""
+    while True:
+        thread = yield from newest(key, is_archived=None)
+        if thread is None or is_replaced(thread):
+            return thread
+        with suppress(ThreadNotFoundError):
+            return (yield from threads.change_thread(config.runtime, thread.id, _replaced_if_archived))
+
+
+def _replaced_if_archived(thread: Thread) -> ThreadFields | None:
+    return {"custom": with_manager_data(thread.custom, is_replaced=True)} if thread.is_archived else None
 
 
 def _empty(config: ManagerConfig, thread_id: str) -> Operation[Thread | None]:
@@ -365,6 +388,15 @@ def _unarchive_generation(config: ManagerConfig, key: SessionKey, generation: in
     return unarchived
 
 
+def _reread_if_there(thread: Thread | None) -> Operation[Thread | None]:
+    if thread is None:
+        return None
+    try:
+        return (yield from threads.thread(thread.id))
+    except ThreadNotFoundError:
+        return None
+
+
 def _prompt_of(thread: Thread | None) -> Operation[str]:
     """The system prompt of a thread, if there is one."""
     if thread is None:
@@ -383,8 +415,17 @@ def _prompt(thread_id: str, at: str | UnsetType | None) -> Operation[str]:
 def _update(
     config: ManagerConfig, key: SessionKey, changes: Callable[[Thread], ThreadFields | None]
 ) -> Operation[Thread]:
-    thread = yield from existing(key)
-    return (yield from threads.change_thread(config.runtime, thread.id, changes))
+    """Change the metadata of the conversation in use; of the next one if it is archived or deleted meanwhile."""
+    while True:
+        found = yield from _in_use(config, key)
+
+        def changes_in_use(thread: Thread, found: Thread = found) -> ThreadFields | None:
+            if is_replaced(thread) or (thread.is_archived and not found.is_archived):
+                raise ThreadArchivedError(thread.id)
+            return changes(thread)
+
+        with suppress(ThreadArchivedError, ThreadNotFoundError):
+            return (yield from threads.change_thread(config.runtime, found.id, changes_in_use))
 
 
 def _reread(key: SessionKey, thread_id: str) -> Operation[Thread]:

@@ -237,7 +237,12 @@ def _tokens_after(before: int, payload: Payload) -> int:
 
 
 def _compact(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:
-    """Refresh the memory of a thread, then compact it. That is not an interaction."""
+    """Refresh the memory of a thread, then compact it. That is not an interaction.
+
+    Started again if the conversation was reset, or its summary set, while the summary was written.
+    """
     yield from refresh_memory(config, thread_id)
     options = replace(options, changes=keeping_interaction)
-    return (yield from compaction.compact(config.runtime, thread_id, options))
+    while True:
+        with suppress(StaleLeafError):
+            return (yield from compaction.compact(config.runtime, thread_id, options))

@@ -36,6 +36,7 @@ __all__ = [
     "check_transition",
     "is_over",
     "is_past_daily_reset",
+    "is_replaced",
     "keeping_interaction",
     "last_interaction_ns",
     "last_start_ns",
@@ -156,6 +157,11 @@ def session_window(thread: Thread) -> int | None:
     """The size of the window that was set for this session."""
     found = _manager_data(thread.custom).get("window_tokens")
     return found if isinstance(found, int) else None
+
+
+def is_replaced(thread: Thread) -> bool:
+    """Whether a newer conversation takes the place of this one, or is about to: what it inherits is final."""
+    return thread.is_archived and bool(_manager_data(thread.custom).get("is_replaced"))
 
 
 def with_manager_data(custom: dict[str, Any], **changes: Any) -> dict[str, Any]:

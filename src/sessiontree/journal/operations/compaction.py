@@ -415,29 +415,37 @@ def _install(
         base=prepared.plan.base,
         token=options.lease.token if options.lease else None,
     )
-    stored = yield from _commit(runtime, command, options.changes)
+    stored = yield from _commit(runtime, command, prepared.path, options.changes)
     return replace(result, status="installed", entry=stored[0])
 
 
-def _commit(runtime: Runtime, command: InstallCompaction, changes: Changes | None) -> Operation[tuple[Entry, ...]]:
-    """Commit with the changes that follow from the thread, decided again if another writer was faster."""
-    stored: tuple[Entry, ...]
-    if changes is None:
-        stored = yield command
-        return stored
+def _commit(
+    runtime: Runtime, command: InstallCompaction, path: list[Entry], changes: Changes | None
+) -> Operation[tuple[Entry, ...]]:
+    """Commit with the changes that follow from the thread, decided again if another writer was faster.
+
+    Raises StaleLeafError if what was summarised has left the path, or if another summary took its place.
+    """
     while True:
         thread: Thread = yield ReadThread(thread_id=command.thread_id)
+        now: list[Entry] = yield ReadPath(thread_id=thread.id, leaf=thread.leaf)
+        if _boundary(now) != _boundary(path):
+            raise StaleLeafError(thread.id, command.base, thread.leaf)
         update = _update(runtime, thread, command.draft.id, changes)
         try:
-            stored = yield replace(command, expect_leaf=thread.leaf, update=update)
+            stored: tuple[Entry, ...] = yield replace(command, expect_leaf=thread.leaf, update=update)
         except StaleVersionError:
             continue
         except StaleLeafError as error:
-            # What was summarised may have left the path; that cannot be tried again.
             if error.expected != thread.leaf:
                 raise
         else:
             return stored
+
+
+def _boundary(path: list[Entry]) -> str | None:
+    boundary = window_of(path).boundary
+    return boundary.id if boundary else None
 
 
 def _update(runtime: Runtime, thread: Thread, entry_id: str, changes: Changes | None) -> UpdateThread | None:
