@@ -10,6 +10,7 @@ import pytest
 
 import sessiontree as st
 from opened import open_store
+from sessiontree.model.prices import cost_of
 
 STORES = ["memory", "sqlite", "jsonl", "postgres"]
 DAY = 86_400 * 10**9
@@ -44,6 +45,15 @@ def test_costs_are_added_up_for_each_thread_day_and_model(journal: st.Journal) -
     assert journal.costs("b", prices=prices).total == report.threads["b"]
     assert list(journal.costs(after_ns=1, before_ns=DAY + 1).days) == ["1970-01-02"]
     assert list(journal.costs(zone=timezone(timedelta(hours=-1))).days) == ["1969-12-31", "1970-01-01"]
+
+
+def test_a_dated_name_has_the_price_of_the_model_unless_it_has_its_own() -> None:
+    usage = st.Usage(input_tokens=1_000_000)
+    for model, dollars in (
+        ("gpt-5-2025-08-07", 1.25), ("gpt-4o-2024-11-20", 2.5), ("gpt-4o-2024-05-13", 5.0),
+        ("claude-sonnet-4-5-20250929", 3.0), ("claude-opus-4-5-20251101", 5.0), ("claude-opus-4-20250514", 15.0),
+    ):  # fmt: skip
+        assert cost_of(usage, model, st.PRICES).estimated == {"USD": dollars}
 
 
 def test_each_turn_has_its_usage(journal: st.Journal) -> None:
@@ -96,8 +106,9 @@ def test_the_table_can_be_extended_and_replaced() -> None:
 
 
 def test_a_name_that_only_resembles_a_known_model_has_no_price() -> None:
-    for name in ("gpt-4o-2024-05-13", "GPT-4o", "openai/gpt-4o", "gpt-4", ""):
-        assert name not in st.PRICES
+    usage = st.Usage(input_tokens=1_000_000)
+    for name in ("GPT-4o", "openai/gpt-4o", "gpt-4", "ft:gpt-4o-2024-08-06:acme", "gpt-4o-2024", "2024-08-06", ""):
+        assert cost_of(usage, name, st.PRICES).unpriced_tokens == 1_000_000
 
 
 def test_the_async_journal_counts_too() -> None:

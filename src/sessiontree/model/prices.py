@@ -18,6 +18,7 @@ A model that is not in the table has no price, and its tokens are counted instea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 from sessiontree.model._base import Record
@@ -27,6 +28,7 @@ __all__ = ["PRICES", "Cost", "Price", "Prices", "cost_of", "reported_usage", "su
 
 
 _MILLION = 1_000_000
+_DATE = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
 class Price(Record, frozen=True, kw_only=True):
@@ -77,7 +79,7 @@ class Cost(Record, frozen=True, kw_only=True):
 
 def cost_of(usage: Usage, model: str, prices: Prices) -> Cost:
     """Return the cost of one request: what was reported, or else what the table says."""
-    price = prices(model) if callable(prices) else prices.get(model)
+    price = prices(model) if callable(prices) else _price_in(prices, model)
     reported, estimated, unpriced = {}, {}, 0
     if usage.cost:
         reported[usage.currency or "USD"] = usage.cost
@@ -94,6 +96,11 @@ def cost_of(usage: Usage, model: str, prices: Prices) -> Cost:
         cache_write_tokens=usage.cache_write_tokens,
         unpriced_tokens=unpriced,
     )
+
+
+def _price_in(prices: Mapping[str, Price], model: str) -> Price | None:
+    """Return the price of a model; that of the model without its date if the dated one has none."""
+    return prices.get(model) or prices.get(_DATE.sub("", model))
 
 
 def sum_of(costs: Iterable[Cost]) -> Cost:
@@ -131,16 +138,13 @@ def _merged(amounts: Iterable[Mapping[str, float]]) -> dict[str, float]:
     return total
 
 
-_GPT_4O = Price(input=2.5, output=10, cache_read=1.25)
 _OPUS_4 = Price(input=15, output=75, cache_read=1.5, cache_write=18.75)
+_OPUS_45 = Price(input=5, output=25, cache_read=0.5, cache_write=6.25)
 _SONNET = Price(input=3, output=15, cache_read=0.3, cache_write=3.75)
-_HAIKU_35 = Price(input=0.8, output=4, cache_read=0.08, cache_write=1)
-_HAIKU_45 = Price(input=1, output=5, cache_read=0.1, cache_write=1.25)
 
-PRICES: Prices = {
-    "gpt-4o": _GPT_4O,
-    "gpt-4o-2024-08-06": _GPT_4O,
-    "gpt-4o-2024-11-20": _GPT_4O,
+PRICES: Mapping[str, Price] = {
+    "gpt-4o": Price(input=2.5, output=10, cache_read=1.25),
+    "gpt-4o-2024-05-13": Price(input=5, output=15),
     "gpt-4o-mini": Price(input=0.15, output=0.6, cache_read=0.075),
     "gpt-4.1": Price(input=2, output=8, cache_read=0.5),
     "gpt-4.1-mini": Price(input=0.4, output=1.6, cache_read=0.1),
@@ -148,15 +152,32 @@ PRICES: Prices = {
     "gpt-5": Price(input=1.25, output=10, cache_read=0.125),
     "gpt-5-mini": Price(input=0.25, output=2, cache_read=0.025),
     "gpt-5-nano": Price(input=0.05, output=0.4, cache_read=0.005),
+    "gpt-5.2": Price(input=1.75, output=14, cache_read=0.175),
+    "gpt-5.4": Price(input=2.5, output=15, cache_read=0.25),
+    "gpt-5.4-mini": Price(input=0.75, output=4.5, cache_read=0.075),
+    "gpt-5.4-nano": Price(input=0.2, output=1.25, cache_read=0.02),
+    "gpt-5.5": Price(input=5, output=30, cache_read=0.5),
     "o3": Price(input=2, output=8, cache_read=0.5),
     "o4-mini": Price(input=1.1, output=4.4, cache_read=0.275),
-    "claude-opus-4-20250514": _OPUS_4,
-    "claude-opus-4-1-20250805": _OPUS_4,
-    "claude-3-7-sonnet-20250219": _SONNET,
-    "claude-sonnet-4-20250514": _SONNET,
-    "claude-sonnet-4-5-20250929": _SONNET,
-    "claude-3-5-haiku-20241022": _HAIKU_35,
-    "claude-haiku-4-5-20251001": _HAIKU_45,
+    "claude-3-5-haiku": Price(input=0.8, output=4, cache_read=0.08, cache_write=1),
+    "claude-3-7-sonnet": _SONNET,
+    "claude-haiku-4-5": Price(input=1, output=5, cache_read=0.1, cache_write=1.25),
+    "claude-opus-4": _OPUS_4,
+    "claude-opus-4-1": _OPUS_4,
+    "claude-opus-4-5": _OPUS_45,
+    "claude-opus-4-6": _OPUS_45,
+    "claude-opus-4-7": _OPUS_45,
+    "claude-opus-4-8": _OPUS_45,
+    "claude-opus-5": _OPUS_45,
+    "claude-sonnet-4": _SONNET,
+    "claude-sonnet-4-5": _SONNET,
+    "claude-sonnet-4-6": _SONNET,
+    "claude-sonnet-5": Price(input=2, output=10, cache_read=0.2, cache_write=2.5),
 }
-"""List prices of some models at the end of 2025, for short contexts and without discounts. Prices change: pass a table of
-your own for others, such as ``{**PRICES, "my-model": Price(input=1, output=2)}``."""
+"""List prices of some models in US dollars, as of November 2026; a name with a date has the price of the name without it.
+
+Looked up on 2026-11-17: those of Anthropic on its page platform.claude.com/docs/en/about-claude/pricing, with cache writes
+for five minutes; those of OpenAI in public tables that cite developers.openai.com/api/docs/pricing. Models that are no
+longer listed have their last price. They are for short contexts and without discounts. Prices change: pass a table of
+your own for others, such as ``{**PRICES, "my-model": Price(input=1, output=2)}``.
+"""
