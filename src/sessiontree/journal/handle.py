@@ -65,6 +65,8 @@ class ThreadHandle(BoundToThread):
     label = _Bound(Journal.label)
     labels = _Bound(Journal.labels)
     watch = _Bound(Journal.watch)
+    erase = _Bound(Journal.erase)
+    prune = _Bound(Journal.prune)
 
     move_leaf = _Bound(Journal.move_leaf)
     rewind = _Bound(Journal.rewind)

@@ -65,6 +65,8 @@ class AsyncThreadHandle(BoundToThread):
     label = _AsyncBound(AsyncJournal.label)
     labels = _AsyncBound(AsyncJournal.labels)
     watch = _AsyncBound(AsyncJournal.watch)
+    erase = _AsyncBound(AsyncJournal.erase)
+    prune = _AsyncBound(AsyncJournal.prune)
 
     move_leaf = _AsyncBound(AsyncJournal.move_leaf)
     rewind = _AsyncBound(AsyncJournal.rewind)

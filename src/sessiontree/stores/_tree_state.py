@@ -115,6 +115,10 @@ class TreeState:
         found = (self.by_id.get((state.tree, entry_id)) for entry_id in dict.fromkeys(entry_ids))
         return [node for node in found if node and node.owner == state.key and node.key not in inherited]
 
+    def seen_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        """Those of the entries that a thread sees."""
+        return list(self.found(entry_ids, state))
+
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return self.blob_store.missing_blobs(hashes)
 
@@ -248,7 +252,7 @@ class TreeState:
                 if name in types:
                     yield from (self.nodes[key] for key in keys if key in inherited)
 
-    def found(self, entry_ids: Sequence[str], state: ThreadState | None) -> Iterator[Node]:
+    def found(self, entry_ids: Iterable[str], state: ThreadState | None) -> Iterator[Node]:
         """The nodes with these ids that a thread sees, or those of all trees."""
         if state is not None:
             seen = (visible(self, state, entry_id) for entry_id in entry_ids)

@@ -112,16 +112,18 @@ class Append(StoreRequest, frozen=True, kw_only=True):
 
 
 class EraseContents(StoreRequest, frozen=True, kw_only=True):
-    """Replace the contents of entries that no other thread sees by an empty one (``model.builders.ERASED``) and append a draft.
+    """Replace the contents of entries by an empty one (``model.builders.ERASED``), and append a draft if there is one.
 
-    The entries keep their ids, places and counters, so that forks, moves and references stay valid. Checkpoints must not
-    be among them. If there is nothing to erase, nothing is appended.
+    The entries keep their ids, places and counters, so that forks, moves and references stay valid. Those that another
+    thread sees are left alone; with ``in_all_threads`` they are erased too, and one that the thread does not see is an
+    error. If there is nothing to erase, nothing is appended.
     """
 
     thread_id: str
     entries: tuple[str, ...]
-    draft: Draft
-    expect_leaf: str | None
+    draft: Draft | None = None
+    expect_leaf: str | UnsetType | None = UNSET
+    in_all_threads: bool = False
 
 
 class MoveLeaf(StoreRequest, frozen=True, kw_only=True):

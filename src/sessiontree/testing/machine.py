@@ -155,6 +155,20 @@ class JournalMachine(RuleBasedStateMachine):
         thread = self._thread(number)
         self._same(lambda journal: journal.delete_thread(thread))
 
+    @rule(number=numbers, places=some.lists(numbers, max_size=2), leaf=maybe_places)
+    def erase(self, number: int, places: list[int], leaf: Any) -> None:
+        """Erase contents."""
+        thread = self._thread(number)
+        wanted = [self._entry(thread, place) for place in places]
+        expected = self._entry(thread, leaf)
+        self._same(lambda journal: journal.erase(thread, wanted, expect_leaf=expected))
+
+    @rule(number=numbers)
+    def prune(self, number: int) -> None:
+        """Erase what no leaf and no label reaches."""
+        thread = self._thread(number)
+        self._same(lambda journal: journal.prune(thread))
+
     @rule(number=numbers, title=some.sampled_from(["New", "plan b"]), version=some.none() | some.integers(1, 3))
     def update_thread(self, number: int, title: str, version: int | None) -> None:
         """Change the title, with an expected version or without."""

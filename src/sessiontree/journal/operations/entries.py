@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.errors import InvalidInputError
+from sessiontree.errors import InvalidInputError, StaleLeafError
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
     Entry,
@@ -14,6 +14,7 @@ from sessiontree.model import (
     Lease,
     Message,
     Payload,
+    Thread,
     UserMessage,
 )
 from sessiontree.model._base import Record
@@ -31,7 +32,15 @@ from sessiontree.model.entry import (
 from sessiontree.model.message import TextPart
 from sessiontree.model.tokens import estimate_message, estimate_prompt
 from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, UpdateThread
-from sessiontree.stores.queries import ReadChildren, ReadEntries, ReadEntriesById, ReadEntry, ReadLastEntries, ReadPath
+from sessiontree.stores.queries import (
+    ReadChildren,
+    ReadEntries,
+    ReadEntriesById,
+    ReadEntry,
+    ReadLastEntries,
+    ReadPath,
+    ReadThread,
+)
 
 __all__ = [
     "NewEntry",
@@ -47,12 +56,14 @@ __all__ = [
     "draft_of",
     "entries",
     "entry",
+    "erase",
     "erase_contents",
     "label",
     "labels",
     "labels_of",
     "make_draft",
     "path",
+    "prune",
     "weight_of",
 ]
 
@@ -203,6 +214,42 @@ def erase_contents(
         thread_id=thread_id, entries=tuple(entry_ids), draft=draft_of(runtime, content), expect_leaf=expect_leaf
     )
     return erased
+
+
+def erase(
+    thread_id: str, entry_ids: Iterable[str], *, expect_leaf: str | UnsetType | None = UNSET
+) -> Operation[Erased]:
+    """Erase the contents of entries for good, in every thread that shows them."""
+    names = (entry_ids,) if isinstance(entry_ids, str) else tuple(entry_ids)
+    erased: Erased = yield EraseContents(
+        thread_id=thread_id, entries=names, expect_leaf=expect_leaf, in_all_threads=True
+    )
+    return erased
+
+
+def prune(thread_id: str) -> Operation[Erased]:
+    """Erase the contents of the entries that no leaf and no label reaches."""
+    while True:
+        thread: Thread = yield ReadThread(thread_id=thread_id)
+        found: list[Entry] = yield ReadEntries(thread_id=thread_id)
+        path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
+        gone = unreached(found, {entry.id for entry in path})
+        try:
+            erased: Erased = yield EraseContents(thread_id=thread_id, entries=gone, expect_leaf=thread.leaf)
+        except StaleLeafError:
+            continue
+        return erased
+
+
+def unreached(entries: Sequence[Entry], reached: set[str]) -> tuple[str, ...]:
+    """Return the ids of entries that are neither reached, nor labels, nor on the path to a labelled entry."""
+    parents = {entry.id: entry.parent for entry in entries}
+    for place in labels_of(entries).values():
+        above: str | None = place
+        while above is not None and above not in reached:
+            reached.add(above)
+            above = parents.get(above)
+    return tuple(entry.id for entry in entries if entry.id not in reached and not isinstance(entry.payload, Label))
 
 
 def entry(thread_id: str, entry_id: str) -> Operation[Entry]:

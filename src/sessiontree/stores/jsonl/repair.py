@@ -14,9 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from sessiontree.model import Thread
 from sessiontree.model._base import Progress
-from sessiontree.model.titles import FIRST_MESSAGE
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import findings_in
 from sessiontree.stores.jsonl.errors import syncing
@@ -189,15 +187,10 @@ def _with_erased(tree: Tree, erased: PutErased) -> Iterator[bytes]:
             text = tree.text(item.offset, item.length)
             if isinstance(item.line, EntryLine) and item.line.id in entry_ids:
                 yield changed_line(text, item.line.lines, payload=ERASED_BODY)
-            elif isinstance(item.line, ThreadLine) and _is_named_by(erased, item.line.thread):
+            elif isinstance(item.line, ThreadLine) and item.line.thread.title in erased.titles:
                 yield changed_line(text, item.line.lines, thread=replace(item.line.thread, title=""))
             else:
                 yield text + b"\n"
-
-
-def _is_named_by(erased: PutErased, thread: Thread) -> bool:
-    is_automatic = thread.title_source == FIRST_MESSAGE and thread.title in erased.titles
-    return is_automatic and thread.id == erased.state.meta.id
 
 
 def _is_removed(line: Line, thread_id: str, removed: Collection[str]) -> bool:

@@ -86,6 +86,13 @@ _UNSEEN = f"""{_INHERITED} SELECT e.owner, e.seq FROM sessiontree.entry e WHERE 
     AND e.id NOT IN (SELECT id FROM inherited)"""
 _SEEN_ONLY_BY = f"""{_INHERITED} SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.owner = %(key)s AND e.id = ANY(%(ids)s) AND e.id NOT IN (SELECT id FROM inherited)"""
+_SEEN_BY = f"""
+WITH RECURSIVE up (id) AS (
+    SELECT %(base)s::bytea
+    UNION ALL
+    SELECT e.parent FROM up JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = up.id WHERE e.parent IS NOT NULL
+) SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
+    AND (e.owner = %(key)s OR e.id IN (SELECT id FROM up))"""
 
 _MAX_BODIES = 500
 
@@ -243,8 +250,15 @@ class SnapshotView:
         return range(len(rows))
 
     def seen_only_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        return self._erasable(state, entry_ids, _SEEN_ONLY_BY)
+
+    def seen_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        return self._erasable(state, entry_ids, _SEEN_BY)
+
+    def _erasable(self, state: ThreadState, entry_ids: Collection[str], sql: str) -> Sequence[Node]:
         ids = [to_bytes(entry_id) for entry_id in entry_ids]
-        statement = Statement(_SEEN_ONLY_BY, {"tree": self._tree(), "key": state.key, "ids": ids})
+        base = to_bytes(state.base.id) if state.base else None
+        statement = Statement(sql, {"tree": self._tree(), "key": state.key, "ids": ids, "base": base})
         found: list[tuple[Node, int]] = self._answer(
             ("only", state.meta.id), statement, lambda rows: [(node_of(row[:-1]), row[-1]) for row in rows]
         )

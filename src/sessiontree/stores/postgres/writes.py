@@ -99,6 +99,10 @@ WITH gone AS (
     DELETE FROM sessiontree.artifact a USING sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
         AND a.tree = %(tree)s AND a.owner = e.owner AND a.seq = e.seq
+), unsaved AS (
+    DELETE FROM sessiontree.checkpoint c USING sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
+        AND c.tree = %(tree)s AND c.owner = e.owner AND c.seq = e.seq
 ) UPDATE sessiontree.entry SET body = %(body)s WHERE tree = %(tree)s AND id = ANY(%(ids)s)"""
 _DROP_ENTRIES = """
 WITH gone AS (

@@ -166,6 +166,10 @@ class View(Protocol):
         """Those of the entries that were appended through a thread and that no other thread sees."""
         ...
 
+    def seen_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        """Those of the entries that a thread sees."""
+        ...
+
     def owned(self, state: ThreadState) -> int:
         """How many entries were appended through a thread."""
         ...

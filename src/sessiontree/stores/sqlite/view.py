@@ -15,6 +15,7 @@ from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import encode_record
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.commands import Draft
+from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.state import (
     ERASED_BODY,
     BlobRoots,
@@ -280,6 +281,10 @@ class SqliteView:
         inherited = _inherited(self._connection, state)
         found = (self.find(state.tree, entry_id) for entry_id in dict.fromkeys(entry_ids))
         return [node for node in found if node and node.owner == state.key and node.key not in inherited]
+
+    def seen_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
+        found = (visible(self, state, entry_id) for entry_id in entry_ids)
+        return [node for node in found if node is not None]
 
     def next_entry_key(self) -> int:
         self._last_entry_key += 1

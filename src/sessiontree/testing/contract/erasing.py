@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.errors import StaleLeafError
+from sessiontree.errors import EntryNotFoundError, StaleLeafError
 from sessiontree.journal import Journal
 from sessiontree.journal.operations.entries import erase_contents
-from sessiontree.model import Custom
+from sessiontree.model import Custom, Label
 from sessiontree.model.builders import ERASED, user
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, is_on_disk
 
@@ -109,3 +109,89 @@ class EraseContract(Contract):
         assert _erase(journal, "a") == 1
         assert fill(journal, "t", "a", "b")[0].payload == ERASED
         assert len(journal.path("t")) == 3
+
+    def test_erase_empties_entries_in_every_thread_that_shows_them(self, store: Opened, tmp_path: Path) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        journal.append("t", user(_WORDS), id="secret")
+        fill(journal, "t", "b")
+        journal.fork("t", new_id="f")
+        journal.fork("f", at="secret", new_id="g")
+        fill(journal, "f", "x")
+        journal.rewind("t", "secret")
+        journal.label("t", "secret", "here")
+        before = [(entry.id, entry.parent, entry.created_ns) for entry in journal.path("f")]
+        assert journal.thread("t").title == _WORDS
+        assert journal.search(_WORDS).hits
+        report = journal.erase("f", ["secret"])
+        assert (report.thread_id, report.entries) == ("f", 1)
+        assert not is_on_disk(tmp_path, _WORDS)
+        journal = store.reopen()
+        for thread in ("t", "f", "g"):
+            assert journal.entry(thread, "secret").payload == ERASED
+            assert _WORDS not in journal.export(thread, format="jsonl", scope="tree")
+            assert journal.thread(thread).title != _WORDS
+        assert [(entry.id, entry.parent, entry.created_ns) for entry in journal.path("f")] == before
+        assert journal.labels("t") == {"here": "secret"}
+        assert journal.undo("t").leaf == "b"
+        assert not journal.search(_WORDS).hits
+        assert not is_on_disk(tmp_path, _WORDS)
+
+    def test_erase_is_repeatable_and_refuses_what_the_thread_does_not_see(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.fork("t", at="a", new_id="f")
+        with pytest.raises(EntryNotFoundError):
+            journal.erase("f", ["a", "b"])
+        assert journal.entry("t", "a").payload != ERASED
+        with pytest.raises(StaleLeafError):
+            journal.erase("t", ["a"], expect_leaf="a")
+        leaf = journal.thread("t").leaf
+        assert [journal.erase("t", ["a", "a"], expect_leaf=leaf).entries for _ in range(2)] == [1, 0]
+        assert journal.erase("t", []).entries == 0
+        assert ids(journal.path("t")) == ["a", "b"]
+
+    def test_erased_labels_are_removed_and_their_entries_stay(self, journal: Journal) -> None:
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        label = journal.label("t", "a", _WORDS)
+        assert journal.labels("t") == {_WORDS: "a"}
+        journal.erase("t", [label.id])
+        assert journal.labels("t") == {}
+        assert ids(journal.path("t")) == ["a", label.id]
+
+    def test_erased_checkpoints_take_their_files_with_them(self, journal: Journal, tmp_path: Path) -> None:
+        if not self.has_blobs:
+            pytest.skip("the store has no blobs")
+        folder = tmp_path / "work"
+        folder.mkdir()
+        (folder / "key.txt").write_text(_WORDS)
+        journal.create_thread("t")
+        fill(journal, "t", "a")
+        journal.workspace.snapshot("t", "a", folder)
+        (folder / "key.txt").unlink()
+        checkpoint = journal.entries("t", types=["checkpoint"])[0]
+        hashes = [checkpoint.payload.manifest]  # type: ignore[union-attr]
+        assert journal.missing_blobs(hashes) == frozenset()
+        journal.erase("t", [checkpoint.id])
+        assert journal.missing_blobs(hashes) == frozenset(hashes)
+        assert not is_on_disk(tmp_path, _WORDS)
+
+    def test_prune_erases_what_no_leaf_and_no_label_reaches(self, store: Opened, tmp_path: Path) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        fill(journal, "t", "a", "b")
+        journal.append("t", user(_WORDS), id="gone")
+        for name in ("named", "forked", "kept"):
+            journal.append("t", user(name), id=name, parent="a")
+        journal.label("t", "named", "good")
+        journal.fork("t", at="forked", new_id="f")
+        journal.rewind("t", "kept")
+        assert journal.prune("t").entries == 2
+        journal = store.reopen()
+        assert {entry.id for entry in journal.entries("t") if entry.payload == ERASED} == {"b", "gone"}
+        assert journal.labels("t") == {"good": "named"}
+        assert ids(journal.path("t")) == ["a", "kept"]
+        assert not is_on_disk(tmp_path, _WORDS)
+        assert journal.prune("t").entries == 0
+        assert any(isinstance(entry.payload, Label) for entry in journal.entries("t"))
