@@ -46,10 +46,16 @@ def arguments_problem(arguments: str) -> str:
     and answer 400, in Chat Completions and in Responses (local-inference-lab/vllm#684, vercel/ai#19274).
     """
     try:
-        value = json.loads(arguments)
+        value = json.loads(arguments, parse_constant=_no_number)
     except ValueError:
         return f"arguments are no JSON: {arguments[:40]!r}"
+    if json_problems(value):
+        return f"arguments are no JSON that can be sent again: {arguments[:40]!r}"
     return "" if isinstance(value, dict) else "arguments are no JSON object"
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"JSON has no {name}")
 
 
 def _message_problems(message: Mapping[str, Any]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from validation.chat_answers import chat_answer
 from validation.dumps import dumped
 from validation.gemini_answers import gemini_answer
 from validation.material import PAYLOAD, Draw
-from validation.parts import any_part, result_parts, spoken_part
+from validation.parts import any_part, artifacts, result_parts, spoken_part
 from validation.responses_answers import responses_answer
 from validation.written_requests import written_request
 
@@ -71,6 +71,7 @@ def contexts(seed: int) -> Iterator[tuple[History, st.Context]]:
     """Yield the contexts of a random history: after some steps, and of every thread at the end."""
     draw = Draw(seed)
     with st.open("memory:") as journal:
+        draw.artifacts = artifacts(journal)
         thread = journal.create_thread().id
         history = History(journal, draw, thread, draw.pick(sorted(ANSWERS)))
         for _ in draw.many(1, draw.pick((3, 8, 20))):
@@ -79,7 +80,20 @@ def contexts(seed: int) -> Iterator[tuple[History, st.Context]]:
                 yield history, journal.context(history.thread)
         for kept in journal.iter_threads():
             history.thread = kept.id
-            yield history, journal.context(kept.id)
+            context = journal.context(kept.id)
+            yield history, context
+            if context.messages and draw.chance(0.3):
+                yield history, _read_again(history, context)
+
+
+def _read_again(history: History, context: st.Context) -> st.Context:
+    """Return the context of a thread that was made from a request of this one, as a proxy does."""
+    dialect = history.draw.pick(sorted(st.DIALECTS))
+    system, messages = st.DIALECTS[dialect].from_request(st.DIALECTS[dialect].to_request(context))
+    history.steps.append(f"read the {dialect} request again")
+    thread = history.journal.create_thread().id
+    history.journal.append_many(thread, [*([st.system(system)] if system else []), *messages])
+    return history.journal.context(thread)
 
 
 def _system(history: History) -> None:
@@ -138,7 +152,8 @@ def _results(history: History) -> None:
     for call in calls:
         name = draw.pick((call.name, call.name, ""))
         content = draw.any_text() if draw.chance(0.6) else result_parts(draw)
-        history.append(st.tool_result(call.id, content, name=name, is_error=draw.chance(0.25)))
+        view = st.ResultView(is_truncated=True, full_output=draw.pick(draw.artifacts)) if draw.chance(0.1) else None
+        history.append(st.tool_result(call.id, content, name=name, is_error=draw.chance(0.25), view=view))
     if draw.chance(0.05):
         history.append(st.tool_result(draw.call_id(), "of nobody"))
     if draw.chance(0.8):

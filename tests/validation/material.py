@@ -8,6 +8,8 @@ import random
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+import sessiontree as st
+
 __all__ = ["PAYLOAD", "Draw"]
 
 T = TypeVar("T")
@@ -34,7 +36,23 @@ _TEXTS = (
 _BLANKS = ("", " ", "\n\n", "\t", "\u00a0", "\u200b")
 _TOOLS = ("read_file", "bash", "search-web", "Edit", "get_weather_2")
 _ODD_TOOLS = ("mcp.server/read file", "7zip", "", "lire_été", "a" * 150, "functions.bash:0", "tool name", "-dash")
-_ODD_ARGUMENTS = ("", "{", '{"path": "a.tx', "null", "[]", '"text"', "12", "not json", '{"a": NaN}', " ", '{"a": 1} x')
+_ODD_ARGUMENTS = (
+    '{"a": "\\ud800"}',
+    '{"n": 1e400}',
+    '{"n": 123456789012345678901234567890}',
+    '{"a": 1, "a": 2}',
+    "",
+    "{",
+    '{"path": "a.tx',
+    "null",
+    "[]",
+    '"text"',
+    "12",
+    "not json",
+    '{"a": NaN}',
+    " ",
+    '{"a": 1} x',
+)
 _IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _ODD_IMAGE_TYPES = (
     "image/svg+xml",
@@ -49,10 +67,11 @@ _FILE_TYPES = ("application/pdf", "text/plain", "text/csv", "application/json", 
 
 
 class Draw:
-    """A seeded source of material; ``serial`` numbers what must differ."""
+    """A seeded source of material; ``serial`` numbers what must differ, ``artifacts`` are those in the journal."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
+        self.artifacts: tuple[st.ArtifactRef, ...] = ()
         self._count = 0
 
     def serial(self) -> int:

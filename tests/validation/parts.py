@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+
 import sessiontree as st
 from validation.material import PAYLOAD, Draw
 
-__all__ = ["any_part", "result_parts", "spoken_part"]
+__all__ = ["any_part", "artifacts", "result_parts", "spoken_part"]
 
 _OPAQUE = (
     ("anthropic", {"type": "search_result", "source": "s", "title": "t", "content": [{"type": "text", "text": "x"}]}),
@@ -54,8 +56,20 @@ def result_parts(draw: Draw) -> tuple[st.TextPart | st.ImagePart | st.FilePart |
     return tuple(any_part(draw) for _ in draw.many(0, 3))
 
 
+def artifacts(journal: st.Journal) -> tuple[st.ArtifactRef, ...]:
+    """Store artifacts of several types, and return references to them and to something outside the store."""
+    content = base64.b64decode(PAYLOAD)
+    mimes = ("image/png", "image/svg+xml", "application/pdf", "text/plain", "application/zip", "")
+    stored = [journal.put_artifact(content + mime.encode(), mime=mime, label="kept") for mime in mimes]
+    outside = (
+        st.ArtifactRef(id="a1", mime="image/png", label="elsewhere", preview="a preview"),
+        st.ArtifactRef(url="https://example.com/a.pdf", mime="application/pdf"),
+    )
+    return (*stored, *outside)
+
+
 def _by_artifact(draw: Draw) -> st.ImagePart | st.FilePart:
-    kept = st.ArtifactRef(sha256="0" * 64, size=9, mime=draw.file_type(), label="kept", preview="a preview")
+    kept = draw.pick(draw.artifacts)
     if draw.chance(0.5):
-        return st.ImagePart(mime=draw.image_type(), artifact=kept)
-    return st.FilePart(name="k", artifact=kept)
+        return st.ImagePart(mime=draw.pick(("", draw.image_type())), artifact=kept)
+    return st.FilePart(name=draw.pick(("", "k")), mime=draw.pick(("", draw.file_type())), artifact=kept)

@@ -57,7 +57,8 @@ def _with_parsed(body: dict[str, Any]) -> dict[str, Any]:
         if item["type"] == "function_call":
             item["parsed_arguments"] = {"path": "a.txt"}
         for part in item["content"] if item["type"] == "message" else ():
-            part["parsed"] = {"answer": 42}
+            if part["type"] == "output_text":
+                part["parsed"] = {"answer": 42}
     return body
 
 

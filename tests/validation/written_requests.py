@@ -62,12 +62,37 @@ def _responses(draw: Draw) -> Body:
             },
             call,
             {"type": "function_call_output", "call_id": f"call_w{number}", "output": output},
+            *_client_tool(draw, f"call_v{number}"),
             {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": draw.text()}]},
             {"role": "assistant", "content": draw.text()},
             {"role": "system", "content": draw.text()},
             {"role": "user", "content": draw.text()},
         ],
     }
+
+
+def _client_tool(draw: Draw, call_id: str) -> list[Body]:
+    """Return a call of a tool that is no function, and its output; now and then without one of the two."""
+    picture = {"type": "computer_screenshot", "image_url": f"data:image/png;base64,{PAYLOAD}"}
+    printed = {"stdout": "1", "stderr": "", "outcome": {"type": "exit", "exit_code": 0}}
+    patch = {"type": "create_file", "path": "a", "diff": "+1"}
+    click = {"type": "click", "button": "left", "x": 1, "y": 2}
+    tools: tuple[tuple[str, Body, Body], ...] = (
+        ("custom_tool", {"name": "grep", "input": "x"}, {"output": "out"}),
+        ("shell", {"action": {"commands": ["ls"]}}, {"output": [printed]}),
+        ("apply_patch", {"status": "completed", "operation": patch}, {"status": "completed", "output": "ok"}),
+        (
+            "computer",
+            {"id": f"cu_{call_id}", "status": "completed", "action": click, "pending_safety_checks": []},
+            {"output": picture},
+        ),
+    )
+    kind, call, output = draw.pick(tools)
+    pair: list[Body] = [
+        {"type": f"{kind}_call", "call_id": call_id, **call},
+        {"type": f"{kind}_call_output", "call_id": call_id, **output},
+    ]
+    return draw.pick((pair, pair, pair, pair[:1]))
 
 
 def _anthropic(draw: Draw) -> Body:
