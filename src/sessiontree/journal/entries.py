@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Unpack, cast
+from typing import Literal, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 
 from sessiontree.compaction.titles import Titler
+from sessiontree.errors import InvalidInputError
 from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import entries, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
-from sessiontree.stores.commands import Deleted, Erased
+from sessiontree.stores.commands import Deleted, Erased, OnDuplicate
 
 __all__ = ["EntryVerbs", "ThreadVerbs"]
 
@@ -48,15 +49,21 @@ class ThreadVerbs(Verbs):
         return self.run(threads.update_thread(self.runtime, id_of(thread_id), expect_version, fields))
 
     def delete_thread(
-        self, thread_id: ThreadLike, *, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+        self,
+        thread_id: ThreadLike,
+        *,
+        expect_version: int | None = None,
+        expect_match: ThreadQuery | None = None,
+        expect_leaf: str | UnsetType | None = UNSET,
     ) -> Deleted:
         """Delete a thread for good. Entries that a fork of it still shows are kept.
 
         With ``expect_version``, raises StaleVersionError if the metadata has been changed since it was read. With
         ``expect_match``, raises ThreadChangedError if the thread does not pass the filters of that query; appends
-        change ``updated_ns``, so a query by ``updated_before_ns`` spares a thread that is in use again.
+        change ``updated_ns``, so a query by ``updated_before_ns`` spares a thread that is in use again. With
+        ``expect_leaf``, raises StaleLeafError if the leaf is another one.
         """
-        return self.run(threads.delete_thread(id_of(thread_id), expect_version, expect_match))
+        return self.run(threads.delete_thread(id_of(thread_id), expect_version, expect_match, expect_leaf))
 
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.
@@ -83,9 +90,20 @@ class ThreadVerbs(Verbs):
         before: str | None = None,
         new_id: str | None = None,
         created_ns: int | None = None,
+        branches: Literal["path", "all"] = "path",
         **fields: Unpack[ThreadFields],
     ) -> Thread:
-        """Create a thread that shares the entries up to ``at``, up to the parent of ``before``, or up to the leaf."""
+        """Create a thread that shares the entries up to ``at``, up to the parent of ``before``, or up to the leaf.
+
+        ``branches="all"`` copies every branch that the thread shows, with ids, times and contents as they are, and
+        takes over its leaf. Such a fork shares nothing with its source, and costs as much as what it copies.
+        """
+        if branches == "all":
+            if at is not None or before is not None:
+                raise InvalidInputError("a fork of all branches ends where its source does: leave at= and before= out")
+            return self.run(
+                threads.fork_all(self.runtime, id_of(thread_id), new_id=new_id, created_ns=created_ns, fields=fields)
+            )
         operation = threads.fork(
             self.runtime, id_of(thread_id), at=at, before=before, new_id=new_id, created_ns=created_ns, fields=fields
         )
@@ -130,14 +148,37 @@ class EntryVerbs(Verbs):
         created_ns: int | None = None,
         turn_id: str = "",
         expect_live: bool = False,
+        fields: ThreadFields | None = None,
+        expect_version: int | None = None,
+        create: bool = False,
+        moves_leaf: bool = True,
     ) -> Entry:
         """Append one entry under the leaf, or under ``parent``; it is durable when this returns.
 
         An ``id`` that is there already with the same content is not appended again, so a write whose outcome is
         unknown can be repeated. ``expect_leaf`` raises StaleLeafError if the leaf is another one, ``expect_live``
         raises ThreadArchivedError if the thread is archived, and ``lease`` raises FencedError if it has been lost.
+
+        ``fields`` changes metadata of the thread in the same commit, under ``expect_version`` as in ``update_thread``.
+        ``create`` creates the thread with these fields if it is missing. Without ``moves_leaf`` the leaf stays where it
+        is, and with it the path.
         """
         new = NewEntry(content=content, id=id, created_ns=created_ns, turn_id=turn_id)
+        if fields is not None or expect_version is not None or create or not moves_leaf:
+            together = threads.append_and_update(
+                self.runtime,
+                id_of(thread_id),
+                [new],
+                fields=fields or {},
+                expect_version=expect_version,
+                create=create,
+                parent=parent,
+                expect_leaf=expect_leaf,
+                lease=lease,
+                expect_live=expect_live,
+                moves_leaf=moves_leaf,
+            )
+            return (self.run(together))[0]
         command = entries.append_command(
             self.runtime,
             id_of(thread_id),
@@ -158,10 +199,30 @@ class EntryVerbs(Verbs):
         parent: str | UnsetType | None = UNSET,
         expect_leaf: str | UnsetType | None = UNSET,
         lease: Lease | None = None,
+        fields: ThreadFields | None = None,
+        expect_version: int | None = None,
+        create: bool = False,
+        on_duplicate: OnDuplicate = "fail",
+        moves_leaf: bool = True,
     ) -> list[Entry]:
-        """Append several entries, each under the one before it, all or none."""
-        operation = entries.append_many(
-            self.runtime, id_of(thread_id), contents, parent=parent, expect_leaf=expect_leaf, lease=lease
+        """Append several entries, each under the one before it or under the ``parent`` of its ``NewEntry``, all or none.
+
+        A batch that is stored already is not appended again; one of which only a part is stored raises
+        DuplicateEntryError, or with ``on_duplicate="skip"`` the rest of it is appended. The other options are those of
+        ``append``; without contents, ``fields`` are changed alone.
+        """
+        operation = threads.append_and_update(
+            self.runtime,
+            id_of(thread_id),
+            contents,
+            fields=fields or {},
+            expect_version=expect_version,
+            create=create,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            on_duplicate=on_duplicate,
+            moves_leaf=moves_leaf,
         )
         return self.run(operation)
 

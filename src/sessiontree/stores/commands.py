@@ -28,6 +28,7 @@ __all__ = [
     "ImportThread",
     "InstallCompaction",
     "MoveLeaf",
+    "OnDuplicate",
     "PositionedDraft",
     "PutBlobs",
     "Redo",
@@ -40,8 +41,12 @@ __all__ = [
 ]
 
 
+OnDuplicate = Literal["fail", "skip"]
+"""What an append does with a draft that is stored already while others of its batch are not."""
+
+
 class Draft(Record, frozen=True, kw_only=True):
-    """An entry without a parent yet. ``body`` is the validated, encoded payload.
+    """An entry to append. ``body`` is the validated, encoded payload, ``parent`` its parent (UNSET: the one before it).
 
     ``messages`` and ``tokens`` are what the entry adds to the counters of its path. ``blobs`` are hashes that must be in
     the store when the entry is appended; they are a condition of the append and not stored with the entry.
@@ -54,6 +59,7 @@ class Draft(Record, frozen=True, kw_only=True):
     body: bytes
     created_ns: int
     turn_id: str = ""
+    parent: str | UnsetType | None = UNSET
     messages: int = 0
     tokens: int = 0
     blobs: tuple[str, ...] = ()
@@ -61,11 +67,23 @@ class Draft(Record, frozen=True, kw_only=True):
     has_new_id: bool = False
 
 
+class PositionedDraft(Record, frozen=True, kw_only=True):
+    """A draft and the id of its parent. One that ``is_aside`` does not become the leaf."""
+
+    parent: str | None
+    draft: Draft
+    is_aside: bool = False
+
+
 class CreateThread(StoreRequest, frozen=True, kw_only=True):
-    """Create a thread with its first entries. The store sets the counters, the leaf and the tree itself."""
+    """Create a thread with its first entries. The store sets the counters, the leaf and the tree itself.
+
+    ``history`` are entries with their parents, parents before their children, after ``drafts``.
+    """
 
     thread: Thread
     drafts: tuple[Draft, ...] = ()
+    history: tuple[PositionedDraft, ...] = ()
 
 
 class UpdateThread(StoreRequest, frozen=True, kw_only=True):
@@ -87,13 +105,16 @@ class DeleteThread(StoreRequest, frozen=True, kw_only=True):
     thread_id: str
     expect_version: int | None = None
     expect_match: ThreadQuery | None = None
+    expect_leaf: str | UnsetType | None = UNSET
 
 
 class Append(StoreRequest, frozen=True, kw_only=True):
-    """Append drafts, in order, under ``parent`` (UNSET: the leaf at commit time) and move the leaf to the last one.
+    """Append drafts, in order, the first under ``parent`` (UNSET: the leaf at commit time), and move the leaf to the last.
 
     ``expect_leaf`` refuses the append if the leaf is another, ``token`` if that lease is not in force, ``expect_live`` if
     the thread is archived. ``update`` changes metadata of the thread in the same commit; its version is expected first.
+    ``create`` is the thread to create if it is missing. With ``on_duplicate="skip"``, drafts that are stored already are
+    left out. Without ``moves_leaf`` the leaf stays where it is.
     """
 
     thread_id: str
@@ -103,6 +124,9 @@ class Append(StoreRequest, frozen=True, kw_only=True):
     token: int | None = None
     expect_live: bool = False
     update: UpdateThread | None = None
+    create: Thread | None = None
+    on_duplicate: OnDuplicate = "fail"
+    moves_leaf: bool = True
 
     def __post_init__(self) -> None:
         """Skip the checks for a plain append, the most frequent command."""
@@ -159,13 +183,6 @@ class Redo(StoreRequest, frozen=True, kw_only=True):
     expect_move: int | None = None
     expect_leaf: str | UnsetType | None = UNSET
     token: int | None = None
-
-
-class PositionedDraft(Record, frozen=True, kw_only=True):
-    """A draft and the id of its parent."""
-
-    parent: str | None
-    draft: Draft
 
 
 class Fork(StoreRequest, frozen=True, kw_only=True):

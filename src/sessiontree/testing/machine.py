@@ -134,13 +134,36 @@ class JournalMachine(RuleBasedStateMachine):
             last = entries[-1]
             self._same(lambda journal: journal.append(thread, last.payload, id=last.id, turn_id=last.turn_id))
 
-    @rule(number=numbers, batch=some.lists(some.tuples(entry_ids, contents), max_size=4), parent=maybe_places)
-    def append_many(self, number: int, batch: list[tuple[Any, Any]], parent: Any) -> None:
-        """Append a batch."""
+    @rule(
+        number=numbers,
+        batch=some.lists(some.tuples(entry_ids, contents, maybe_places), max_size=4),
+        parent=maybe_places,
+        options=some.fixed_dictionaries(
+            {},
+            optional={
+                "on_duplicate": some.just("skip"),
+                "moves_leaf": some.just(False),
+                "create": some.just(True),
+                "fields": some.sampled_from([{"title": "Plan c"}, {"tags": ("x",)}]),
+                "expect_version": some.integers(0, 3),
+            },
+        ),
+    )
+    def append_many(self, number: int, batch: list[tuple[Any, Any, Any]], parent: Any, options: dict[str, Any]) -> None:
+        """Append a batch with every option."""
         thread = self._thread(number)
-        entries = [NewEntry(id=self._entry(thread, id), content=content) for id, content in batch]  # noqa: A001
+        entries = [
+            NewEntry(id=self._entry(thread, name), content=content, parent=self._entry(thread, above))
+            for name, content, above in batch
+        ]
         place = self._entry(thread, parent)
-        self._same(lambda journal: journal.append_many(thread, entries, parent=place))
+        self._same(lambda journal: journal.append_many(thread, entries, parent=place, **options))
+
+    @rule(number=numbers, new_id=new_names)
+    def fork_all_branches(self, number: int, new_id: str) -> None:
+        """Copy every branch into a new thread."""
+        source = self._thread(number)
+        self._same(lambda journal: journal.fork(source, new_id=new_id, branches="all"))
 
     @rule(number=numbers, new_id=some.none() | new_names, at=places, is_before=some.booleans())
     def fork(self, number: int, new_id: str | None, at: Any, is_before: bool) -> None:
@@ -149,11 +172,12 @@ class JournalMachine(RuleBasedStateMachine):
         place = {"before" if is_before else "at": self._entry(source, at)}
         self._same(lambda journal: journal.fork(source, new_id=new_id, **place))
 
-    @rule(number=numbers)
-    def delete_thread(self, number: int) -> None:
+    @rule(number=numbers, leaf=maybe_places)
+    def delete_thread(self, number: int, leaf: Any) -> None:
         """Delete a thread."""
         thread = self._thread(number)
-        self._same(lambda journal: journal.delete_thread(thread))
+        expected = self._entry(thread, leaf)
+        self._same(lambda journal: journal.delete_thread(thread, expect_leaf=expected))
 
     @rule(number=numbers, places=some.lists(numbers, max_size=2), leaf=maybe_places)
     def erase(self, number: int, places: list[int], leaf: Any) -> None:

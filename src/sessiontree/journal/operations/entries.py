@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 from msgspec import UNSET, UnsetType
 
@@ -31,7 +32,7 @@ from sessiontree.model.entry import (
 )
 from sessiontree.model.message import TextPart
 from sessiontree.model.tokens import estimate_message, estimate_prompt
-from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, UpdateThread
+from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, OnDuplicate, UpdateThread
 from sessiontree.stores.queries import (
     ReadChildren,
     ReadEntries,
@@ -123,9 +124,10 @@ _COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
-    """An entry to append with an id, time or turn of its own; what is left out is filled in.
+    """An entry to append with an id, time, turn or parent of its own; what is left out is filled in.
 
-    ``blobs`` are hashes that the store must have, as it must have the artifacts that the content refers to; or else the
+    The parent of an entry is the one before it in its batch, unless ``parent`` names an earlier one, of the batch or of
+    the thread; ``None`` makes it a root. ``blobs`` are hashes that the store must have, as it must have the artifacts that the content refers to; or else the
     append raises MissingBlobsError.
     """
 
@@ -133,6 +135,7 @@ class NewEntry(Record, frozen=True, kw_only=True):
     id: str | None = None
     created_ns: int | None = None
     turn_id: str = ""
+    parent: str | UnsetType | None = UNSET
     blobs: tuple[str, ...] = ()
 
 
@@ -190,10 +193,16 @@ def append_many(
     parent: str | UnsetType | None = UNSET,
     expect_leaf: str | UnsetType | None = UNSET,
     lease: Lease | None = None,
+    expect_live: bool = False,
     update: UpdateThread | None = None,
+    create: Thread | None = None,
+    on_duplicate: OnDuplicate = "fail",
+    moves_leaf: bool = True,
 ) -> Operation[list[Entry]]:
     """Append several entries, each under the one before it, all or none; ``update`` as in ``append``."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
+    if on_duplicate not in get_args(OnDuplicate):
+        raise InvalidInputError(f"on_duplicate must be 'fail' or 'skip', not {on_duplicate!r}")
     drafts = tuple([draft_of(runtime, content, turn_id) for content in contents])
     stored: tuple[Entry, ...] = yield Append(
         thread_id=thread_id,
@@ -201,7 +210,11 @@ def append_many(
         parent=parent,
         expect_leaf=expect_leaf,
         token=token,
+        expect_live=expect_live,
         update=update,
+        create=create,
+        on_duplicate=on_duplicate,
+        moves_leaf=moves_leaf,
     )
     return list(stored)
 
@@ -348,6 +361,7 @@ def draft_of(runtime: Runtime, content: Content, turn_id: str = "") -> Draft:
         runtime.clock() if new.created_ns is None else new.created_ns,
         turn_id if new.turn_id == "" else new.turn_id,
         needed if needed == () else checked_hashes(needed),
+        parent=new.parent,
         has_new_id=new.id is None,
     )
 
@@ -374,6 +388,7 @@ def draft_as_given(
     turn_id: str,
     blobs: tuple[str, ...],
     *,
+    parent: str | UnsetType | None = UNSET,
     has_new_id: bool = False,
 ) -> Draft:
     """Validate and encode an entry that has its id and its time already, such as one of another program."""
@@ -389,6 +404,7 @@ def draft_as_given(
         body=body,
         created_ns=checked_time(created_ns, "created_ns"),
         turn_id=turn_id if turn_id == "" else checked_id(turn_id, "turn id"),
+        parent=parent if parent is UNSET or parent is None else checked_id(parent, "parent"),
         messages=messages,
         tokens=tokens,
         has_new_id=has_new_id,

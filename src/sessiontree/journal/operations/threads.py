@@ -18,17 +18,35 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal.operations.entries import Content, checked_id, checked_time, draft_of
+from sessiontree.journal.operations.entries import (
+    Content,
+    append_many,
+    checked_id,
+    checked_time,
+    draft_as_given,
+    draft_of,
+)
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
-from sessiontree.model import Entry, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model import Entry, Lease, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.codec import check_finite, check_number, encode_record
 from sessiontree.model.titles import FIRST_MESSAGE, title_from
-from sessiontree.stores.commands import Append, CreateThread, Deleted, DeleteThread, Fork, PositionedDraft, UpdateThread
-from sessiontree.stores.queries import ListThreads, ReadPath, ReadThread
+from sessiontree.stores.commands import (
+    Append,
+    CreateThread,
+    Deleted,
+    DeleteThread,
+    Fork,
+    OnDuplicate,
+    PositionedDraft,
+    UpdateThread,
+)
+from sessiontree.stores.queries import ListThreads, ReadEntries, ReadPath, ReadThread
+from sessiontree.stores.rules.threads import INHERITED_BY_FORKS
 from sessiontree.workspace.location import is_path, workspace_path
 
 __all__ = [
+    "append_and_update",
     "change_thread",
     "change_unused_thread",
     "checked_record",
@@ -36,6 +54,7 @@ __all__ = [
     "create_thread",
     "delete_thread",
     "fork",
+    "fork_all",
     "list_threads",
     "open_thread",
     "suggest_title",
@@ -168,12 +187,52 @@ def change_unused_thread(
         return (yield from thread(thread_id))
 
 
+def append_and_update(
+    runtime: Runtime,
+    thread_id: str,
+    contents: Iterable[Content],
+    *,
+    fields: ThreadFields,
+    expect_version: int | None,
+    create: bool,
+    parent: str | UnsetType | None = UNSET,
+    expect_leaf: str | UnsetType | None = UNSET,
+    lease: Lease | None = None,
+    expect_live: bool = False,
+    on_duplicate: OnDuplicate = "fail",
+    moves_leaf: bool = True,
+) -> Operation[list[Entry]]:
+    """Append entries and change metadata in one commit; with ``create``, to a new thread if there is none."""
+    fields = yield from _with_real_workspace(fields)
+    is_update = bool(fields) or expect_version is not None
+    return (
+        yield from append_many(
+            runtime,
+            thread_id,
+            contents,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            expect_live=expect_live,
+            update=update_command(runtime, thread_id, expect_version, fields) if is_update else None,
+            create=_new_thread(runtime, thread_id, None, fields) if create else None,
+            on_duplicate=on_duplicate,
+            moves_leaf=moves_leaf,
+        )
+    )
+
+
 def delete_thread(
-    thread_id: str, expect_version: int | None = None, expect_match: ThreadQuery | None = None
+    thread_id: str,
+    expect_version: int | None = None,
+    expect_match: ThreadQuery | None = None,
+    expect_leaf: str | UnsetType | None = UNSET,
 ) -> Operation[Deleted]:
     """Delete a thread."""
     match = None if expect_match is None else (yield from _asked(expect_match, {}))
-    report: Deleted = yield DeleteThread(thread_id=thread_id, expect_version=expect_version, expect_match=match)
+    report: Deleted = yield DeleteThread(
+        thread_id=thread_id, expect_version=expect_version, expect_match=match, expect_leaf=expect_leaf
+    )
     return report
 
 
@@ -211,6 +270,34 @@ def fork(
         expect_new=expect_new,
     )
     return forked
+
+
+def fork_all(
+    runtime: Runtime, source_id: str, *, new_id: str | None, created_ns: int | None, fields: ThreadFields
+) -> Operation[Thread]:
+    """Create a thread with a copy of all entries that another one sees, on every branch."""
+    fields = yield from _with_real_workspace(fields)
+    source: Thread = yield ReadThread(thread_id=source_id)
+    entries: list[Entry] = yield ReadEntries(thread_id=source_id)
+    path: list[Entry] = yield ReadPath(thread_id=source_id, leaf=source.leaf)
+    on_path = {entry.id for entry in path}
+    inherited = {name: getattr(source, name) for name in INHERITED_BY_FORKS}
+    thread = _new_thread(runtime, new_id, created_ns, cast("ThreadFields", {**inherited, **fields}))
+    forked: Thread = yield CreateThread(
+        thread=replace(
+            thread,
+            parent_thread=thread.parent_thread or source_id,
+            forked_from_thread=source_id,
+            forked_from_entry=source.leaf or "",
+        ),
+        history=tuple(_copied(entry, is_aside=entry.id not in on_path) for entry in entries),
+    )
+    return forked
+
+
+def _copied(entry: Entry, *, is_aside: bool) -> PositionedDraft:
+    draft = draft_as_given(entry.id, entry.payload, entry.created_ns, entry.turn_id, ())
+    return PositionedDraft(parent=entry.parent, draft=draft, is_aside=is_aside)
 
 
 def _asked(query: ThreadQuery, filters: ThreadFilters) -> Operation[ThreadQuery]:

@@ -74,7 +74,10 @@ class ThreadLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="threa
 
 
 class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"):
-    """A new entry. ``payload`` is the encoded payload. ``is_kept``: its thread was deleted and a fork still sees it."""
+    """A new entry. ``payload`` is the encoded payload.
+
+    ``is_kept``: its thread was deleted and a fork still sees it. ``is_aside``: it did not become the leaf.
+    """
 
     n: int
     id: str
@@ -85,6 +88,7 @@ class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"
     messages: int = 0
     tokens: int = 0
     is_kept: bool = False
+    is_aside: bool = False
     lines: int = 1
     payload: msgspec.Raw
 

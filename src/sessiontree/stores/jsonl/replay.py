@@ -164,7 +164,8 @@ class Replay:
             self._state.artifacts[node.key] = names
         if state is not None and not line.is_kept:
             updated = max(state.updated_ns, line.at) if is_last else state.updated_ns
-            self._state.apply(PutHead(replace(state, leaf=node, updated_ns=updated)))
+            leaf = state.leaf if line.is_aside else node
+            self._state.apply(PutHead(replace(state, leaf=leaf, updated_ns=updated)))
 
     def _node(self, line: EntryLine, owner: int, parent: Node | None) -> Node:
         highest = next(reversed(self._state.nodes), 0)

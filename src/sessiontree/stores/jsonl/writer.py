@@ -23,6 +23,7 @@ from sessiontree.errors import (
     StorePoisonedError,
     StoreUnavailableError,
 )
+from sessiontree.model import Thread
 from sessiontree.stores._io import Files, ProcessLock
 from sessiontree.stores.commands import (
     Append,
@@ -370,7 +371,7 @@ class Batch:
 
     def _tree_for(self, command: Command) -> Tree:
         match command:
-            case CreateThread(thread=thread):
+            case CreateThread(thread=thread) | Append(create=Thread() as thread):
                 name = name_of(thread.id)
                 found = self._trees.find(thread.id) or self._trees.get(name)
                 return found or Tree(name, self._layout.tree(name))
@@ -435,7 +436,7 @@ def _line_of(fact: Fact) -> Line | None:
         case PutThread(state=state):
             base = state.base.id if state.base else None
             return ThreadLine(thread=state.meta, base=base, updated=state.updated_ns)
-        case PutEntry(state=state, node=node, parent_id=parent_id, draft=draft):
+        case PutEntry(state=state, node=node, parent_id=parent_id, draft=draft, is_aside=is_aside):
             return EntryLine(
                 n=node.key,
                 id=draft.id,
@@ -445,6 +446,7 @@ def _line_of(fact: Fact) -> Line | None:
                 turn=draft.turn_id,
                 messages=draft.messages,
                 tokens=draft.tokens,
+                is_aside=is_aside,
                 payload=msgspec.Raw(draft.body),
             )
         case PutMove(move=move):

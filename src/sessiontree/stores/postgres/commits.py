@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import secrets
 from typing import TypeVar
+from uuid import UUID
 
 import psycopg
 from msgspec.structs import replace
 
 from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
+from sessiontree.model import Thread
 from sessiontree.model._base import Record
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import (
@@ -64,6 +66,7 @@ _LOCK_NAMES = """
 SELECT id FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s ORDER BY id FOR UPDATE"""
 # A transaction with a number has a commit to wait for, even if it changes nothing.
 _TAKE_NUMBER = Statement("SELECT txid_current()")
+_NO_TREE = UUID(int=0)
 _LOCK_TREE = "SELECT key FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR UPDATE"
 
 
@@ -230,12 +233,15 @@ class _LockedTransaction:
         """Lock and read what the command is about. All commands lock names first, then threads, so none deadlock."""
         view = SnapshotView(self._ids, self._lookup.namespace)
         match self._command:
-            case CreateThread(thread=thread, drafts=drafts):
+            case CreateThread(thread=thread, drafts=drafts, history=history):
                 reservation, taken = yield from self._lock_name(thread.id)
                 view.set_reservation(reservation)
                 view.set_thread(thread.id, taken)
-                if drafts and reservation.named_tree is not None:
-                    yield from view.prefetch_nodes(reservation.named_tree, [draft.id for draft in drafts])
+                names = [draft.id for draft in drafts] + [step.draft.id for step in history]
+                if names and (history or reservation.named_tree is not None):
+                    yield from view.prefetch_nodes(reservation.named_tree or _NO_TREE, names)
+            case Append(create=Thread() as thread):
+                yield from self._lock_or_reserve(view, thread.id)
             case ImportThread(thread=thread):
                 reservation, taken = yield from self._lock_name(thread.id)
                 if thread.tree != thread.id:
@@ -266,6 +272,20 @@ class _LockedTransaction:
                 if head is not None and (ids := _needed_entries(command)):
                     yield from view.prefetch_nodes(head.tree, ids)
         return view
+
+    def _lock_or_reserve(self, view: SnapshotView, thread_id: str) -> Steps[None]:
+        """Lock a thread, or its id if there is no such thread."""
+        head = yield from self._read_thread(thread_id, _FOR_CHANGE)
+        if head is None:
+            reservation, taken = yield from self._lock_name(thread_id)
+            if taken is None:
+                view.set_reservation(reservation)
+            else:
+                head = yield from self._read_thread(thread_id, _FOR_CHANGE)
+        view.set_thread(thread_id, head)
+        tree = head.tree if head else reservation.named_tree
+        if tree is not None and (ids := _needed_entries(self._command)):
+            yield from view.prefetch_nodes(tree, ids)
 
     def _lock_name(self, thread_id: str) -> Steps[tuple[Reservation, ThreadHead | None]]:
         """Lock a thread id, taken or not; return what a new thread of this id would get, and the thread that has it."""
@@ -320,7 +340,8 @@ def _needed_entries(command: Command) -> list[str]:
     """Entries that the rules need in any case."""
     match command:
         case Append(drafts=drafts, parent=parent):
-            return [draft.id for draft in drafts] + ([parent] if isinstance(parent, str) else [])
+            parents = [parent, *(draft.parent for draft in drafts)]
+            return [draft.id for draft in drafts] + [name for name in parents if isinstance(name, str)]
         case MoveLeaf(to_entry=str() as entry_id):
             return [entry_id]
         case EraseContents(entries=entries):

@@ -73,7 +73,11 @@ def is_plain(command: Append) -> bool:
     # Metadata, and whether a thread is archived, is in another row, which only the locked transaction locks.
     if command.expect_live or command.update is not None or command.parent is not UNSET:
         return False
-    return bool(command.drafts) and not any(map(_needs_blobs, command.drafts))
+    if command.create is not None or command.on_duplicate == "skip" or not command.moves_leaf:
+        return False
+    return bool(command.drafts) and not any(
+        _needs_blobs(draft) or draft.parent is not UNSET for draft in command.drafts
+    )
 
 
 def append_at_leaf(command: Append, tree: UUID, namespace: str) -> Steps[tuple[Entry, ...] | None]:

@@ -44,6 +44,7 @@ from sessiontree.stores.rules.state import (
 __all__ = [
     "Grown",
     "append",
+    "begin",
     "check_blobs",
     "check_fence",
     "check_leaf",
@@ -56,6 +57,7 @@ __all__ = [
     "needs_title",
     "put_blobs",
     "refuse_repeated",
+    "refuse_taken",
     "title_of",
     "titled",
     "updated",
@@ -67,12 +69,53 @@ __all__ = [
 
 def append(command: Append, view: View) -> Decision:
     """Append drafts under a parent; an append that was stored before returns its entries again."""
-    state = existing(view, command.thread_id)
+    state = view.thread(command.thread_id)
+    if state is None:
+        return _append_to_new(command, view)
     if _has_given_ids(command):
         refuse_repeated(command.drafts)
+        if command.on_duplicate == "skip":
+            return _append_rest(command, view, state)
         stored = _stored(command, view, state)
         if stored is not None:
             return Decision(stored)
+    return _append(command, view, state)
+
+
+def _append_to_new(command: Append, view: View) -> Decision:
+    """Append to a thread that is created in the same commit."""
+    if command.create is None:
+        raise ThreadNotFoundError(command.thread_id)
+    if command.token is not None:
+        raise FencedError(command.thread_id, command.token, 0)
+    expected = command.update.expect_version if command.update else None
+    if expected:
+        raise StaleVersionError(command.thread_id, expected, 0)
+    state = titled(begin(view, command.create), command.drafts)
+    refuse_taken(view, state, command.drafts)
+    decision = _append(replace(command, update=None), view, state)
+    return Decision(decision.result, (PutThread(state), *decision.facts))
+
+
+def _append_rest(command: Append, view: View, state: ThreadState) -> Decision:
+    """Append the drafts that are not stored yet."""
+    nodes = {draft.id: None if draft.has_new_id else view.find(state.tree, draft.id) for draft in command.drafts}
+    stored = {
+        draft.id: _stored_entry(command, view, state, draft, node)
+        for draft in command.drafts
+        if (node := nodes[draft.id]) is not None
+    }
+    rest = tuple(draft for draft in command.drafts if draft.id not in stored)
+    if stored and not rest:
+        return Decision(tuple(stored.values()))
+    decision = _append(replace(command, drafts=rest), view, state)
+    assert isinstance(decision.result, tuple)
+    entries = stored | {entry.id: entry for entry in decision.result}
+    return Decision(tuple(entries[draft.id] for draft in command.drafts), decision.facts)
+
+
+def _append(command: Append, view: View, state: ThreadState) -> Decision:
+    """Check what the command expects, and append its drafts, of which none is stored yet."""
     if command.token is not None:
         check_fence(view, state, command.token)
     if command.expect_leaf is not UNSET:
@@ -85,9 +128,13 @@ def append(command: Append, view: View) -> Decision:
     parent = state.leaf if command.parent is UNSET else _parent(command.parent, view, state)
     if not command.drafts:
         return with_update(Decision(()), command.update, state)
+    if not command.moves_leaf:
+        grown = grow(view, state, parent, command.drafts, moves_leaf=False)
+        return with_update(Decision(grown.entries, grown.facts), command.update, grown.state)
     moves: tuple[Fact, ...] = ()
-    if parent is not state.leaf and not _is_leaf(parent, state):
-        state, move = _branched(view, state, parent, command.drafts[0].created_ns)
+    anchor = _anchor(command.drafts, parent, view, state)
+    if anchor is not state.leaf and not _is_leaf(anchor, state):
+        state, move = _branched(view, state, anchor, command.drafts[0].created_ns)
         moves = (move,)
     grown = grow(view, state, parent, command.drafts)
     decision = Decision(grown.entries, (*moves, *grown.facts))
@@ -95,6 +142,42 @@ def append(command: Append, view: View) -> Decision:
     if named is not grown.state:
         decision = with_metadata(decision, named)
     return with_update(decision, command.update, named)
+
+
+def _anchor(drafts: Sequence[Draft], parent: Node | None, view: View, state: ThreadState) -> Node | None:
+    """The stored entry that the path to the last draft hangs from."""
+    anchors: dict[str, Node | None] = {}
+    for draft in drafts:
+        if isinstance(draft.parent, str):
+            parent = anchors[draft.parent] if draft.parent in anchors else _parent(draft.parent, view, state)
+        elif draft.parent is None:
+            parent = None
+        anchors[draft.id] = parent
+    return parent
+
+
+def begin(view: View, thread: Thread) -> ThreadState:
+    """The state of a new thread, in the tree of its name: forks may have kept a tree whose first thread was deleted."""
+    key = view.next_thread_key()
+    tree = view.tree_of(thread.id)
+    return ThreadState(
+        key=key,
+        tree=key if tree is None else tree,
+        meta=replace(thread, tree=thread.id),
+        leaf=None,
+        base=None,
+        updated_ns=thread.updated_ns,
+    )
+
+
+def refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> None:
+    """Refuse ids that occur twice, or that the tree has: forks may have kept entries of a deleted thread of this name."""
+    refuse_repeated(drafts)
+    if view.tree_of(state.meta.id) is None:
+        return
+    for draft in drafts:
+        if view.find(state.tree, draft.id) is not None:
+            raise DuplicateEntryError(state.meta.id, draft.id)
 
 
 def existing(view: View, thread_id: str) -> ThreadState:
@@ -211,7 +294,7 @@ def _stored(command: Append, view: View, state: ThreadState) -> tuple[Entry, ...
         if node is None:
             taken = next(held.id for held in nodes if held)
             raise DuplicateEntryError(command.thread_id, taken)
-        if above is not None and node.parent != above.key:
+        if above is not None and draft.parent is UNSET and node.parent != above.key:
             raise DuplicateEntryError(command.thread_id, node.id)
         entries.append(_stored_entry(command, view, state, draft, node))
         above = node
@@ -239,8 +322,8 @@ def _stored_entry(command: Append, view: View, state: ThreadState, draft: Draft,
     same = has_same_content(before, draft) and before.turn_id == draft.turn_id and node.owner == state.key
     parent = view.parent(node)
     parent_id = parent.id if parent else None
-    is_first = draft is command.drafts[0]
-    if not same or (is_first and command.parent is not UNSET and command.parent != parent_id):
+    wanted = command.parent if draft is command.drafts[0] and draft.parent is UNSET else draft.parent
+    if not same or (wanted is not UNSET and wanted != parent_id):
         raise DuplicateEntryError(command.thread_id, draft.id)
     return _entry(before, state, parent_id)
 
@@ -271,23 +354,30 @@ class Grown(Struct, frozen=True, gc=False):
     facts: tuple[Fact, ...]
 
 
-def grow(view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draft]) -> Grown:
-    """Append drafts, in order, under a node and move the leaf to the last one."""
+def grow(
+    view: View, state: ThreadState, tip: Node | None, drafts: Sequence[Draft], *, moves_leaf: bool = True
+) -> Grown:
+    """Append drafts, in order, the first under a node, and move the leaf to the last one."""
     facts: list[Fact] = []
     entries: list[Entry] = []
+    added: dict[str, Node] = {}
     previous = state.newest
     for draft in drafts:
         if draft.has_new_id and view.has_new(state.tree, draft.id):
             raise DuplicateEntryError(state.meta.id, draft.id)
+        if draft.parent is not UNSET:
+            tip = added[draft.parent] if draft.parent in added else _parent(draft.parent, view, state)
         node = child(tip, draft, state, view.next_entry_key())
         parent_id = tip.id if tip else None
-        facts.append(PutEntry(state, node, parent_id, previous, draft))
+        facts.append(PutEntry(state, node, parent_id, previous, draft, not moves_leaf))
         entries.append(_entry(draft, state, parent_id))
         tip, previous = node, node.key
+        added[draft.id] = node
     updated_ns = max(state.updated_ns, drafts[-1].created_ns)
+    leaf = tip if moves_leaf else state.leaf
     # Positional, because replace() would cost more than the rest of this function.
     grown = ThreadState(
-        state.key, state.tree, state.meta, tip, state.base, updated_ns, state.fence, state.moves, previous
+        state.key, state.tree, state.meta, leaf, state.base, updated_ns, state.fence, state.moves, previous
     )
     return Grown(grown, tuple(entries), (*facts, PutHead(grown)))
 

@@ -216,13 +216,17 @@ class PutHead(msgspec.Struct, frozen=True, gc=False):
 
 
 class PutEntry(msgspec.Struct, frozen=True, gc=False):
-    """A new entry; ``previous`` is the key of the entry appended through the same thread before it."""
+    """A new entry; ``previous`` is the key of the entry appended through the same thread before it.
+
+    One that ``is_aside`` does not become the leaf.
+    """
 
     state: ThreadState
     node: Node
     parent_id: str | None
     previous: int
     draft: Draft
+    is_aside: bool = False
 
 
 class PutErased(msgspec.Struct, frozen=True, gc=False):

@@ -5,7 +5,7 @@ An imported thread keeps its ids, times, fork point and reflog.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from msgspec.structs import replace
 
@@ -21,7 +21,6 @@ from sessiontree.stores.commands import (
     CreateThread,
     Deleted,
     DeleteThread,
-    Draft,
     Fork,
     ImportHistory,
     ImportThread,
@@ -30,6 +29,8 @@ from sessiontree.stores.commands import (
 )
 from sessiontree.stores.listing import matches
 from sessiontree.stores.rules.append import (
+    Grown,
+    begin,
     check_blobs,
     check_leaf,
     check_version,
@@ -38,7 +39,7 @@ from sessiontree.stores.rules.append import (
     garbage_without,
     grow,
     has_same_content,
-    refuse_repeated,
+    refuse_taken,
     titled,
     updated,
     visible,
@@ -62,36 +63,20 @@ INHERITED_BY_FORKS = ("workspace", "vendor", "endpoint", "model", "tags", "custo
 
 
 def create_thread(command: CreateThread, view: View) -> Decision:
-    """Create a thread, with entries if there are drafts."""
+    """Create a thread, with entries if there are any."""
     thread = command.thread
     if view.thread(thread.id) is not None:
         raise ThreadExistsError(thread.id)
-    key = view.next_thread_key()
-    tree = view.tree_of(thread.id)
-    state = ThreadState(
-        key=key,
-        tree=key if tree is None else tree,
-        meta=replace(thread, tree=thread.id),
-        leaf=None,
-        base=None,
-        updated_ns=thread.updated_ns,
-    )
-    if not command.drafts:
+    drafts = [*command.drafts, *(step.draft for step in command.history)]
+    if not drafts:
+        state = begin(view, thread)
         return Decision(state.public(), (PutThread(state),))
-    refuse_repeated(command.drafts)
-    if tree is not None:
-        _refuse_taken(view, state, command.drafts)
-    check_blobs(view, thread.id, command.drafts)
-    state = titled(state, command.drafts)
-    grown = grow(view, state, None, command.drafts)
-    return Decision(grown.state.public(), (PutThread(state), *grown.facts))
-
-
-def _refuse_taken(view: View, state: ThreadState, drafts: Sequence[Draft]) -> None:
-    """Raise DuplicateEntryError if the tree has the id: forks may have kept entries of a deleted thread of this name."""
-    for draft in drafts:
-        if view.find(state.tree, draft.id) is not None:
-            raise DuplicateEntryError(state.meta.id, draft.id)
+    state = titled(begin(view, thread), drafts)
+    refuse_taken(view, state, drafts)
+    check_blobs(view, thread.id, drafts)
+    grown = grow(view, state, None, command.drafts) if command.drafts else Grown(state, (), ())
+    facts, last = _replay(command.history, view, grown.state)
+    return Decision(last.public(), (PutThread(state), *grown.facts, *facts, PutHead(last)))
 
 
 def update_thread(command: UpdateThread, view: View) -> Decision:
@@ -133,6 +118,7 @@ def delete_thread(command: DeleteThread, view: View) -> Decision:
     """Delete a thread, the entries that no other thread sees, and the blobs that nothing needs then."""
     state = existing(view, command.thread_id)
     check_version(state, command.expect_version)
+    check_leaf(state, command.expect_leaf)
     if command.expect_match is not None and not matches(state.public(), command.expect_match):
         raise ThreadChangedError(command.thread_id)
     gone = tuple(view.unseen_without(state))
@@ -241,7 +227,7 @@ def _import_entry(step: PositionedDraft, view: View, state: ThreadState, new: di
     if parent is None and step.parent is not None:
         raise InvalidParentError(state.meta.id, step.parent)
     new[draft.id] = node = child(parent, draft, state, view.next_entry_key())
-    return PutEntry(state, node, step.parent, state.newest, draft)
+    return PutEntry(state, node, step.parent, state.newest, draft, step.is_aside)
 
 
 def _import_move(step: Move, view: View, state: ThreadState, new: dict[str, Node]) -> PutMove | None:
@@ -255,6 +241,8 @@ def _import_move(step: Move, view: View, state: ThreadState, new: dict[str, Node
 
 def _after(fact: PutEntry | PutMove, state: ThreadState) -> ThreadState:
     match fact:
+        case PutEntry(node=node, is_aside=True):
+            return replace(state, newest=node.key)
         case PutEntry(node=node):
             return replace(state, leaf=node, newest=node.key)
         case PutMove(state=moved):

@@ -26,6 +26,7 @@ from sessiontree.testing.contract.listing import ListContract
 from sessiontree.testing.contract.reading import ReadContract
 from sessiontree.testing.contract.texts import TextContract
 from sessiontree.testing.contract.threads import ThreadContract
+from sessiontree.testing.contract.together import TogetherContract
 from sessiontree.testing.contract.turns import TurnContract
 from sessiontree.testing.contract.watching import WatchContract
 
@@ -35,6 +36,7 @@ __all__ = ["Contract", "Opened", "StoreContract", "fill", "ids", "texts"]
 class StoreContract(
     ThreadContract,
     AppendContract,
+    TogetherContract,
     ArtifactContract,
     HandleContract,
     LeafContract,
