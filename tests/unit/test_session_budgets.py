@@ -47,6 +47,28 @@ def test_a_prompt_larger_than_the_window_shows(journal: st.Journal) -> None:
     assert manager.info(KEY).tokens == journal.context(info.thread_id).tokens < 50
 
 
+def test_prompts_that_are_appended_directly_count_once(journal: st.Journal) -> None:
+    def has_every_token() -> bool:
+        return journal.thread("t").tokens == journal.context("t").estimate
+
+    prompts = [st.system(letter * 90 * size) for size, letter in enumerate("abcdef", 1)]
+    journal.create_thread("t", contents=[prompts[0], st.user("hello"), prompts[1]])
+    assert has_every_token()
+    first = journal.append("t", prompts[2], id="p")
+    journal.append_many("t", [st.user("again"), prompts[3], prompts[4]])
+    assert has_every_token()
+    assert journal.append("t", prompts[2], id="p") == first
+    journal.append("t", prompts[5], parent=first.id)
+    assert has_every_token()
+    journal.append_many("t", [st.user(str(number)) for number in range(100)])
+    journal.append("t", st.Message(role="system", parts=(), extra={"openai": {"role": "developer"}}))
+    with journal.turn("t", owner="w") as turn:
+        turn.append(st.system("short"))
+    assert has_every_token()
+    with pytest.raises(st.StaleLeafError):
+        journal.append("t", prompts[0], expect_leaf=first.id)
+
+
 def test_every_count_is_the_same_before_and_after_a_compaction(journal: st.Journal) -> None:
     manager = SessionManager(
         journal, policy=st.ratio_policy(1_000), summarize=told("notes"), system_prompt="Be kind.", auto_compact="off"
@@ -64,6 +86,16 @@ def test_every_count_is_the_same_before_and_after_a_compaction(journal: st.Journ
     assert after.compacted_ns is not None
     manager.uncompact(KEY)
     assert (manager.info(KEY).tokens, manager.info(KEY).summary) == (before.tokens, "")
+
+
+def test_usage_that_a_provider_reported_is_the_usage_of_the_session(journal: st.Journal) -> None:
+    manager = SessionManager(journal, policy=st.ratio_policy(1_000), auto_compact="off")
+    manager.add_message(KEY, st.user("hello"))
+    message = st.Message(role="assistant", parts=(st.TextPart(text="hi"),))
+    manager.add_message(KEY, st.AssistantMessage(message=message, usage=st.Usage(input_tokens=600, output_tokens=10)))
+    info = manager.info(KEY)
+    assert manager.token_usage(KEY) == info.token_usage == 0.61
+    assert info.tokens == manager.stats().tokens == journal.context(info.thread_id).estimate < 100
 
 
 def test_preserved_messages_are_kept_or_it_says_why_not(journal: st.Journal) -> None:

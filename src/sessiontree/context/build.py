@@ -25,7 +25,7 @@ from sessiontree.model import (
 )
 from sessiontree.model.tokens import TokenCounter, estimate_messages, estimate_prompt, estimate_text
 
-__all__ = ["build_context", "segments_of"]
+__all__ = ["build_context", "is_developer", "prompt_text", "segments_of"]
 
 
 _PREVIEW_BYTES = 240
@@ -186,15 +186,21 @@ def _assistant_messages(entries: Iterable[Entry]) -> list[Message]:
 def _prompt(path: Sequence[Entry]) -> tuple[int, str]:
     """Return the last system prompt, with the developer messages after it, which add to it, and where the last one is."""
     found = [(at, entry.payload.message) for at, entry in enumerate(path) if isinstance(entry.payload, SystemMessage)]
+    return found[-1][0] if found else -1, prompt_text([message for _, message in found])
+
+
+def prompt_text(messages: Sequence[Message]) -> str:
+    """Return the last of these system prompts, with the developer messages after it, which add to it."""
     texts: list[str] = []
-    for _, message in reversed(found):
+    for message in reversed(messages):
         texts.append(message.text)
-        if not _is_developer(message):
+        if not is_developer(message):
             break
-    return found[-1][0] if found else -1, "\n\n".join(text for text in reversed(texts) if text)
+    return "\n\n".join(text for text in reversed(texts) if text)
 
 
-def _is_developer(message: Message) -> bool:
+def is_developer(message: Message) -> bool:
+    """Return whether a system prompt is a developer message, which adds to the prompt before it."""
     return any(isinstance(own, dict) and own.get("role") == "developer" for own in message.extra.values())
 
 

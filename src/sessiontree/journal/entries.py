@@ -188,6 +188,8 @@ class EntryVerbs(Verbs):
             lease=lease,
             expect_live=expect_live,
         )
+        if entries.has_prompt(command.drafts):
+            return (self.run(entries.commit_append(command)))[0]
         stored = cast("tuple[Entry, ...]", self.store.commit(command))
         return stored[0]
 

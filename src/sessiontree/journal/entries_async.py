@@ -191,6 +191,8 @@ class AsyncEntryVerbs(AsyncVerbs):
             lease=lease,
             expect_live=expect_live,
         )
+        if entries.has_prompt(command.drafts):
+            return (await self.run(entries.commit_append(command)))[0]
         stored = cast("tuple[Entry, ...]", await self.store.acommit(command))
         return stored[0]
 

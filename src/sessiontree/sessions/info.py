@@ -52,7 +52,8 @@ _PAGE_OF_GENERATIONS = 20
 class SessionInfo(Record, frozen=True, kw_only=True):
     """A session at one moment. ``messages`` counts the whole conversation, ``tokens`` what the model sees of it now.
 
-    ``tokens`` is our estimate, with the system prompt and the summary; ``token_usage`` is its share of ``max_tokens``.
+    ``tokens`` is our estimate, with the system prompt and the summary. ``token_usage`` is the share of ``max_tokens`` that
+    is in use, and what compactions go by: as the provider reported it, where it did, plus our estimate of what is newer.
     ``summary``, ``compactions`` and ``compacted_ns`` are those of the compaction in force. ``generation`` counts the
     conversations under one key from 1; an imported one is 0.
     """
@@ -146,7 +147,7 @@ def describe(config: ManagerConfig, thread: Thread) -> Operation[SessionInfo]:
         messages=thread.messages,
         tokens=thread.tokens,
         max_tokens=max_tokens,
-        token_usage=thread.tokens / max_tokens,
+        token_usage=window.tokens / max_tokens,
         summary=window.summary,
         compactions=window.compactions,
         compacted_ns=window.compacted_ns or None,

@@ -11,7 +11,6 @@ from contextvars import ContextVar
 from typing import Any, get_args
 
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
 from sessiontree.errors import (
     InvalidInputError,
@@ -29,7 +28,7 @@ from sessiontree.journal.operations import entries, leaf, reads, threads
 from sessiontree.journal.operations.requests import Call, Operation
 from sessiontree.model import Entry, SessionKey, Thread, ThreadFields, ThreadQuery
 from sessiontree.model.builders import system
-from sessiontree.model.tokens import estimate_prompt, estimate_text
+from sessiontree.model.tokens import estimate_text
 from sessiontree.sessions.config import ManagerConfig, report_fault
 from sessiontree.sessions.hooks import ALL_REASONS, EndReason, Fault, HookPhase, SessionEnd
 from sessiontree.sessions.info import current, existing, generations, newest, set_state, state_change
@@ -93,15 +92,13 @@ def set_system_prompt(config: ManagerConfig, key: SessionKey, text: str) -> Oper
     """Append a system prompt. It is an entry of its own, so a summary never replaces it."""
     while True:
         thread = yield from _in_use(config, key)
-        before = yield from _prompt(thread.id, thread.leaf)
-        payload = replace(system(text), replaced_tokens=estimate_prompt(before))
         entry_id = config.runtime.ids.new()
         fields = keeping_interaction(thread, entry_id)
         update = threads.update_command(config.runtime, thread.id, thread.version, fields)
         with suppress(StaleLeafError, StaleVersionError, ThreadNotFoundError):
             return (
                 yield from entries.append(
-                    config.runtime, thread.id, payload, id=entry_id, expect_leaf=thread.leaf, update=update
+                    config.runtime, thread.id, system(text), id=entry_id, expect_leaf=thread.leaf, update=update
                 )
             )
 

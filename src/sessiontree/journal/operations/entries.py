@@ -53,12 +53,14 @@ __all__ = [
     "checked_lease",
     "checked_time",
     "children",
+    "commit_append",
     "draft_as_given",
     "draft_of",
     "entries",
     "entry",
     "erase",
     "erase_contents",
+    "has_prompt",
     "label",
     "labels",
     "labels_of",
@@ -179,10 +181,29 @@ def append(
 ) -> Operation[Entry]:
     """Append one entry, as a step of a longer operation; ``update`` changes metadata in the same commit."""
     new = NewEntry(content=content, id=id)
-    stored: tuple[Entry, ...] = yield append_command(
+    command = append_command(
         runtime, thread_id, new, parent=parent, expect_leaf=expect_leaf, expect_live=expect_live, update=update
     )
-    return stored[0]
+    return (yield from commit_append(command))[0]
+
+
+def has_prompt(drafts: Iterable[Draft]) -> bool:
+    """Whether there is a system prompt among the drafts: ``commit_append`` reads what it replaces."""
+    # A plain loop: this is on the path of every append, and a generator costs more than the loop.
+    for draft in drafts:  # noqa: SIM110
+        if type(draft.payload) is SystemMessage:
+            return True
+    return False
+
+
+def commit_append(command: Append) -> Operation[tuple[Entry, ...]]:
+    """Commit an append, with the tokens that its system prompts replace."""
+    if not has_prompt(command.drafts):
+        stored: tuple[Entry, ...] = yield command
+        return stored
+    from sessiontree.journal.operations.prompts import append_prompts  # noqa: PLC0415  only prompts need a context
+
+    return (yield from append_prompts(command))
 
 
 def append_many(
@@ -204,7 +225,7 @@ def append_many(
     if on_duplicate not in get_args(OnDuplicate):
         raise InvalidInputError(f"on_duplicate must be 'fail' or 'skip', not {on_duplicate!r}")
     drafts = tuple([draft_of(runtime, content, turn_id) for content in contents])
-    stored: tuple[Entry, ...] = yield Append(
+    command = Append(
         thread_id=thread_id,
         drafts=drafts,
         parent=parent,
@@ -216,7 +237,7 @@ def append_many(
         on_duplicate=on_duplicate,
         moves_leaf=moves_leaf,
     )
-    return list(stored)
+    return list((yield from commit_append(command)))
 
 
 def erase_contents(

@@ -25,6 +25,7 @@ from sessiontree.journal.operations.entries import (
     checked_time,
     draft_as_given,
     draft_of,
+    has_prompt,
 )
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Lease, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
@@ -79,10 +80,12 @@ def create_thread(
 ) -> Operation[Thread]:
     """Create a thread, and its first entries in the same commit."""
     fields = yield from _with_real_workspace(fields)
-    thread: Thread = yield CreateThread(
-        thread=_new_thread(runtime, thread_id, created_ns, fields),
-        drafts=tuple([draft_of(runtime, content) for content in contents]),
-    )
+    drafts = tuple([draft_of(runtime, content) for content in contents])
+    if has_prompt(drafts):
+        from sessiontree.journal.operations.prompts import counted  # noqa: PLC0415  only prompts need a context
+
+        drafts = counted((), drafts)
+    thread: Thread = yield CreateThread(thread=_new_thread(runtime, thread_id, created_ns, fields), drafts=drafts)
     return thread
 
 
