@@ -14,7 +14,7 @@ test: $(READY)
 	$(BIN)/python -m pytest
 
 test-deep: $(READY)
-	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace -m "deep or not deep"
+	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation -m "deep or not deep"
 
 check: $(READY)
 	$(BIN)/ruff format --check .

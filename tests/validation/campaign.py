@@ -25,7 +25,7 @@ from validation import anthropic_messages, chat_completions, gemini_content, res
 from validation.histories import History, contexts
 from validation.material import PAYLOAD
 
-__all__ = ["VALIDATORS", "Finding", "findings", "requests_problems"]
+__all__ = ["VALIDATORS", "Finding", "findings", "leaks", "requests_problems"]
 
 VALIDATORS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
     "openai-chat": chat_completions.problems,
@@ -53,7 +53,7 @@ def requests_problems(context: st.Context) -> Iterator[tuple[str, str, Any]]:
         except Exception as error:  # noqa: BLE001  whatever it raises is a finding
             yield dialect, f"to_request raised {error!r}", None
             continue
-        for problem in [*validate(request), *_leaks(request)]:
+        for problem in [*validate(request), *leaks(request)]:
             yield dialect, problem, request
 
 
@@ -72,17 +72,17 @@ def _examine(seed: int) -> Iterator[tuple[str, str, Any, History | None]]:
         yield "history", traceback.format_exc(limit=-3), None, None
 
 
-def _leaks(value: Any, key: str = "") -> Iterator[str]:
+def leaks(value: Any, key: str = "") -> Iterator[str]:
     """Yield where the base64 of a picture or a file stands in a text: a note is short, and media are in media fields."""
     match value:
         case str() if PAYLOAD[:40] in value and key not in _MEDIA_FIELDS:
             yield f"base64 in {key}"
         case Mapping():
             for name, item in value.items():
-                yield from _leaks(item, name)
+                yield from leaks(item, name)
         case list():
             for item in value:
-                yield from _leaks(item, key)
+                yield from leaks(item, key)
         case _:
             return
 
