@@ -84,7 +84,8 @@ def _assistant_problems(message: Mapping[str, Any]) -> Iterator[str]:
     if calls is not None and not calls:
         yield ".tool_calls: an empty array"  # API: "[] is too short - 'messages.1.tool_calls'", openai-python#2061
     if message.get("content") is None and not calls and not message.get("function_call") and not message.get("audio"):
-        yield ".content: required without tool_calls"  # the reference of assistant messages
+        # the reference of assistant messages; API: "expected a string, got null" (llama_index#17555, docker-agent#63)
+        yield ".content: required without tool_calls"
     parts = message.get("content")
     if isinstance(parts, Sequence) and not isinstance(parts, str):
         refusals = [part for part in parts if part["type"] == "refusal"]

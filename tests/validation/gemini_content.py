@@ -160,8 +160,6 @@ def _inline_problems(blob: Mapping[str, Any], allowed: re.Pattern[str]) -> Itera
         yield f"media type {mime!r} is not supported"
     if problem := _base64_problem(blob.get("data") or ""):
         yield problem
-    if "displayName" in blob:
-        yield "displayName is unknown to the Gemini API"  # the SDK's Blob: "not supported in Gemini API"
 
 
 def _file_problems(file: Mapping[str, Any]) -> Iterator[str]:
@@ -173,8 +171,6 @@ def _file_problems(file: Mapping[str, Any]) -> Iterator[str]:
         yield problem
     if not file.get("mimeType") and "generativelanguage.googleapis.com" not in (file.get("fileUri") or ""):
         yield "fileData without mimeType"
-    if "displayName" in file:
-        yield "displayName is unknown to the Gemini API"
 
 
 def _calls(content: Content) -> list[Mapping[str, Any]]:

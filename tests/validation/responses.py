@@ -99,8 +99,8 @@ def _item_problems(item: Mapping[str, Any]) -> Iterator[str]:
         yield problem
     content = item.get("output") if kind.endswith("_output") else item.get("content")
     if isinstance(content, list):
-        if not content and kind == "message":
-            yield "content: an empty array"  # "a list of one or many input items"; langchain#34272
+        if not content and kind == "message" and item["role"] != "assistant":
+            yield "content: an empty array"  # the reference of input messages: "a list of one or many input items"
         for index, part in enumerate(content):
             yield from (f"content[{index}]: {problem}" for problem in _part_problems(part))
 

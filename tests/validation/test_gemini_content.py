@@ -108,10 +108,6 @@ BAD: dict[str, tuple[list[Content], str]] = {
     "a picture as image/jpg": ([user(inline("image/jpg"))], "image/jpg"),
     "a file of an odd type": ([user(inline("application/json"))], "application/json"),
     "media without content": ([user(inline("image/png", ""))], "empty base64"),
-    "media with a name": (
-        [user({"inlineData": {"mimeType": "image/png", "data": PAYLOAD, "displayName": "a"}})],
-        "displayName",
-    ),
     "a file over http": ([user({"fileData": {"mimeType": "a/b", "fileUri": "http://x.org/a"}})], "not an address"),
     "a file without a type": ([user({"fileData": {"fileUri": "gs://b/o"}})], "without mimeType"),
     "a sound in a result": (

@@ -78,7 +78,7 @@ BAD: dict[str, tuple[list[Item], str]] = {
         [{"role": "assistant", "content": [{"type": "input_text", "text": "x"}]}],
         "input_text of the assistant",
     ),
-    "an empty content": ([{**said(), "content": []}], "empty array"),
+    "an empty content": ([{"role": "user", "content": []}], "empty array"),
     "an id with another prefix": ([said("rs_1")], "does not begin with 'msg'"),
     "an id with blanks": ([thought("rs 1"), said()], "id 'rs 1'"),
     "an id that is too long": ([said("msg_" + "x" * 61)], "id 'msg_"),
