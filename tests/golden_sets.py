@@ -23,6 +23,10 @@ opened: set[Path] = set()
 """The answers that were read since a test began."""
 
 
+STORE_FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+"""The formats that hold a whole store: what is exported and imported again comes back."""
+
+
 class GoldenSet(NamedTuple):
     folder: Path
     format: str

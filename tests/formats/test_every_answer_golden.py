@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from golden_sets import GoldenSet, folders, replays, sets
-from sessiontree.transfer.formats import FORMATS
+from golden_sets import STORE_FORMATS, GoldenSet, folders, replays, sets
 
 TESTS = Path(__file__).parent.parent
 
 
 def found_sets(fixtures: Path) -> list[GoldenSet]:
-    return [one for name in FORMATS for one in sets(fixtures, name)]
+    return [one for name in STORE_FORMATS for one in sets(fixtures, name)]
 
 
 def test_golden_every_set_is_in_a_format_that_we_read(seed_fixtures: Path) -> None:

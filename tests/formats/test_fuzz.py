@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.transfer.formats import FORMATS, export_sessions, import_sessions
+from golden_sets import STORE_FORMATS
+from sessiontree.transfer.formats import export_sessions, import_sessions
 from sessiontree.transfer.formats._records import ImportReport
 
 Mutation = Callable[[bytes, random.Random], bytes]
@@ -102,7 +103,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for number in range(2):
             _conversation(journal, f"thread-{number}")
             journal.workspace.snapshot(f"thread-{number}", None, root, label="u1")
-        for name in FORMATS:
+        for name in STORE_FORMATS:
             export_sessions(journal, folder / name, format=name)
     return folder
 
@@ -122,7 +123,7 @@ def _conversation(journal: st.Journal, thread_id: str) -> None:
 def cases(seed: int) -> Iterator[tuple[str, Mutation, random.Random]]:
     source = random.Random(seed)
     while True:
-        yield source.choice(FORMATS), source.choice(MUTATIONS), source
+        yield source.choice(STORE_FORMATS), source.choice(MUTATIONS), source
 
 
 def mutate(folder: Path, mutation: Mutation, source: random.Random) -> None:

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from golden_sets import STORE_FORMATS
+from sessiontree.transfer.formats import detect, export_sessions, import_sessions
 from sessiontree.transfer.formats.zimaos import SCHEMA
 
 FOLDERS = ("native", "floret", "ggcode", "pi", "picoclaw")
@@ -31,7 +32,7 @@ def sound(tmp_path: Path) -> Path:
             for turn in range(4):
                 journal.append(f"t{number}", st.user(f"question {turn}"))
                 journal.append(f"t{number}", st.assistant(f"answer {turn}"))
-        for name in FORMATS:
+        for name in STORE_FORMATS:
             export_sessions(journal, tmp_path / "sound" / name, format=name)
     return tmp_path / "sound"
 
@@ -92,7 +93,7 @@ def test_what_is_not_a_file_does_not_stop_an_import(name: str, obstacle: str, so
 
 
 @pytest.mark.parametrize("obstacle", OBSTACLES)
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 def test_what_stands_in_the_place_of_a_file_is_named(name: str, obstacle: str, sound: Path) -> None:
     """The first file of a source is taken away, something else stands there: the rest comes in, the report tells."""
     folder = sound / name
@@ -242,7 +243,7 @@ def test_an_import_that_is_interrupted_anywhere_goes_on_the_next_time(kind: str,
     assert interrupted > 3
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 def test_two_imports_at_once_end_as_one(name: str, sound: Path, tmp_path: Path) -> None:
     source = source_of(sound, name)
     with st.open("memory:") as journal:
@@ -299,7 +300,7 @@ def test_a_file_that_shrinks_while_it_is_read_ends_no_process(sound: Path) -> No
         assert not journal.check()
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 def test_an_export_goes_into_an_empty_folder_and_nowhere_else(name: str, sound: Path, tmp_path: Path) -> None:
     with st.open("memory:") as journal:
         import_sessions(journal, source_of(sound, name))

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from golden_sets import STORE_FORMATS
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.sessions.checkpointed import CheckpointedSessions
-from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats import detect, export_sessions, import_sessions
 
 GGCODE_META = {"type": "meta", "session_id": "s1", "title": "T", "vendor": "v", "model": "m",
                "created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-02T00:00:00Z"}  # fmt: skip
@@ -255,7 +256,7 @@ def test_an_export_overwrites_nothing(store: Path) -> None:
     assert (store / "s1.jsonl").read_bytes() == before
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 @pytest.mark.parametrize("thread_id", ["../escape", "/etc/passwd", "a\x00b", "x" * 400, "..", "con:1", "漢" * 120])
 def test_no_id_leads_out_of_the_target(name: str, thread_id: str, tmp_path: Path) -> None:
     target = tmp_path / "deep" / "target"

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from golden_sets import sets
+from golden_sets import STORE_FORMATS, sets
 from opened import open_store
-from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats import detect, export_sessions, import_sessions
 
 STORES = ("jsonl", "sqlite", "postgres")
 
@@ -28,7 +28,7 @@ def threads_of(journal: st.Journal) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 @pytest.mark.parametrize("kind", STORES)
 def test_golden_every_store_gets_the_same_threads(kind: str, name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     sources = [store for one in sets(seed_fixtures, name) for store in one.stores()] or [_written(name, tmp_path)]
@@ -62,7 +62,7 @@ def _talk(journal: st.Journal, thread_id: str, turns: int) -> None:
         journal.append(thread_id, st.assistant(f"answer {turn}"))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 @pytest.mark.parametrize("kind", ["memory", *STORES])
 def test_what_grew_is_added_and_what_was_rewritten_is_a_branch(kind: str, name: str, tmp_path: Path) -> None:
     """Three states of one source: five turns, seven, and then another answer in the place of the last six messages."""

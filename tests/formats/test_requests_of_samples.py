@@ -7,15 +7,15 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from golden_sets import sets
+from golden_sets import STORE_FORMATS, sets
 from requests_validator import faults
 from sessiontree.context import build_context
-from sessiontree.transfer.formats import FORMATS, import_sessions
+from sessiontree.transfer.formats import import_sessions
 
 PI = sorted((Path(__file__).parent.parent / "data" / "pi").glob("*.jsonl"))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", STORE_FORMATS)
 def test_every_sample_of_a_format_gives_valid_requests(name: str, seed_fixtures: Path) -> None:
     samples = PI if name == "pi" else [store for one in sets(seed_fixtures, name) for store in one.stores()]
     with st.open("memory:") as journal:

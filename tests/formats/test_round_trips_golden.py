@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from golden_sets import sets
+from golden_sets import STORE_FORMATS, sets
 from sessiontree.context.markdown import history
 from sessiontree.model import TextPart
-from sessiontree.transfer.formats import FORMATS, detect, export_sessions, import_sessions
+from sessiontree.transfer.formats import detect, export_sessions, import_sessions
 from sessiontree.transfer.formats._records import ImportReport
 
 EXACT = ("floret", "picoclaw", "ggcode")
@@ -111,10 +111,10 @@ def _write_index(path: Path, rows: list[dict]) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name != "native"])
+@pytest.mark.parametrize("name", [name for name in STORE_FORMATS if name != "native"])
 def test_golden_what_is_exported_imports_as_the_same(name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     """Every set, into every format and back: the last words are there."""
-    found = [store for other in FORMATS for one in sets(seed_fixtures, other) for store in one.stores()]
+    found = [store for other in STORE_FORMATS for one in sets(seed_fixtures, other) for store in one.stores()]
     assert found
     for number, source in enumerate(found):
         with st.open("memory:") as journal, st.open("memory:") as other:
@@ -145,7 +145,7 @@ def _words(journal: st.Journal, thread_id: str) -> list[str]:
     return [message.text for message in plain if message.text]
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("native", "pi")])
+@pytest.mark.parametrize("name", [name for name in STORE_FORMATS if name not in ("native", "pi")])
 def test_golden_importing_twice_adds_nothing_and_touches_nothing(
     name: str,
     seed_fixtures: Path,
@@ -164,7 +164,7 @@ def test_golden_importing_twice_adds_nothing_and_touches_nothing(
         assert contents(source.parent) == before
 
 
-@pytest.mark.parametrize("name", [name for name in FORMATS if name not in ("native", "pi")])
+@pytest.mark.parametrize("name", [name for name in STORE_FORMATS if name not in ("native", "pi")])
 def test_golden_our_own_files_carry_everything(name: str, seed_fixtures: Path, tmp_path: Path) -> None:
     for number, source in enumerate(sources(seed_fixtures, name)):
         with st.open("memory:") as journal, st.open("memory:") as other:

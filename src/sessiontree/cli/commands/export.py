@@ -92,12 +92,12 @@ def _suffix_of(output: Path) -> str:
 
 
 def _check(format_name: str, output: Path | None, *, force: bool) -> None:
-    from sessiontree.transfer.formats import FORMATS  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.formats import WRITABLE  # noqa: PLC0415  slow to load
 
-    known = ("html", "md", "json", "jsonl", *FORMATS)
+    known = ("html", "md", "json", "jsonl", *WRITABLE)
     if format_name not in {*known, "markdown"}:
         raise UsageError(f"unknown format {format_name!r}; use --to with one of {', '.join(known)}")
-    if format_name in FORMATS:
+    if format_name in WRITABLE:
         if output is None:
             raise UsageError(f"{format_name} is written into a folder; name one with --output")
         return

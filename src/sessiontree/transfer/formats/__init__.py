@@ -11,7 +11,8 @@
 ...         (detect(pathlib.Path(name, "floret")), imported.entries_added, other.path("demo")[0].message.text)
 ('floret', 1, 'hello')
 
-Each format is a module or package of its own with the four functions of ``Format``; it is loaded when it is needed.
+Each format is a module or package of its own with the functions of ``Format``; it is loaded when it is needed. Those in
+``WRITABLE`` have a ``write`` too.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
+from sessiontree.transfer.formats._batches import UNFINISHED
 from sessiontree.transfer.formats._files import ExportTarget, exported_threads
 from sessiontree.transfer.formats._load import load
 from sessiontree.transfer.formats._records import (
@@ -39,6 +41,7 @@ from sessiontree.transfer.formats._records import (
 
 __all__ = [
     "FORMATS",
+    "WRITABLE",
     "ExportReport",
     "Format",
     "ImportNote",
@@ -75,15 +78,18 @@ class Format(Protocol):
         ...
 
 
-FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "claude-code", "codex", "picoclaw")
 """Names of the formats, in the order in which ``detect`` tries them: the least ambiguous first."""
+
+WRITABLE = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+"""Names of the formats that ``export_sessions`` writes."""
 
 
 def named(name: str) -> Format:
     """The module of a format."""
     if name not in FORMATS:
         raise InvalidInputError(f"unknown format {name!r}; use one of {', '.join(sorted(FORMATS))}")
-    return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{name}"))
+    return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{name.replace('-', '_')}"))
 
 
 def detect(source: str | os.PathLike[str]) -> str | None:
@@ -118,7 +124,7 @@ def import_sessions(
     if name is None:
         raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")
     reader = named(name)
-    tally = Tally(reader.size(path), progress)
+    tally = Tally(reader.size(path), progress, _known_files(journal, name, prefix))
     for found in reader.sessions(path, tally):
         session = _with_something_readable(found, tally, name)
         if session is not None:
@@ -127,6 +133,17 @@ def import_sessions(
         problem = f"has no sessions in the format {name}; name the file or folder that has them"
         tally.note("damage", str(path), problem)
     return tally.report(name, str(path))
+
+
+def _known_files(journal: Journal, format_name: str, prefix: str) -> dict[str, Any]:
+    """The files that were imported, with what tells whether they have changed since."""
+    known: dict[str, Any] = {}
+    for thread in journal.iter_threads(is_archived=None, order="created", limit=1000):
+        origin = thread.origin
+        is_whole = origin.get("format") == format_name and UNFINISHED not in origin
+        if is_whole and "file" in origin and thread.id == prefix + str(origin.get("session")):
+            known[origin["file"]["path"]] = origin["file"]["marks"]
+    return known
 
 
 def _with_something_readable(session: ImportedSession, tally: Tally, format_name: str) -> ImportedSession | None:
@@ -154,6 +171,8 @@ def export_sessions(
     Sessions that were imported and not changed since are written byte for byte as they were, in the formats
     ``floret``, ``picoclaw`` and ``ggcode``. What the format cannot hold is named in the report.
     """
+    if format in FORMATS and format not in WRITABLE:
+        raise InvalidInputError(f"the format {format!r} is only read; export to one of {', '.join(sorted(WRITABLE))}")
     writer = named(format)
     folder = ExportTarget(Path(target))
     writer.write(journal, exported_threads(journal, threads), folder)

@@ -226,12 +226,20 @@ def update_fields(
     """Write the metadata of the source after all entries; ``leaf`` is the one that this import gave the thread."""
     thread = _with_source_changes(journal, loaded, session)
     known = {**thread.origin, **session.fields.get("origin", {})}
-    fields: ThreadFields = {**session.finish(replace(thread, origin=known))}
-    origin = {"format": format_name, **fields.get("origin", known), "leaf": leaf, "given": _hashes(session.fields)}
+    found: ThreadFields = session.finish(replace(thread, origin=known))
+    fields: dict[str, Any] = {name: value for name, value in found.items() if not _was_changed_here(thread, name)}
+    given: Any = {**session.fields, **found}
+    origin = {"format": format_name, **fields.get("origin", known), "leaf": leaf, "given": _hashes(given)}
     fields["origin"] = {name: value for name, value in origin.items() if name != UNFINISHED}
-    changed: dict[str, Any] = {name: value for name, value in fields.items() if getattr(thread, name) != value}
+    changed = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:
         journal.update_thread(thread.id, **changed)
+
+
+def _was_changed_here(thread: Thread, name: str) -> bool:
+    """Whether a field that an import set has another value now."""
+    before: dict[str, str] = thread.origin.get("given", {})
+    return name in before and name != "updated_ns" and _hashes({name: getattr(thread, name)})[name] != before[name]
 
 
 def _with_source_changes(journal: Journal, thread: Thread, session: ImportedSession) -> Thread:

@@ -30,6 +30,8 @@ _MOST_WAITING = 10_000
 def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
     """Bring one session up to date with its source; entries that the journal already has are not changed."""
     thread_id = prefix + session.id
+    if session.fork is not None and session.alone is not None and not _is_there(journal, prefix, session.fork):
+        session = session.alone()
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
     try:
@@ -45,6 +47,14 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
         batches.note("damage", f"the session cannot be imported: {error}")
     except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
         batches.note("conflict", _why_left_out(error, thread_id))
+
+
+def _is_there(journal: Journal, prefix: str, fork: tuple[str, str]) -> bool:
+    try:
+        journal.entry(prefix + fork[0], fork[1])
+    except (EntryNotFoundError, ThreadNotFoundError):
+        return False
+    return True
 
 
 def _import_records(journal: Journal, session: ImportedSession, batches: Batches, tally: Tally) -> None:

@@ -6,7 +6,8 @@ import base64
 import hashlib
 import math
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -59,7 +60,8 @@ class ImportedSession(NamedTuple):
 
     ``leaf`` returns the id of the leaf (UNSET: the last item). ``finish`` takes the loaded thread and returns the
     metadata that is known only now. ``fork`` is the thread and the entry that this one was forked from, if both share
-    a tree. Without ``has_head`` it counts as a session only if one of its items is readable.
+    a tree; ``alone`` returns the session to import instead if that thread is not in the journal. Without ``has_head``
+    it counts as a session only if one of its items is readable.
     """
 
     id: str
@@ -72,6 +74,7 @@ class ImportedSession(NamedTuple):
     finish: Callable[[Thread], ThreadFields] = lambda _thread: {}
     fork: tuple[str, str] | None = None
     has_head: bool = True
+    alone: Callable[[], ImportedSession] | None = None
 
 
 def chain_id(previous: str, body: bytes) -> str:
@@ -183,7 +186,11 @@ class ImportNote(Record, frozen=True, kw_only=True):
 
 
 class ImportReport(Record, frozen=True, kw_only=True):
-    """What an import did: the threads and entries of the source, and what was noted about them."""
+    """What an import did: the threads and entries of the source, and what was noted about them.
+
+    ``not_understood`` counts records of types that are not known here, which were kept as they are; ``unchanged`` counts
+    files that were not read because they are as they were at the last import.
+    """
 
     format: str
     source: str
@@ -192,6 +199,8 @@ class ImportReport(Record, frozen=True, kw_only=True):
     entries_added: int = 0
     entries_known: int = 0
     bytes_read: int = 0
+    not_understood: int = 0
+    unchanged: int = 0
     notes: tuple[ImportNote, ...] = ()
     notes_left_out: int = 0
 
@@ -234,8 +243,17 @@ class ExportReport(Record, frozen=True, kw_only=True):
 class Tally:
     """Counts and notes of a running import."""
 
-    def __init__(self, total_bytes: int = 0, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        total_bytes: int = 0,
+        progress: Progress | None = None,
+        known_files: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         self.threads: dict[str, None] = {}
+        self.not_understood = 0
+        self.unchanged = 0
+        self.sessions: set[str] = set()
+        self._known_files = known_files
         self.created = 0
         self.added = 0
         self.known = 0
@@ -248,6 +266,10 @@ class Tally:
     @property
     def has_damage(self) -> bool:
         return any(note.kind == "damage" for note in self.notes)
+
+    def is_unchanged(self, stamp: Mapping[str, Any]) -> bool:
+        """Whether a file is as it was when it was imported."""
+        return self._known_files.get(stamp["path"]) == stamp["marks"]
 
     def advance(self, size: int) -> None:
         """Report that ``size`` more bytes were read."""
@@ -273,6 +295,8 @@ class Tally:
             entries_added=self.added,
             entries_known=self.known,
             bytes_read=self.bytes_read,
+            not_understood=self.not_understood,
+            unchanged=self.unchanged,
             notes=tuple(self.notes),
             notes_left_out=self.notes_left_out,
         )

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 import msgspec
 
@@ -31,8 +27,9 @@ from sessiontree.model import (
 from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_message
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import head_of, size_of
+from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id, with_origin
+from sessiontree.transfer.formats._sqlite import is_database, opened, text_of
 from sessiontree.transfer.formats.zimaos.records import (
     COLUMNS,
     FIRST_KEPT,
@@ -48,17 +45,14 @@ __all__ = ["detect", "sessions", "size"]
 
 Row = dict[str, Any]
 
-_LOG_ENDINGS = ("-wal", "-journal")
-_COPIES = 5
-
 
 def detect(source: Path) -> bool:
     """Whether the source is an SQLite file with the columns of the seed's table."""
-    if head_of(source, 16) != b"SQLite format 3\x00":
+    if not is_database(source):
         return False
     try:
-        with _opened(source) as connection:
-            found = {_text(row[1]) for row in connection.execute("PRAGMA table_info(sessions)")}
+        with opened(source) as connection:
+            found = {text_of(row[1]) for row in connection.execute("PRAGMA table_info(sessions)")}
     except (sqlite3.Error, OSError, UnicodeError):
         return False
     return {"agent_id", "channel_id", "peer_id", "messages"} <= found
@@ -70,59 +64,13 @@ def size(source: Path) -> int:
 
 def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     try:
-        with _opened(source) as connection:
+        with opened(source) as connection:
             for values in connection.execute(f"SELECT {', '.join(COLUMNS)} FROM sessions ORDER BY rowid"):
-                row = {name: _text(value) for name, value in zip(COLUMNS, values, strict=True)}
+                row = {name: text_of(value) for name, value in zip(COLUMNS, values, strict=True)}
                 tally.advance(sum(len(value) for value in row.values() if isinstance(value, str)))
                 yield _Row(row, f"{source}, session {row['id']!r}", tally).session()
     except (sqlite3.Error, OSError, UnicodeError) as error:
         tally.note("damage", str(source), f"the rest of the database cannot be read: {error}")
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[sqlite3.Connection]:
-    """A connection that creates no file next to the source and takes no lock on it.
-
-    If there is a log or a rollback journal, the database file alone is not complete; then a copy is opened.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "copy.db"
-        if _logs(source):
-            _copy(source, copy)
-            address = f"file:{quote(str(copy))}"
-        else:
-            address = f"file:{quote(str(source.absolute()))}?immutable=1"
-        with closing(sqlite3.connect(address, uri=True)) as connection:
-            connection.text_factory = bytes
-            yield connection
-
-
-def _logs(source: Path) -> list[Path]:
-    """The log and the rollback journal that SQLite needs to read the database as of its last commit."""
-    beside = (source.with_name(source.name + ending) for ending in _LOG_ENDINGS)
-    return [path for path in beside if path.is_file() and path.stat().st_size]
-
-
-def _copy(source: Path, copy: Path) -> None:
-    """Copy the database with its logs; again if they were written meanwhile, so that they fit together."""
-    for _ in range(_COPIES):
-        before = _stamps(source)
-        for ending in ("", *_LOG_ENDINGS):
-            target = copy.with_name(copy.name + ending)
-            target.unlink(missing_ok=True)
-            part = source.with_name(source.name + ending)
-            if part.is_file():
-                shutil.copyfile(part, target)
-        if _stamps(source) == before:
-            return
-
-
-def _stamps(source: Path) -> list[tuple[int, int]]:
-    return [(path.stat().st_size, path.stat().st_mtime_ns) for path in (source, *_logs(source))]
-
-
-def _text(value: Any) -> Any:
-    return _go.decode_text(value) if isinstance(value, bytes) else value
 
 
 class _Said(NamedTuple):

@@ -1,0 +1,295 @@
+"""The frame for transcripts of other tools: recognise files by their content, read each one, keep every raw record.
+
+A tool's module has two functions. ``recognises(head)`` looks at the beginning of a file. ``read(path, tally)`` yields the
+sessions in it; a ``Recorder`` collects what is learned about a session on the way. Every record of the source becomes an
+entry: a message in our terms with the raw record in its ``origin``, or an event that holds the raw record.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields
+from sessiontree.transfer.formats import _go
+from sessiontree.transfer.formats._files import Line, head_of, lines_of, size_of
+from sessiontree.transfer.formats._records import (
+    ImportedRecord,
+    ImportedSession,
+    LineIds,
+    Tally,
+    unreadable,
+    with_origin,
+)
+from sessiontree.transfer.formats._wire import Json, parse
+
+__all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "stamp_of", "whole_json"]
+
+
+_HEAD_BYTES = 64 * 1024
+_HEAD_RECORDS = 40
+_MOST_SNIFFED = 2000
+"""How many files of a folder are looked at to find out whether it is of a format."""
+
+
+class Head:
+    """The beginning of a file."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path = path
+        self.data = data
+
+    @cached_property
+    def records(self) -> list[Json]:
+        """The JSON objects of the first lines; empty if the file does not have one to a line."""
+        lines = self.data.split(b"\n")
+        whole = lines if len(self.data) < _HEAD_BYTES else lines[:-1]
+        found = []
+        for line in islice((line for line in whole if line.strip()), _HEAD_RECORDS):
+            try:
+                value = parse(line)
+            except _go.JsonError:
+                continue
+            if isinstance(value, dict):
+                found.append(value)
+        return found
+
+    @property
+    def is_json(self) -> bool:
+        """Whether it begins as a JSON object or array."""
+        return self.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+
+    def has(self, *names: str) -> bool:
+        """Whether all the names stand in it as keys of JSON objects, or as values."""
+        return all(f'"{name}"'.encode() in self.data for name in names)
+
+
+@lru_cache(maxsize=4096)
+def _head(path: Path, _stamp: tuple[int, int]) -> Head:
+    return Head(path, head_of(path, _HEAD_BYTES))
+
+
+def _head_of(path: Path) -> Head:
+    try:
+        found = path.stat()
+    except OSError:
+        return Head(path, b"")
+    return _head(path, (found.st_size, found.st_mtime_ns))
+
+
+Recognise = Callable[[Head], bool]
+Read = Callable[[Path, Tally], Iterator[ImportedSession]]
+
+
+class FileFormat:
+    """A format with one or more sessions to a file, in a file or anywhere below a folder.
+
+    ``order`` sorts the files of a folder, so that what others build on is read first.
+    """
+
+    def __init__(
+        self,
+        recognises: Recognise,
+        read: Read,
+        *names: str,
+        order: Callable[[Path], Any] = lambda path: str(path),
+        parts: Callable[[Path], Iterable[Path]] = lambda path: (path,),
+    ) -> None:
+        self._recognises = recognises
+        self._read = read
+        self._names = names
+        self._order = order
+        self._parts = parts
+
+    def detect(self, source: Path) -> bool:
+        """Whether the file, or one of the first files of the folder, is of this format."""
+        if source.is_file():
+            return self._recognises(_head_of(source))
+        return any(self._recognises(_head_of(path)) for path in islice(self._candidates(source), _MOST_SNIFFED))
+
+    def size(self, source: Path) -> int:
+        """How many bytes a reader will read."""
+        return size_of(*(part for path in self.files(source) for part in self._parts(path)))
+
+    def sessions(self, source: Path, tally: Tally) -> Iterator[ImportedSession]:
+        """The sessions of all files that are new or have changed since the last import."""
+        for path in self.files(source):
+            if tally.is_unchanged(stamp_of(*self._parts(path))):
+                tally.unchanged += 1
+                tally.advance(size_of(*self._parts(path)))
+            else:
+                yield from self._read(path, tally)
+
+    def files(self, source: Path) -> list[Path]:
+        """The files to read; a file that was named is read whatever it is."""
+        if source.is_file():
+            return [source]
+        found = [path for path in self._candidates(source) if self._recognises(_head_of(path))]
+        return sorted(found, key=self._order)
+
+    def _candidates(self, source: Path) -> Iterator[Path]:
+        for folder, folders, names in os.walk(source):
+            folders.sort()
+            for name in sorted(names):
+                path = Path(folder, name)
+                if any(path.match(pattern) for pattern in self._names) and path.is_file():
+                    yield path
+
+
+def stamp_of(*paths: Path) -> Json:
+    """What tells whether a file changed: the name of the first path, and sizes, times and inodes of all."""
+    found = [path.stat() for path in paths if path.is_file()]
+    marks = [[one.st_size, one.st_mtime_ns, one.st_ino] for one in found]
+    return {"path": str(paths[0].absolute()), "marks": marks}
+
+
+def kept(payload: Payload, raw: Any) -> Payload:
+    """The payload with the record that it was made of."""
+    return with_origin(payload, raw=raw)
+
+
+class Recorder:
+    """One session while it is read: what is learned about it, and what was not understood."""
+
+    def __init__(self, path: Path, tally: Tally, *, id: str, created_ns: int, stamp: Json | None = None) -> None:
+        self.id = id
+        self.place = str(path)
+        self.tally = tally
+        self.ids = LineIds(id)
+        self.created_ns = created_ns
+        self.last_ns = created_ns
+        self.title = ""
+        self.workspace = ""
+        self.model = ""
+        self.provider = ""
+        self.parent_thread = ""
+        self.tags: tuple[str, ...] = ()
+        self.is_archived = False
+        self.custom: Json = {}
+        self.origin: Json = {"session": id, **({"file": stamp} if stamp else {})}
+        self._unknown: Counter[str] = Counter()
+        self._mended: list[str] = []
+
+    def session(self, items: Iterable[ImportedRecord], **more: Any) -> ImportedSession:
+        """The session; its metadata is complete after the last item."""
+        fields: ThreadFields = {"workspace": self.workspace, "parent_thread": self.parent_thread}
+        return ImportedSession(
+            id=self.id,
+            place=self.place,
+            created_ns=self.created_ns,
+            updated_ns=self.created_ns,
+            fields={name: value for name, value in fields.items() if value},  # type: ignore[typeddict-item]
+            items=items,
+            finish=self._finish,
+            **more,
+        )
+
+    def time(self, time_ns: int | None) -> int:
+        """The time of a record; without one, that of the record before it."""
+        if time_ns:
+            self.last_ns = time_ns
+        return self.last_ns
+
+    def side(self, name: str, raw: Any) -> Event:
+        """A record that says nothing to the model: kept as it is."""
+        return Event(name=name, data=raw)
+
+    def remark(self, name: str, said: Any, raw: Any) -> Payload:
+        """A record with words that the model does not see: kept, and found by search."""
+        return kept(Custom(name=name, data=said), raw)
+
+    def unknown(self, name: str, raw: Any) -> Event:
+        """A record of a type that is not known here: kept as it is, and counted."""
+        self._unknown[name] += 1
+        return Event(name=name, data=raw)
+
+    def mend(self, problem: str, offset: int = 0) -> None:
+        """Note what was corrected; the thread remembers it."""
+        self._mended.append(problem)
+        self.tally.note("repair", self.place, problem, offset=offset, thread_id=self.id)
+
+    def broken(self, line: Line, problem: str, parent: Any) -> ImportedRecord:
+        """A line that cannot be read, kept as bytes."""
+        self.tally.note("damage", self.place, problem, offset=line.offset, size=len(line.body), thread_id=self.id)
+        self._mended.append(f"at byte {line.offset}: {problem}")
+        payload = unreadable(line.body, problem, is_ended=line.is_ended)
+        return ImportedRecord(payload, self.ids.next(line.body), self.last_ns, parent)
+
+    def _finish(self, thread: Thread) -> ThreadFields:
+        for name, number in self._unknown.items():
+            self.tally.not_understood += number
+            problem = f"{number} records of type {name!r} are not understood; they were kept as they are"
+            self.tally.note("hint", self.place, problem, thread_id=thread.id)
+        mended = {"mended": self._mended[:_MOST_REMEMBERED], "mended_count": len(self._mended)} if self._mended else {}
+        fields: ThreadFields = {
+            "title": self.title,
+            "workspace": self.workspace,
+            "model": self.model,
+            "vendor": self.provider,
+            "parent_thread": self.parent_thread,
+            "tags": self.tags,
+            "custom": {**thread.custom, **self.custom},
+            "is_archived": self.is_archived,
+        }
+        known: Any = {name: value for name, value in fields.items() if value}
+        known |= {"origin": {**thread.origin, **self.origin, **mended}}
+        if self.last_ns > thread.updated_ns:
+            known["updated_ns"] = self.last_ns
+        return known  # type: ignore[no-any-return]
+
+
+_MOST_REMEMBERED = 200
+
+
+def json_records(path: Path, recorder: Recorder) -> Iterator[tuple[Json | None, Line, str]]:
+    """The JSON objects of a file's lines; ``None`` and the problem for a line that has none.
+
+    A line may hold several objects without a line break between them, as after two writers at once.
+    """
+    for line in lines_of(path, recorder.tally):
+        if line.body.isspace():
+            continue
+        try:
+            value = parse(line.body)
+        except _go.JsonError as error:
+            several = _several(line)
+            if several:
+                recorder.mend(f"a line held {len(several)} records; they were separated", line.offset)
+                yield from ((value, part, "") for value, part in several)
+            else:
+                yield None, line, str(error)
+        else:
+            if isinstance(value, dict):
+                yield value, line, ""
+            else:
+                yield None, line, "the line is not a JSON object"
+
+
+def _several(line: Line) -> list[tuple[Json, Line]]:
+    """The records of a line that holds more than one; empty if it is broken."""
+    if b"}{" not in line.body.replace(b" ", b""):
+        return []
+    try:
+        bodies = list(_go.values_in(line.body))
+        values = [parse(body) for body in bodies]
+    except _go.JsonError:
+        return []
+    return [
+        (value, line._replace(body=body)) for value, body in zip(values, bodies, strict=True) if isinstance(value, dict)
+    ]
+
+
+def whole_json(path: Path, tally: Tally) -> Any:
+    """The value of a JSON file; ``None`` if it cannot be read, which is noted."""
+    try:
+        body = path.read_bytes()
+        tally.advance(len(body))
+        return parse(body.removeprefix(b"\xef\xbb\xbf"))
+    except (OSError, _go.JsonError, MemoryError) as error:
+        tally.note("damage", str(path), f"the file cannot be read: {error}")
+        return None

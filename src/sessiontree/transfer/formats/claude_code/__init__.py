@@ -1,0 +1,5 @@
+"""The ``claude-code`` format: the session files of Claude Code, with subagents, sidechains and compactions."""
+
+from sessiontree.transfer.formats.claude_code.read import detect, sessions, size
+
+__all__ = ["detect", "sessions", "size"]

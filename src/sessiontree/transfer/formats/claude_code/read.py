@@ -1,0 +1,498 @@
+"""Read Claude Code's files: a session to a file, its subagents in files or sidechains of their own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from msgspec import UNSET
+
+from sessiontree.model import Compaction, Payload, ToolCallMessage, ToolResultMessage, Usage
+from sessiontree.model.builders import user
+from sessiontree.transfer.formats import _go
+from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
+from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._transcript import (
+    FileFormat,
+    Head,
+    Recorder,
+    json_records,
+    kept,
+    stamp_of,
+    whole_json,
+)
+from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
+from sessiontree.transfer.formats.claude_code.chain import Chain
+from sessiontree.transfer.formats.claude_code.records import (
+    answer_of,
+    is_summary,
+    message_id,
+    summary_text,
+    usage_of,
+    user_payloads,
+)
+
+__all__ = ["detect", "sessions", "size"]
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_LINE_ID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
+_SIDE_TYPES = frozenset(
+    [
+        "summary",
+        "custom-title",
+        "ai-title",
+        "last-prompt",
+        "tag",
+        "agent-name",
+        "agent-color",
+        "agent-setting",
+        "mode",
+        "permission-mode",
+        "queue-operation",
+        "file-history-snapshot",
+        "file-history-delta",
+        "content-replacement",
+        "pr-link",
+        "worktree-state",
+        "frame-link",
+        "started",
+        "result",
+        "relocated",
+        "bridge-session",
+        "atis-latch",
+        "attribution-snapshot",
+        "marble-origami-commit",
+        "marble-origami-snapshot",
+        "speculation-accept",
+    ]
+)
+_CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
+_AGENT_CALLS = frozenset({"Task", "Agent"})
+Lines = Iterable[tuple[Json | None, Line, str]]
+
+
+def _recognises(head: Head) -> bool:
+    if head.path.suffix == ".json":
+        return head.is_json and head.has("loglines") and head.has("message")
+    return any(_is_ours(record) for record in head.records)
+
+
+def _is_ours(record: Json) -> bool:
+    kind = record.get("type")
+    if kind in _SIDE_TYPES and kind not in ("started", "result", "mode", "summary"):
+        return "sessionId" in record or "messageId" in record
+    if kind == "summary":
+        return "leafUuid" in record
+    is_said = kind in ("user", "assistant") and isinstance(record.get("message"), dict)
+    named = {"parentUuid", "sessionId", "uuid", "isSidechain", "cwd"} & record.keys()
+    if is_said:
+        is_gemini = isinstance(record["message"].get("parts"), list)
+        return not is_gemini and (bool(named) or set(record) <= {"type", "timestamp", "message", "cwd"})
+    if kind in ("system", "attachment", "progress"):
+        return "uuid" in record and "parentUuid" in record
+    return kind is None and "sessionId" in record and "usage" in mapping(record.get("message"))
+
+
+def _order(path: Path) -> tuple[int, str]:
+    """Sessions first, then forks of them, then subagents."""
+    if path.name.startswith("agent-"):
+        return 2, str(path)
+    return 1 if b'"forkedFrom"' in _first_bytes(path) else 0, str(path)
+
+
+def _first_bytes(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(64 * 1024)
+
+
+def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
+    if path.suffix == ".json":
+        yield from _read_export(path, tally)
+        return
+    first = _first_facts(path)
+    session_id = _session_id(path, first, tally)
+    if path.name.startswith("agent-"):
+        reader = _Reader(path, tally, session_id, first)
+        reader.start_as_agent(path)
+        yield reader.session(json_records(path, reader.recorder))
+        return
+    yield from _sidechains(path, tally, session_id)
+    reader = _Reader(path, tally, session_id, first, leaves_sidechains=True)
+    yield reader.session(json_records(path, reader.recorder))
+
+
+_format = FileFormat(_recognises, _read, "*.jsonl", "*.json", order=_order)
+detect, size, sessions = _format.detect, _format.size, _format.sessions
+
+
+def _first_facts(path: Path) -> Json:
+    """The session id and the time of the first records that have them."""
+    found: Json = {}
+    for number, line in enumerate(lines_of(path, Tally())):
+        if number == 50 or found.keys() >= {"sessionId", "timestamp"}:
+            break
+        try:
+            record = mapping(parse(line.body))
+        except _go.JsonError:
+            continue
+        for name in ("sessionId", "timestamp", "forkedFrom"):
+            if name in record:
+                found.setdefault(name, record[name])
+    return found
+
+
+def _session_id(path: Path, first: Json, tally: Tally) -> str:
+    if path.name.startswith("agent-"):
+        return f"{_parent_of(path) or text(first.get('sessionId'))}.{path.stem}".lstrip(".")
+    named = text(first.get("sessionId"))
+    if _UUID.fullmatch(path.stem) or not named or named in tally.sessions:
+        return path.stem
+    tally.sessions.add(named)
+    return named
+
+
+def _parent_of(agent_file: Path) -> str:
+    """The session of a subagent's file, by the folder that it is in."""
+    parts = agent_file.parts
+    return parts[parts.index("subagents") - 1] if "subagents" in parts[1:] else ""
+
+
+class _Reader:
+    """The records of one file, in its order."""
+
+    def __init__(
+        self, path: Path, tally: Tally, session_id: str, first: Json, *, leaves_sidechains: bool = False
+    ) -> None:
+        created = when(first.get("timestamp")) or modified_ns(path)
+        stamp = stamp_of(path) if path.is_file() else None
+        self.recorder = Recorder(path, tally, id=session_id, created_ns=created, stamp=stamp)
+        self._path = path
+        self._leaves_sidechains = leaves_sidechains
+        self._chain = Chain()
+        self._open: list[tuple[Json, str]] = []
+        self._held: list[tuple[Json, str]] = []
+        self._boundary: tuple[Json, str] | None = None
+        self._spent: dict[str, Usage] = {}
+        self._titles: Json = {}
+        self._has_begun = False
+        self._root: str | None = None
+        self._is_flat = False
+        self._later: set[str] | None = None
+
+    def session(self, lines: Lines) -> ImportedSession:
+        return self.recorder.session(self._items(lines))
+
+    def start_as_agent(self, path: Path) -> None:
+        """Link a subagent to the session and the call that started it."""
+        recorder = self.recorder
+        meta_path = path.with_name(path.stem + ".meta.json")
+        meta = mapping(whole_json(meta_path, Tally())) if meta_path.is_file() else {}
+        parent = _parent_of(path) or text(_first_facts(path).get("sessionId"))
+        agent = path.stem.removeprefix("agent-")
+        call = first_text(meta, "toolUseId", "toolUseID", "parentToolUseId")
+        if not call and parent:
+            folder = path.parents[len(path.parts) - 1 - path.parts.index(parent)] if parent in path.parts else path
+            call = _calls_of_agents(folder.with_name(parent + ".jsonl")).get(agent, "")
+        recorder.parent_thread = parent
+        recorder.custom |= {"agent": agent, "call": call, "agent_type": text(meta.get("agentType"))}
+        recorder.custom = {name: value for name, value in recorder.custom.items() if value}
+
+    def _items(self, lines: Lines) -> Iterator[ImportedRecord]:
+        for wire, line, problem in lines:
+            if wire is not None and "type" not in wire and "message" not in wire:
+                wire, problem = None, "the record has no type"
+            if wire is None:
+                yield from self._close()
+                broken = self.recorder.broken(line, problem, self._chain.tip)
+                self._chain.add_aside(broken.id, "", None)
+                yield broken
+            elif not (self._leaves_sidechains and wire.get("isSidechain") is True):
+                yield from self._record(wire, line)
+        yield from self._close()
+        self._name()
+
+    def _record(self, wire: Json, line: Line) -> Iterator[ImportedRecord]:
+        kind = text(wire.get("type")) or text(mapping(wire.get("message")).get("role"))
+        line_id = text(wire.get("uuid")) if kind in _CHAIN_TYPES else ""
+        entry_id = line_id or self.recorder.ids.next(line.body)
+        if kind == "assistant" and isinstance(wire.get("message"), dict):
+            if self._open and not (message_id(wire) and message_id(wire) == message_id(self._open[-1][0])):
+                yield from self._close()
+            yield from self._flush_boundary()
+            self._open.append((wire, entry_id))
+        elif kind in ("user", "assistant"):
+            yield from self._close_answer()
+            yield from self._user(wire, entry_id)
+        elif self._open:
+            self._held.append((wire, entry_id))
+        else:
+            yield from self._aside(wire, entry_id)
+
+    def _close(self) -> Iterator[ImportedRecord]:
+        yield from self._close_answer()
+        yield from self._flush_boundary()
+
+    def _close_answer(self) -> Iterator[ImportedRecord]:
+        if self._open:
+            wires, ids = [wire for wire, _ in self._open], [entry_id for _, entry_id in self._open]
+            self._open = []
+            yield self._answer(wires, ids)
+            for wire, entry_id in self._held:
+                yield from self._aside(wire, entry_id)
+            self._held = []
+
+    def _answer(self, wires: list[Json], ids: list[str]) -> ImportedRecord:
+        first, last = wires[0], wires[-1]
+        parent = self._parent(first, is_answer=True)
+        payload = kept(answer_of(wires, self._spent_since(last)), wires if len(wires) > 1 else last)
+        record = self._put(payload, ids[-1], first, parent, *ids)
+        if isinstance(payload, ToolCallMessage):
+            self._chain.add_calls(record.id, [call.id for call in payload.message.tool_calls])
+        model = text(mapping(last.get("message")).get("model"))
+        if model and not model.startswith("<"):
+            self.recorder.model, self.recorder.provider = model, "anthropic"
+        return record
+
+    def _spent_since(self, wire: Json) -> Usage | None:
+        """The usage of a response, less what an earlier line of the same response was given."""
+        spent, name = usage_of(wire), message_id(wire)
+        if spent is None or not name:
+            return spent
+        before = self._spent.get(name)
+        self._spent[name] = spent
+        return spent if before is None else _difference(spent, before)
+
+    def _user(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        if is_summary(wire):
+            yield self._compaction(wire, entry_id)
+            return
+        yield from self._flush_boundary()
+        payloads = user_payloads(wire)
+        is_result = isinstance(payloads[0], ToolResultMessage)
+        parent = self._parent(wire, is_answer=is_result)
+        if isinstance(payloads[0], ToolResultMessage):
+            calls = [result.call_id for result in payloads[0].message.tool_results]
+            parent = self._chain.place_results(calls, parent)
+            yield self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id)
+            self._chain.add_results(entry_id, calls, parent)
+            payloads, parent = payloads[1:], entry_id
+        for payload in payloads:
+            beside = entry_id if not is_result else f"{entry_id}+"
+            yield self._put(kept(payload, wire) if not is_result else payload, beside, wire, parent, entry_id)
+
+    def _compaction(self, wire: Json, entry_id: str) -> ImportedRecord:
+        boundary, boundary_id = self._boundary or ({}, "")
+        self._boundary = None
+        facts = mapping(boundary.get("compactMetadata"))
+        declared = first_text(boundary, "logicalParentUuid") if boundary else ""
+        parent = self._declared(declared) if declared else self._chain.tip
+        segment = mapping(facts.get("preservedSegment"))
+        head = text(segment.get("headUuid"))
+        payload = Compaction(
+            id=entry_id,
+            summary=summary_text(wire),
+            trigger=text(facts.get("trigger")),
+            tokens_before=count(facts.get("preTokens")),
+            first_kept_entry_id=(self._chain.under(head) or "") if self._chain.knows(head) else "",
+            tail_after_entry_id=parent or "",
+        )
+        raw = [boundary, wire] if boundary else wire
+        return self._put(kept(payload, raw), entry_id, wire, parent, entry_id, *filter(None, [boundary_id]))
+
+    def _flush_boundary(self) -> Iterator[ImportedRecord]:
+        """Keep a boundary that no summary follows."""
+        if self._boundary is not None:
+            (wire, entry_id), self._boundary = self._boundary, None
+            yield self._put_aside(self._remark(wire), entry_id, wire, text(wire.get("logicalParentUuid")) or None)
+
+    def _aside(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        """A line that is no message: kept where it stands, and what it tells about the session."""
+        yield from self._flush_boundary()
+        kind = text(wire.get("type"))
+        if kind == "system" and wire.get("subtype") == "compact_boundary":
+            self._boundary = (wire, entry_id)
+            return
+        prompt = _queued_prompt(wire)
+        if prompt:
+            parent = self._parent(wire, is_answer=False)
+            yield self._put(kept(user(prompt), wire), entry_id, wire, parent, entry_id)
+            return
+        self._learn(kind, wire)
+        match kind:
+            case "system" | "attachment":
+                payload = self._remark(wire)
+            case "progress":
+                payload = self.recorder.side(kind, wire)
+            case _ if kind in _SIDE_TYPES:
+                payload = self.recorder.side(kind, wire)
+            case _:
+                payload = self.recorder.unknown(kind, wire)
+        yield self._put_aside(payload, entry_id, wire, text(wire.get("parentUuid")) or None)
+
+    def _remark(self, wire: Json) -> Payload:
+        if wire.get("type") == "attachment":
+            attachment = mapping(wire.get("attachment"))
+            return self.recorder.remark(f"attachment {text(attachment.get('type'))}".strip(), attachment, wire)
+        said = wire.get("content")
+        return self.recorder.remark(f"system {text(wire.get('subtype'))}".strip(), said, wire)
+
+    def _put(self, payload: Payload, entry_id: str, wire: Json, parent: Any, *line_ids: str) -> ImportedRecord:
+        self._learn_place(wire)
+        self._chain.add(entry_id, *line_ids)
+        return ImportedRecord(payload, entry_id, self.recorder.time(when(wire.get("timestamp"))), parent)
+
+    def _put_aside(self, payload: Payload, entry_id: str, wire: Json, declared: str | None) -> ImportedRecord:
+        tip = self._chain.tip
+        self._chain.add_aside(entry_id, text(wire.get("uuid")), declared)
+        return ImportedRecord(payload, entry_id, self.recorder.time(when(wire.get("timestamp"))), tip)
+
+    def _parent(self, wire: Json, *, is_answer: bool) -> str | None:
+        declared = wire.get("parentUuid", UNSET)
+        if isinstance(declared, str) and declared:
+            return self._declared(declared)
+        tip = self._chain.tip
+        if not self._has_begun:
+            self._has_begun, self._root = True, tip
+            return tip
+        if declared is None and not (is_answer or self._is_flat):
+            logical = text(wire.get("logicalParentUuid"))
+            return self._declared(logical) if logical else self._root
+        if declared is None and is_answer and not self._is_flat:
+            self._is_flat = True
+            self.recorder.mend("the records name no parents; each one follows the one before it")
+        return tip
+
+    def _declared(self, line_id: str) -> str | None:
+        if self._chain.knows(line_id):
+            return self._chain.under(line_id)
+        if self._comes_later(line_id):
+            return line_id
+        tip = self._chain.tip
+        self.recorder.mend(f"the parent {line_id!r} is missing; the record follows the one before it, {tip!r}")
+        return tip
+
+    def _comes_later(self, line_id: str) -> bool:
+        """Whether a parent that was not read yet is further down in the file."""
+        if self._later is None:
+            later = (
+                (_LINE_ID.search(line.body) for line in lines_of(self._path, Tally())) if self._path.is_file() else ()
+            )
+            self._later = {found[1].decode("utf-8", "replace") for found in later if found}
+        return line_id in self._later
+
+    def _learn_place(self, wire: Json) -> None:
+        recorder = self.recorder
+        if not recorder.workspace:
+            recorder.workspace = text(wire.get("cwd"))
+        branch = wire.get("gitBranch")
+        if isinstance(branch, str) and branch:
+            recorder.custom["git_branch"] = branch
+
+    def _learn(self, kind: str, wire: Json) -> None:
+        """Titles and tags: the last one wins."""
+        match kind:
+            case "custom-title" | "ai-title":
+                self._titles[kind] = first_text(wire, "customTitle", "aiTitle")
+            case "summary":
+                is_own = self._chain.knows(text(wire.get("leafUuid")))
+                self._titles["summary" if is_own else "summary of another"] = text(wire.get("summary"))
+            case "tag":
+                tag = text(wire.get("tag"))
+                self.recorder.tags = (tag,) if tag else ()
+
+    def _name(self) -> None:
+        order = ("custom-title", "ai-title", "summary", "summary of another")
+        self.recorder.title = next((self._titles[name] for name in order if self._titles.get(name)), "")
+
+
+def _queued_prompt(wire: Json) -> str:
+    """What the user typed while the model worked."""
+    attachment = mapping(wire.get("attachment"))
+    if wire.get("type") != "attachment" or attachment.get("type") != "queued_command":
+        return ""
+    prompt = attachment.get("prompt")
+    blocks = [text(block.get("text")) for block in objects(prompt)]
+    return "\n".join(filter(None, blocks)) or (as_text(prompt) if isinstance(prompt, str) else "")
+
+
+def _difference(spent: Usage, before: Usage) -> Usage | None:
+    names = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+    rest = {name: max(getattr(spent, name) - getattr(before, name), 0) for name in names}
+    return Usage(**rest) if any(rest.values()) else None
+
+
+def _sidechains(path: Path, tally: Tally, session_id: str) -> Iterator[ImportedSession]:
+    """The conversations of subagents that older versions wrote between the lines of the session."""
+    chains: dict[str, list[tuple[Json, Line]]] = {}
+    roots: dict[str, str] = {}
+    calls: dict[str, str] = {}
+    last = ""
+    for line in lines_of(path, Tally()):
+        is_side = b'"isSidechain":true' in line.body or b'"isSidechain": true' in line.body
+        if not is_side and not any(b'"%s"' % name.encode() in line.body for name in _AGENT_CALLS):
+            continue
+        try:
+            wire = mapping(parse(line.body))
+        except _go.JsonError:
+            continue
+        if wire.get("isSidechain") is not True:
+            calls |= _agent_calls(wire)
+            continue
+        line_id, parent = text(wire.get("uuid")) or str(line.offset), text(wire.get("parentUuid"))
+        last = roots.get(parent) or (last if parent and last else line_id)
+        roots[line_id] = last
+        chains.setdefault(last, []).append((wire, line))
+    for root, lines in chains.items():
+        first = lines[0][0]
+        reader = _Reader(path, tally, f"{session_id}.sidechain-{root}", first)
+        reader.recorder.origin.pop("file", None)
+        reader.recorder.parent_thread = session_id
+        call = calls.get(_prompt_of(first), "")
+        reader.recorder.custom |= {"call": call} if call else {}
+        yield reader.session((wire, line, "") for wire, line in lines)
+
+
+def _agent_calls(wire: Json) -> dict[str, str]:
+    """The calls that start a subagent, by their prompts."""
+    blocks = objects(mapping(wire.get("message")).get("content"))
+    started = [block for block in blocks if block.get("name") in _AGENT_CALLS]
+    return {text(mapping(block.get("input")).get("prompt")): text(block.get("id")) for block in started}
+
+
+def _prompt_of(wire: Json) -> str:
+    content = mapping(wire.get("message")).get("content")
+    return content if isinstance(content, str) else "".join(text(block.get("text")) for block in objects(content))
+
+
+@lru_cache(maxsize=64)
+def _calls_of_agents(session_file: Path) -> dict[str, str]:
+    """The call that started each subagent, as the results in the session's file say."""
+    found: dict[str, str] = {}
+    for line in lines_of(session_file, Tally()) if session_file.is_file() else ():
+        if b'"agentId"' not in line.body or b'"tool_use_id"' not in line.body:
+            continue
+        try:
+            wire = mapping(parse(line.body))
+        except _go.JsonError:
+            continue
+        agent = text(mapping(wire.get("toolUseResult")).get("agentId"))
+        blocks = objects(mapping(wire.get("message")).get("content"))
+        if agent and blocks:
+            found[agent] = text(blocks[0].get("tool_use_id"))
+    return found
+
+
+def _read_export(path: Path, tally: Tally) -> Iterator[ImportedSession]:
+    """One JSON file with the lines of a session in it, as the web version hands them out."""
+    whole = mapping(whole_json(path, tally))
+    lines = objects(whole.get("loglines"))
+    if not lines:
+        return
+    reader = _Reader(path, tally, first_text(whole, "id", "session_id", "uuid") or path.stem, lines[0])
+    reader.recorder.title = text(whole.get("title"))
+    bodies = [(wire, Line(as_text(wire).encode(), 0, True), "") for wire in lines]
+    yield reader.session(bodies)

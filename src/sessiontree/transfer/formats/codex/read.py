@@ -1,0 +1,339 @@
+"""Read Codex's rollouts: a log of what the model saw and of what the screen showed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from sessiontree.model import Compaction, ModelChange, Part, Payload, RunFailure, TextPart, UsageReport
+from sessiontree.model.builders import assistant, system, user
+from sessiontree.transfer.formats import _go
+from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
+from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, json_records, kept, stamp_of, whole_json
+from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
+from sessiontree.transfer.formats.codex.records import (
+    answer_of,
+    answer_parts,
+    content_parts,
+    is_injected,
+    message_payload,
+    result_payload,
+    usage_of,
+)
+
+__all__ = ["detect", "sessions", "size"]
+
+
+_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
+_TYPES = frozenset(
+    "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication"
+    " inter_agent_communication_metadata security_risk_score history_mutation".split()
+)
+_ITEMS = frozenset(
+    "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call"
+    " local_shell_call_output web_search_call image_generation_call tool_search_call tool_search_output ghost_snapshot"
+    " agent_message compaction context_compaction other".split()
+)
+_RESULTS = frozenset(
+    {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
+)
+_DEEPEST_BASE = 32
+
+
+def _recognises(head: Head) -> bool:
+    if head.path.suffix == ".json":
+        return head.is_json and head.has("session", "items", "instructions")
+    return any(_is_ours(record) for record in head.records)
+
+
+def _is_ours(record: Json) -> bool:
+    if record.get("type") in _TYPES:
+        return isinstance(record.get("payload"), dict)
+    has_header = {"id", "timestamp", "instructions"} <= record.keys() and "type" not in record
+    return has_header or record.get("record_type") == "state"
+
+
+def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
+    if path.suffix == ".json":
+        whole = mapping(whole_json(path, tally))
+        wires = [mapping(whole.get("session")), *objects(whole.get("items"))]
+        lines = [(wire, Line(as_text(wire).encode(), 0, True), "") for wire in wires]
+        yield _Reader(path, tally, wires[0]).session(iter(lines))
+        return
+    reader = _Reader(path, tally, _first_meta(path))
+    yield reader.session(reader.lines())
+
+
+_format = FileFormat(_recognises, _read, "*.jsonl", "*.jsonl.zst", "rollout-*.json")
+detect, size, sessions = _format.detect, _format.size, _format.sessions
+
+
+def _first_meta(path: Path) -> Json:
+    """The header of a rollout: its first record, in or without an envelope."""
+    for line in lines_of(path, Tally()):
+        try:
+            record = mapping(parse(line.body))
+        except _go.JsonError:
+            continue
+        meta = mapping(record.get("payload")) if record.get("type") == "session_meta" else {}
+        is_bare = "type" not in record and "id" in record
+        return {"timestamp": record.get("timestamp"), **(meta or (record if is_bare else {}))}
+    return {}
+
+
+class _Turn(NamedTuple):
+    """A prompt of a person: the entry that it went under."""
+
+    parent: str | None
+
+
+class _Reader:
+    """The records of one rollout, in its order."""
+
+    def __init__(self, path: Path, tally: Tally, meta: Json) -> None:
+        found = _UUID.findall(path.name)
+        session_id = first_text(meta, "id", "session_id") or (found[0] if found else path.stem)
+        created = when(meta.get("timestamp")) or modified_ns(path)
+        stamp = stamp_of(path) if path.is_file() else None
+        self.recorder = Recorder(path, tally, id=session_id, created_ns=created, stamp=stamp)
+        self._path = path
+        self._meta = meta
+        self._tip: str | None = None
+        self._open: list[tuple[Json, tuple[Part, ...], str]] = []
+        self._held: list[ImportedRecord] = []
+        self._turns: list[_Turn] = []
+        self._users: dict[str, str] = {}
+        self._said: set[str] = set()
+        self._shown: list[tuple[str, str, Json, str]] = []
+        self._totals: object = None
+        self._learn_meta(meta)
+
+    def lines(self) -> Iterator[tuple[Json | None, Line, str]]:
+        base = mapping(self._meta.get("history_base"))
+        return chain(_base_lines(self._path, base, self.recorder, 0), json_records(self._path, self.recorder))
+
+    def session(self, lines: Iterator[tuple[Json | None, Line, str]]) -> ImportedSession:
+        return self.recorder.session(self._items(lines))
+
+    def _learn_meta(self, meta: Json) -> None:
+        recorder, git = self.recorder, mapping(meta.get("git"))
+        recorder.workspace = text(meta.get("cwd"))
+        recorder.provider = text(meta.get("model_provider"))
+        source = mapping(mapping(mapping(meta.get("source")).get("subagent")).get("thread_spawn"))
+        recorder.parent_thread = first_text(meta, "parent_thread_id") or text(source.get("parent_thread_id"))
+        facts = {
+            "git_branch": git.get("branch"),
+            "forked_from": meta.get("forked_from_id"),
+            "agent": meta.get("agent_nickname"),
+            "agent_type": meta.get("agent_role"),
+        }
+        recorder.custom |= {name: value for name, value in facts.items() if isinstance(value, str) and value}
+        recorder.title = _names(_home_of(self._path)).get(recorder.id, "")
+
+    def _items(self, lines: Iterator[tuple[Json | None, Line, str]]) -> Iterator[ImportedRecord]:
+        for wire, line, problem in lines:
+            if wire is None:
+                yield from self._close()
+                yield self._follow(self.recorder.broken(line, problem, self._tip))
+            else:
+                yield from self._record(wire, self.recorder.ids.next(line.body))
+        yield from self._close()
+        yield from self._say_what_was_shown()
+
+    def _record(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        self.recorder.time(when(wire.get("timestamp")))
+        kind, payload = wire.get("type"), mapping(wire.get("payload"))
+        match kind:
+            case "response_item":
+                yield from self._item(payload, wire, entry_id)
+            case "event_msg":
+                yield from self._event(payload, wire, entry_id)
+            case "compacted":
+                yield from self._close()
+                yield self._put(self._compaction(payload, wire, entry_id), entry_id)
+            case "turn_context":
+                yield from self._aside(self._context(payload, wire), entry_id)
+            case "session_meta":
+                yield from self._aside(self._header(payload, wire), entry_id)
+            case "history_mutation":
+                for number, item in enumerate(objects(payload.get("items"))):
+                    yield from self._item(item, item, f"{entry_id}.{number}")
+            case _ if kind in _TYPES or wire.get("record_type"):
+                yield from self._aside(self.recorder.side(text(kind) or "state", wire), entry_id)
+            case _ if kind in _ITEMS or "role" in wire:
+                yield from self._item(wire, wire, entry_id)
+            case None if "id" in wire:
+                yield from self._aside(self._header(wire, wire), entry_id)
+            case _:
+                yield from self._aside(self.recorder.unknown(text(kind) or "no type", wire), entry_id)
+
+    def _header(self, meta: Json, wire: Json) -> Payload:
+        said = text(mapping(meta.get("base_instructions")).get("text")) or text(meta.get("instructions"))
+        return kept(system(said), wire) if said else self.recorder.side("session_meta", wire)
+
+    def _context(self, payload: Json, wire: Json) -> Payload:
+        model = text(payload.get("model"))
+        if not model or model == self.recorder.model:
+            return self.recorder.side("turn_context", wire)
+        self.recorder.model = model
+        return kept(ModelChange(provider=self.recorder.provider, model=model), wire)
+
+    def _item(self, item: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        parts = answer_parts(item)
+        if parts is not None:
+            self._said.update(part.text for part in parts if isinstance(part, TextPart))
+            self._open.append((wire, parts, entry_id))
+            return
+        yield from self._close()
+        kind = item.get("type")
+        if kind in _RESULTS:
+            yield self._put(kept(result_payload(item), wire), entry_id)
+        elif kind in ("message", None) and "role" in item:
+            yield from self._message(item, wire, entry_id)
+        elif kind == "agent_message":
+            yield self._put(kept(message_payload({**item, "role": "user"}), wire), entry_id)
+        elif kind in _ITEMS:
+            yield self._put(self.recorder.remark(text(kind), {"type": kind}, wire), entry_id)
+        else:
+            yield self._put(self.recorder.unknown(text(kind) or "no type", wire), entry_id)
+
+    def _message(self, item: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        words = "".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart))
+        if item.get("role") == "user" and not is_injected(words):
+            yield from self._say_what_was_shown(but=words)
+            self._turns.append(_Turn(self._tip))
+            self._users[words] = entry_id
+        self._said.add(words)
+        yield self._put(kept(message_payload(item), wire), entry_id)
+
+    def _event(self, payload: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        kind = text(payload.get("type"))
+        match kind:
+            case "user_message" | "agent_message":
+                words = text(payload.get("message"))
+                if words and words not in self._said:
+                    self._shown.append((kind, words, wire, entry_id))
+                else:
+                    yield from self._aside(self.recorder.side(kind, wire), entry_id)
+            case "token_count":
+                info = mapping(payload.get("info"))
+                spent = usage_of(info) if info.get("total_token_usage") != self._totals else None
+                self._totals = info.get("total_token_usage", self._totals)
+                model = text(info.get("model")) or self.recorder.model
+                report = UsageReport(usage=spent, model=model, provider=self.recorder.provider) if spent else None
+                yield from self._aside(kept(report, wire) if report else self.recorder.side(kind, wire), entry_id)
+            case "thread_rolled_back":
+                yield from self._close()
+                yield from self._say_what_was_shown()
+                self._roll_back(count(payload.get("num_turns")))
+                yield self._put(self.recorder.side(kind, wire), entry_id)
+            case "error" if isinstance(payload.get("message"), str):
+                yield from self._aside(kept(RunFailure(error=payload["message"]), wire), entry_id)
+            case "agent_reasoning" | "agent_reasoning_raw_content":
+                yield from self._aside(self.recorder.remark(kind, text(payload.get("text")), wire), entry_id)
+            case "task_complete" | "turn_complete" | "turn_aborted":
+                yield from self._close()
+                yield from self._say_what_was_shown()
+                yield from self._aside(self.recorder.side(kind, wire), entry_id)
+            case _:
+                yield from self._aside(self.recorder.side(kind, wire), entry_id)
+
+    def _roll_back(self, turns: int) -> None:
+        """Go back to before the prompt of the n-th last turn; what followed it stays, as a branch."""
+        for _ in range(min(turns, len(self._turns))):
+            self._tip = self._turns.pop().parent
+
+    def _say_what_was_shown(self, but: str = "") -> Iterator[ImportedRecord]:
+        """Messages that only the screen's log has become messages; those that are in both are left to the other log."""
+        shown, self._shown = self._shown, []
+        for kind, words, wire, entry_id in shown:
+            if words in self._said or words == but:
+                yield self._put(self.recorder.side(kind, wire), entry_id)
+            elif kind == "user_message":
+                self._turns.append(_Turn(self._tip))
+                yield self._put(kept(user(words), wire), entry_id)
+            else:
+                yield self._put(kept(assistant(words, model=self.recorder.model), wire), entry_id)
+
+    def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Payload:
+        history = objects(payload.get("replacement_history"))
+        texts = ["".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart)) for item in history]
+        summary = text(payload.get("message")) or (texts[-1] if texts else "")
+        users = tuple(self._users[words] for words in dict.fromkeys(texts) if words in self._users)
+        found = Compaction(
+            id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self._tip or ""
+        )
+        return kept(found, wire)
+
+    def _close(self) -> Iterator[ImportedRecord]:
+        """End the model's response: its items become one message."""
+        if self._open:
+            wires = [wire for wire, _, _ in self._open]
+            parts = tuple(part for _, parts, _ in self._open for part in parts)
+            entry_id = self._open[-1][2]
+            self._open = []
+            message = answer_of(parts, self.recorder.provider, self.recorder.model)
+            yield self._put(kept(message, wires if len(wires) > 1 else wires[0]), entry_id)
+        held, self._held = self._held, []
+        for record in held:
+            yield self._follow(record._replace(parent=self._tip))
+
+    def _put(self, payload: Payload, entry_id: str) -> ImportedRecord:
+        return self._follow(ImportedRecord(payload, entry_id, self.recorder.last_ns, self._tip))
+
+    def _follow(self, record: ImportedRecord) -> ImportedRecord:
+        self._tip = record.id
+        return record
+
+    def _aside(self, payload: Payload, entry_id: str) -> Iterator[ImportedRecord]:
+        """Put what is no part of the conversation at the tip; while a response is open it waits for its end."""
+        if self._open:
+            self._held.append(ImportedRecord(payload, entry_id, self.recorder.last_ns))
+        else:
+            yield self._put(payload, entry_id)
+
+
+@lru_cache(maxsize=64)
+def _names(home: Path) -> dict[str, str]:
+    """The names that people gave to threads; the last one wins."""
+    found: dict[str, str] = {}
+    for line in lines_of(home / "session_index.jsonl", Tally()) if (home / "session_index.jsonl").is_file() else ():
+        try:
+            record = mapping(parse(line.body))
+        except _go.JsonError:
+            continue
+        found[text(record.get("id"))] = text(record.get("thread_name"))
+    return found
+
+
+def _home_of(path: Path) -> Path:
+    """Codex's folder, which holds the folder of the sessions."""
+    named = [parent for parent in path.parents if parent.name in ("sessions", "archived_sessions")]
+    return named[-1].parent if named else path.parent
+
+
+def _base_lines(
+    path: Path, base: Json, recorder: Recorder, depth: int
+) -> Iterator[tuple[Json | None, Line, str]]:
+    """The lines of another rollout that this one continues without a copy of them."""
+    name = text(base.get("thread_id"))
+    found = sorted(_home_of(path).rglob(f"rollout-*{name}*.jsonl*")) if _UUID.fullmatch(name) else []
+    if not name or depth > _DEEPEST_BASE:
+        return
+    if not found:
+        recorder.mend(f"the rollout {name!r} that this one continues is missing")
+        return
+    before = mapping(_first_meta(found[0]).get("history_base"))
+    yield from _base_lines(found[0], before, recorder, depth + 1)
+    end = count(base.get("end_byte_offset"))
+    last = count(base.get("end_ordinal_exclusive"))
+    for number, (wire, line, problem) in enumerate(json_records(found[0], recorder)):
+        ordinal = count((wire or {}).get("ordinal")) or number
+        if (end and line.offset >= end) or (not end and last and ordinal >= last):
+            return
+        yield wire, line, problem
