@@ -78,18 +78,26 @@ class Format(Protocol):
         ...
 
 
-FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "claude-code", "codex", "picoclaw")
+FORMATS = (
+    "native", "floret", "ggcode", "zimaos", "openrouter", "pi", "claude-code", "codex", "gemini", "opencode", "goose",
+    "crush", "cline", "aider", "openhands", "copilot", "lmstudio", "openwebui", "chatgpt", "claude-ai", "llm", "chat-log",
+    "dataset", "picoclaw",
+)  # fmt: skip
 """Names of the formats, in the order in which ``detect`` tries them: the least ambiguous first."""
 
 WRITABLE = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
 """Names of the formats that ``export_sessions`` writes."""
 
 
+_MODULES = {"llm": "llm_logs"}
+
+
 def named(name: str) -> Format:
     """The module of a format."""
     if name not in FORMATS:
         raise InvalidInputError(f"unknown format {name!r}; use one of {', '.join(sorted(FORMATS))}")
-    return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{name.replace('-', '_')}"))
+    module = _MODULES.get(name, name.replace("-", "_"))
+    return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{module}"))
 
 
 def detect(source: str | os.PathLike[str]) -> str | None:

@@ -25,7 +25,7 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Draft, Journal
-from sessiontree.model import Blob, Checkpoint, Entry, Payload, Thread, ThreadFields, data_of, reachable
+from sessiontree.model import Blob, Checkpoint, Entry, Payload, Thread, ThreadFields, UnknownPayload, data_of, reachable
 from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
 
 __all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "update_fields"]
@@ -214,10 +214,20 @@ class Batches:
 
 
 def is_same(stored: Payload, new: Payload) -> bool:
-    """Whether two payloads are equal; a checkpoint that was imported without its files counts as the same."""
+    """Whether two payloads say the same; a checkpoint that was imported without its files counts as the same.
+
+    The raw record that a payload was made of is not compared: tools add remarks to what they have written.
+    """
     if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
         stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
-    return stored == new
+    return stored == new or _without_raw(stored) == _without_raw(new)
+
+
+def _without_raw(payload: Payload) -> Payload:
+    origin: dict[str, Any] = getattr(payload, "origin", {})
+    if "raw" not in origin or isinstance(payload, UnknownPayload):
+        return payload
+    return replace(payload, origin={name: value for name, value in origin.items() if name != "raw"})
 
 
 def update_fields(

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from msgspec.structs import replace
 
@@ -36,6 +38,7 @@ __all__ = [
     "lines_starting",
     "modified_ns",
     "note_other_branches",
+    "open_plain",
     "original_or",
     "pages",
     "plain_files",
@@ -49,6 +52,8 @@ __all__ = [
 LONGEST_LINE = 256 * 1024 * 1024
 _PROGRESS_BYTES = 64 * 1024
 _BUFFER = 64 * 1024
+_FREE_BYTES = 64 * 1024 * 1024
+_MOST_EXPANSION = 200
 _BLANK = (b"\n", b"\r\n", b"\r")
 
 
@@ -74,7 +79,7 @@ def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterat
 def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
     offset = reported = 0
     blank = 0
-    with path.open("rb", buffering=_BUFFER) as file:
+    with open_plain(path) as file:
         while body := file.readline(longest):
             start, size = offset, len(body)
             offset += size
@@ -94,6 +99,50 @@ def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
     tally.advance(offset - reported)
     if blank:
         tally.note("repair", str(path), f"{blank} empty lines were left out")
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """The file, decompressed if it is compressed with zstd. It must not expand beyond all measure."""
+    if path.suffix != ".zst":
+        return path.open("rb", buffering=_BUFFER)
+    limit = max(_FREE_BYTES, path.stat().st_size * _MOST_EXPANSION)
+    return cast(BinaryIO, io.BufferedReader(_Bounded(_zstd().open(path, "rb"), limit), _BUFFER))
+
+
+def _zstd() -> Any:
+    """Import zstd on first use; it is in the standard library from Python 3.14 on."""
+    if sys.version_info >= (3, 14):
+        from compression import zstd  # noqa: PLC0415
+    else:
+        from backports import zstd  # noqa: PLC0415
+    return zstd
+
+
+class _Bounded(io.RawIOBase):
+    """A decompressed stream; OSError where it goes on beyond its limit or is damaged."""
+
+    def __init__(self, file: BinaryIO, limit: int) -> None:
+        self._file = file
+        self._left = limit
+        self._limit = limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        try:
+            data = self._file.read(len(buffer))
+        except (EOFError, _zstd().ZstdError) as error:
+            raise OSError(f"the compressed data is damaged: {error}") from error
+        self._left -= len(data)
+        if self._left < 0:
+            raise OSError(f"it expands to more than {self._limit} bytes, which is refused")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def lines_starting(path: Path, prefix: bytes) -> Iterator[bytes]:
@@ -145,7 +194,7 @@ def head_of(path: Path, size: int) -> bytes:
     try:
         if not path.is_file():
             return b""
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             return file.read(size)
     except OSError:
         return b""

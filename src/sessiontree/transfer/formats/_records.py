@@ -269,7 +269,7 @@ class Tally:
 
     def is_unchanged(self, stamp: Mapping[str, Any]) -> bool:
         """Whether a file is as it was when it was imported."""
-        return self._known_files.get(stamp["path"]) == stamp["marks"]
+        return bool(self._known_files.get(stamp["path"]) == stamp["marks"])
 
     def advance(self, size: int) -> None:
         """Report that ``size`` more bytes were read."""

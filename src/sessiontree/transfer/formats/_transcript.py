@@ -8,6 +8,8 @@ entry: a message in our terms with the raw record in its ``origin``, or an event
 from __future__ import annotations
 
 import os
+import zipfile
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property, lru_cache
@@ -15,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields
+from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields, encode_payload
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, head_of, lines_of, size_of
 from sessiontree.transfer.formats._records import (
@@ -28,11 +30,12 @@ from sessiontree.transfer.formats._records import (
 )
 from sessiontree.transfer.formats._wire import Json, parse
 
-__all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "stamp_of", "whole_json"]
+__all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "marked", "stamp_of", "whole_json"]
 
 
 _HEAD_BYTES = 64 * 1024
 _HEAD_RECORDS = 40
+_LONGEST_FIRST_LINE = 16 * 1024 * 1024
 _MOST_SNIFFED = 2000
 """How many files of a folder are looked at to find out whether it is of a format."""
 
@@ -49,29 +52,56 @@ class Head:
         """The JSON objects of the first lines; empty if the file does not have one to a line."""
         lines = self.data.split(b"\n")
         whole = lines if len(self.data) < _HEAD_BYTES else lines[:-1]
-        found = []
-        for line in islice((line for line in whole if line.strip()), _HEAD_RECORDS):
-            try:
-                value = parse(line)
-            except _go.JsonError:
-                continue
-            if isinstance(value, dict):
-                found.append(value)
-        return found
+        found = [_records(line) for line in islice((line for line in whole if line.strip()), _HEAD_RECORDS)]
+        return [record for records in found for record in records]
 
     @property
     def is_json(self) -> bool:
         """Whether it begins as a JSON object or array."""
         return self.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
 
+    @property
+    def is_zip(self) -> bool:
+        """Whether it is a zip archive."""
+        return self.data.startswith(b"PK\x03\x04")
+
+    def members(self, stem: str) -> list[bytes]:
+        """The beginnings of the files in an archive whose names begin with ``stem``."""
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                names = [name for name in archive.namelist() if name.rpartition("/")[2].startswith(stem)]
+                return [_start(archive, name) for name in names[:_HEAD_RECORDS]]
+        except UNREADABLE_ARCHIVE:
+            return []
+
     def has(self, *names: str) -> bool:
         """Whether all the names stand in it as keys of JSON objects, or as values."""
         return all(f'"{name}"'.encode() in self.data for name in names)
 
 
+UNREADABLE_ARCHIVE = (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error)
+"""What reading a damaged zip archive may raise."""
+
+
+def _start(archive: zipfile.ZipFile, name: str) -> bytes:
+    with archive.open(name) as file:
+        return file.read(_HEAD_BYTES)
+
+
+def _records(line: bytes) -> list[Json]:
+    try:
+        found = [parse(line)]
+    except _go.JsonError:
+        found = [value for value, _ in _several(Line(line, 0, True))]
+    return [value for value in found if isinstance(value, dict)]
+
+
 @lru_cache(maxsize=4096)
 def _head(path: Path, _stamp: tuple[int, int]) -> Head:
-    return Head(path, head_of(path, _HEAD_BYTES))
+    data = head_of(path, _HEAD_BYTES)
+    if len(data) == _HEAD_BYTES and b"\n" not in data and ".jsonl" in path.suffixes:
+        data = head_of(path, _LONGEST_FIRST_LINE)
+    return Head(path, data)
 
 
 def _head_of(path: Path) -> Head:
@@ -97,7 +127,7 @@ class FileFormat:
         recognises: Recognise,
         read: Read,
         *names: str,
-        order: Callable[[Path], Any] = lambda path: str(path),
+        order: Callable[[Path], Any] = str,
         parts: Callable[[Path], Iterable[Path]] = lambda path: (path,),
     ) -> None:
         self._recognises = recognises
@@ -153,6 +183,11 @@ def kept(payload: Payload, raw: Any) -> Payload:
     return with_origin(payload, raw=raw)
 
 
+def marked(name: str, payload: Payload) -> str:
+    """An id for a message that its tool may write again in another form: each form gets an id of its own."""
+    return f"{name}.{zlib.crc32(encode_payload(payload)):08x}"
+
+
 class Recorder:
     """One session while it is read: what is learned about it, and what was not understood."""
 
@@ -177,13 +212,14 @@ class Recorder:
 
     def session(self, items: Iterable[ImportedRecord], **more: Any) -> ImportedSession:
         """The session; its metadata is complete after the last item."""
-        fields: ThreadFields = {"workspace": self.workspace, "parent_thread": self.parent_thread}
+        known: Any = {"workspace": self.workspace, "parent_thread": self.parent_thread}
+        fields: Any = {name: value for name, value in known.items() if value}
         return ImportedSession(
             id=self.id,
             place=self.place,
             created_ns=self.created_ns,
             updated_ns=self.created_ns,
-            fields={name: value for name, value in fields.items() if value},  # type: ignore[typeddict-item]
+            fields=fields,
             items=items,
             finish=self._finish,
             **more,

@@ -19,6 +19,7 @@ __all__ = [
     "array",
     "as_text",
     "count",
+    "decoded",
     "first_text",
     "mapping",
     "objects",
@@ -106,3 +107,11 @@ def parse(body: bytes | str) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return _go.decode(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+
+
+def decoded(value: Any) -> Any:
+    """The value of a text that is JSON; ``None`` if it is not."""
+    try:
+        return parse(value) if isinstance(value, str) and value else None
+    except _go.JsonError:
+        return None

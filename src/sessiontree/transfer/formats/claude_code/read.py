@@ -6,11 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from msgspec import UNSET
 
-from sessiontree.model import Compaction, Payload, ToolCallMessage, ToolResultMessage, Usage
+from sessiontree.model import Compaction, Payload, ToolResultMessage, Usage
 from sessiontree.model.builders import user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
@@ -194,21 +193,18 @@ class _Reader:
         parent = _parent_of(path) or text(_first_facts(path).get("sessionId"))
         agent = path.stem.removeprefix("agent-")
         call = first_text(meta, "toolUseId", "toolUseID", "parentToolUseId")
-        if not call and parent:
-            folder = path.parents[len(path.parts) - 1 - path.parts.index(parent)] if parent in path.parts else path
-            call = _calls_of_agents(folder.with_name(parent + ".jsonl")).get(agent, "")
+        folders = [folder for folder in path.parents if folder.name == parent] or [path]
+        call = call or _calls_of_agents(folders[0].with_name(f"{parent}.jsonl")).get(agent, "")
         recorder.parent_thread = parent
         recorder.custom |= {"agent": agent, "call": call, "agent_type": text(meta.get("agentType"))}
         recorder.custom = {name: value for name, value in recorder.custom.items() if value}
 
     def _items(self, lines: Lines) -> Iterator[ImportedRecord]:
         for wire, line, problem in lines:
-            if wire is not None and "type" not in wire and "message" not in wire:
-                wire, problem = None, "the record has no type"
-            if wire is None:
+            if wire is None or not ("type" in wire or "message" in wire):
                 yield from self._close()
-                broken = self.recorder.broken(line, problem, self._chain.tip)
-                self._chain.add_aside(broken.id, "", None)
+                broken = self.recorder.broken(line, problem or "the record has no type", self._chain.tip)
+                self._chain.add(broken.id)
                 yield broken
             elif not (self._leaves_sidechains and wire.get("isSidechain") is True):
                 yield from self._record(wire, line)
@@ -250,8 +246,6 @@ class _Reader:
         parent = self._parent(first, is_answer=True)
         payload = kept(answer_of(wires, self._spent_since(last)), wires if len(wires) > 1 else last)
         record = self._put(payload, ids[-1], first, parent, *ids)
-        if isinstance(payload, ToolCallMessage):
-            self._chain.add_calls(record.id, [call.id for call in payload.message.tool_calls])
         model = text(mapping(last.get("message")).get("model"))
         if model and not model.startswith("<"):
             self.recorder.model, self.recorder.provider = model, "anthropic"
@@ -274,15 +268,10 @@ class _Reader:
         payloads = user_payloads(wire)
         is_result = isinstance(payloads[0], ToolResultMessage)
         parent = self._parent(wire, is_answer=is_result)
-        if isinstance(payloads[0], ToolResultMessage):
-            calls = [result.call_id for result in payloads[0].message.tool_results]
-            parent = self._chain.place_results(calls, parent)
-            yield self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id)
-            self._chain.add_results(entry_id, calls, parent)
-            payloads, parent = payloads[1:], entry_id
-        for payload in payloads:
-            beside = entry_id if not is_result else f"{entry_id}+"
-            yield self._put(kept(payload, wire) if not is_result else payload, beside, wire, parent, entry_id)
+        starts = not is_result and wire.get("isMeta") is not True
+        yield self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id, starts_turn=starts)
+        for payload in payloads[1:]:
+            yield self._put(payload, f"{entry_id}+", wire, entry_id, entry_id)
 
     def _compaction(self, wire: Json, entry_id: str) -> ImportedRecord:
         boundary, boundary_id = self._boundary or ({}, "")
@@ -297,7 +286,7 @@ class _Reader:
             summary=summary_text(wire),
             trigger=text(facts.get("trigger")),
             tokens_before=count(facts.get("preTokens")),
-            first_kept_entry_id=(self._chain.under(head) or "") if self._chain.knows(head) else "",
+            first_kept_entry_id=self._chain.entry(head) if self._chain.knows(head) else "",
             tail_after_entry_id=parent or "",
         )
         raw = [boundary, wire] if boundary else wire
@@ -307,7 +296,7 @@ class _Reader:
         """Keep a boundary that no summary follows."""
         if self._boundary is not None:
             (wire, entry_id), self._boundary = self._boundary, None
-            yield self._put_aside(self._remark(wire), entry_id, wire, text(wire.get("logicalParentUuid")) or None)
+            yield self._put_aside(self._remark(wire), entry_id, wire)
 
     def _aside(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
         """A line that is no message: kept where it stands, and what it tells about the session."""
@@ -325,13 +314,15 @@ class _Reader:
         match kind:
             case "system" | "attachment":
                 payload = self._remark(wire)
+            case "queue-operation" if text(wire.get("content")):
+                payload = self.recorder.remark(kind, wire["content"], wire)
             case "progress":
                 payload = self.recorder.side(kind, wire)
             case _ if kind in _SIDE_TYPES:
                 payload = self.recorder.side(kind, wire)
             case _:
                 payload = self.recorder.unknown(kind, wire)
-        yield self._put_aside(payload, entry_id, wire, text(wire.get("parentUuid")) or None)
+        yield self._put_aside(payload, entry_id, wire)
 
     def _remark(self, wire: Json) -> Payload:
         if wire.get("type") == "attachment":
@@ -340,14 +331,17 @@ class _Reader:
         said = wire.get("content")
         return self.recorder.remark(f"system {text(wire.get('subtype'))}".strip(), said, wire)
 
-    def _put(self, payload: Payload, entry_id: str, wire: Json, parent: Any, *line_ids: str) -> ImportedRecord:
+    def _put(
+        self, payload: Payload, entry_id: str, wire: Json, parent: str | None, *line_ids: str, starts_turn: bool = False
+    ) -> ImportedRecord:
         self._learn_place(wire)
-        self._chain.add(entry_id, *line_ids)
+        self._chain.add(entry_id, *line_ids, starts_turn=starts_turn)
         return ImportedRecord(payload, entry_id, self.recorder.time(when(wire.get("timestamp"))), parent)
 
-    def _put_aside(self, payload: Payload, entry_id: str, wire: Json, declared: str | None) -> ImportedRecord:
+    def _put_aside(self, payload: Payload, entry_id: str, wire: Json) -> ImportedRecord:
+        """Put what is no message behind the last record, whatever it names as its parent."""
         tip = self._chain.tip
-        self._chain.add_aside(entry_id, text(wire.get("uuid")), declared)
+        self._chain.add(entry_id, entry_id)
         return ImportedRecord(payload, entry_id, self.recorder.time(when(wire.get("timestamp"))), tip)
 
     def _parent(self, wire: Json, *, is_answer: bool) -> str | None:

@@ -79,6 +79,8 @@ def user_payloads(wire: Json) -> list[Payload]:
     """What a user line says: tool results, then what the user or the host said beside them."""
     message = wire.get("message")
     content = mapping(message).get("content") if isinstance(message, dict) else message
+    if content is None:
+        content = wire.get("toolUseResult")
     parts = parts_of(content)
     results = tuple(part for part in parts if isinstance(part, ToolResultPart))
     others = tuple(part for part in parts if not isinstance(part, ToolResultPart))

@@ -14,7 +14,15 @@ from sessiontree.model.builders import assistant, system, user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, json_records, kept, stamp_of, whole_json
+from sessiontree.transfer.formats._transcript import (
+    FileFormat,
+    Head,
+    Recorder,
+    json_records,
+    kept,
+    stamp_of,
+    whole_json,
+)
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
 from sessiontree.transfer.formats.codex.records import (
     answer_of,
@@ -31,13 +39,39 @@ __all__ = ["detect", "sessions", "size"]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _TYPES = frozenset(
-    "session_meta turn_context response_item event_msg compacted world_state inter_agent_communication"
-    " inter_agent_communication_metadata security_risk_score history_mutation".split()
+    [
+        "session_meta",
+        "turn_context",
+        "response_item",
+        "event_msg",
+        "compacted",
+        "world_state",
+        "inter_agent_communication",
+        "inter_agent_communication_metadata",
+        "security_risk_score",
+        "history_mutation",
+    ]
 )
 _ITEMS = frozenset(
-    "message reasoning function_call function_call_output custom_tool_call custom_tool_call_output local_shell_call"
-    " local_shell_call_output web_search_call image_generation_call tool_search_call tool_search_output ghost_snapshot"
-    " agent_message compaction context_compaction other".split()
+    [
+        "message",
+        "reasoning",
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "local_shell_call",
+        "local_shell_call_output",
+        "web_search_call",
+        "image_generation_call",
+        "tool_search_call",
+        "tool_search_output",
+        "ghost_snapshot",
+        "agent_message",
+        "compaction",
+        "context_compaction",
+        "other",
+    ]
 )
 _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
@@ -262,12 +296,13 @@ class _Reader:
 
     def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Payload:
         history = objects(payload.get("replacement_history"))
-        texts = ["".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart)) for item in history]
+        texts = [
+            "".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart))
+            for item in history
+        ]
         summary = text(payload.get("message")) or (texts[-1] if texts else "")
         users = tuple(self._users[words] for words in dict.fromkeys(texts) if words in self._users)
-        found = Compaction(
-            id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self._tip or ""
-        )
+        found = Compaction(id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self._tip or "")
         return kept(found, wire)
 
     def _close(self) -> Iterator[ImportedRecord]:
@@ -317,9 +352,7 @@ def _home_of(path: Path) -> Path:
     return named[-1].parent if named else path.parent
 
 
-def _base_lines(
-    path: Path, base: Json, recorder: Recorder, depth: int
-) -> Iterator[tuple[Json | None, Line, str]]:
+def _base_lines(path: Path, base: Json, recorder: Recorder, depth: int) -> Iterator[tuple[Json | None, Line, str]]:
     """The lines of another rollout that this one continues without a copy of them."""
     name = text(base.get("thread_id"))
     found = sorted(_home_of(path).rglob(f"rollout-*{name}*.jsonl*")) if _UUID.fullmatch(name) else []

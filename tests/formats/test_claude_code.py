@@ -1,0 +1,270 @@
+"""Claude Code's session files: what makes a branch, what belongs together, and what is mended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import sessiontree as st
+from sessiontree.model import Compaction, ReasoningPart, ToolCallMessage
+from sessiontree.transfer.formats import import_sessions
+
+SESSION = "0b5e7c1a-1111-4222-8333-444455556666"
+
+
+class File:
+    """Writes a session line by line, as Claude Code does."""
+
+    def __init__(self, folder: Path, name: str = f"{SESSION}.jsonl") -> None:
+        self.path = folder / name
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._number = 0
+
+    def line(self, kind: str, parent: str | None, message: Any = None, **more: Any) -> str:
+        self._number += 1
+        name = str(more.pop("uuid", f"line-{self._number}"))
+        wire = {
+            "type": kind,
+            "uuid": name,
+            "parentUuid": parent,
+            "sessionId": SESSION,
+            "cwd": "/w",
+            "isSidechain": False,
+        }
+        wire |= {"timestamp": f"2026-08-01T10:00:{self._number:02}.000Z"}
+        wire |= {"message": message} if message is not None else {}
+        self.raw(json.dumps(wire | more) + "\n")
+        return name
+
+    def raw(self, text: str) -> None:
+        with self.path.open("a") as file:
+            file.write(text)
+
+    def user(self, parent: str | None, words: Any, **more: Any) -> str:
+        return self.line("user", parent, {"role": "user", "content": words}, **more)
+
+    def assistant(self, parent: str | None, *blocks: Any, id: str = "", **more: Any) -> str:
+        message: dict[str, Any] = {"role": "assistant", "model": "claude-opus-4-8", "content": list(blocks)}
+        message |= {"id": id, "usage": {"input_tokens": 3, "output_tokens": 10}} if id else {}
+        return self.line("assistant", parent, message, **more)
+
+    def result(self, parent: str, call: str, words: str, **more: Any) -> str:
+        return self.user(parent, [{"type": "tool_result", "tool_use_id": call, "content": words}], **more)
+
+
+def text(words: str) -> dict[str, str]:
+    return {"type": "text", "text": words}
+
+
+def call(name: str) -> dict[str, Any]:
+    return {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": f"/w/{name}.py"}}
+
+
+def imported(path: Path) -> tuple[st.Journal, list[str]]:
+    journal = st.open("memory:")
+    report = import_sessions(journal, path)
+    assert report.format == "claude-code"
+    return journal, [note.problem for note in report.repairs]
+
+
+def said(journal: st.Journal, thread: str = SESSION) -> list[str]:
+    return [entry.message.text for entry in journal.path(thread) if entry.message and entry.message.text]
+
+
+def test_the_lines_of_one_response_are_one_message_and_its_tokens_count_once(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    prompt = file.user(None, "look")
+    thought = file.assistant(prompt, {"type": "thinking", "thinking": "hm", "signature": "sig"}, id="msg_1")
+    words = file.assistant(thought, text("I look."), id="msg_1")
+    file.assistant(words, call("a"), id="msg_1")
+    journal, _ = imported(file.path)
+    _, answer = journal.path(SESSION)
+    assert isinstance(answer.payload, ToolCallMessage)
+    assert [part.__class__.__name__ for part in answer.payload.message.parts] == [
+        "ReasoningPart",
+        "TextPart",
+        "ToolCallPart",
+    ]
+    assert answer.payload.message.parts[0] == ReasoningPart(provider="anthropic", text="hm", signature="sig")
+    assert answer.payload.usage is not None
+    assert answer.payload.usage.output_tokens == 10
+    assert len(answer.payload.origin["raw"]) == 3
+
+
+def test_calls_made_in_parallel_make_no_branch(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    prompt = file.user(None, "read both")
+    first = file.assistant(prompt, call("a"), id="msg_1")
+    result = file.result(first, "a", "content of a")
+    second = file.assistant(first, call("b"), id="msg_1")
+    other = file.result(second, "b", "content of b")
+    file.assistant(result, text("done"), id="msg_2")
+    file.user(other, "thanks")
+    journal, _ = imported(file.path)
+    assert len(journal.path(SESSION)) == len(journal.entries(SESSION)) == 7
+    calls = [part.id for entry in journal.path(SESSION) if entry.message for part in entry.message.tool_calls]
+    results = [part.call_id for entry in journal.path(SESSION) if entry.message for part in entry.message.tool_results]
+    assert calls == results == ["a", "b"]
+
+
+def test_a_rewind_is_a_branch_and_the_last_one_is_active(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    prompt = file.user(None, "hello")
+    answer = file.assistant(prompt, text("hi"), id="msg_1")
+    file.line("system", answer, subtype="turn_duration", durationMs=5)
+    wrong = file.user(answer, "wrong way")
+    file.assistant(wrong, text("lost"), id="msg_2")
+    right = file.user(answer, "right way")
+    file.assistant(right, text("found"), id="msg_3")
+    journal, _ = imported(file.path)
+    assert said(journal) == ["hello", "hi", "right way", "found"]
+    assert "lost" in [entry.message.text for entry in journal.entries(SESSION) if entry.message]
+
+
+def test_lines_for_the_screen_are_no_branches_and_are_kept(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    file.raw('{"type":"file-history-snapshot","messageId":"x","snapshot":{"trackedFileBackups":{}}}\n')
+    prompt = file.user(None, "go")
+    progress = file.line("progress", prompt, data={"type": "hook_progress"})
+    answer = file.assistant(progress, call("a"), id="msg_1")
+    file.line("progress", answer, data={"type": "bash_progress"})
+    file.result(answer, "a", "done")
+    journal, _ = imported(file.path)
+    assert len(journal.path(SESSION)) == len(journal.entries(SESSION)) == 6
+    assert [entry.type for entry in journal.path(SESSION)].count("event") == 3
+
+
+def test_a_compaction_hides_what_it_sums_up_and_uncompact_shows_it_again(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    old = file.assistant(file.user(None, "old question"), text("old answer"), id="msg_1")
+    metadata = {"trigger": "auto", "preTokens": 150000}
+    edge = file.line(
+        "system", None, subtype="compact_boundary", logicalParentUuid=old, content="…", compactMetadata=metadata
+    )
+    summary = file.user(edge, "This session is being continued …: they talked.", isCompactSummary=True)
+    file.user(summary, "new question")
+    journal, _ = imported(file.path)
+    compaction = next(entry.payload for entry in journal.path(SESSION) if isinstance(entry.payload, Compaction))
+    assert (compaction.trigger, compaction.tokens_before) == ("auto", 150000)
+    seen = [message.text for message in journal.context(SESSION).messages]
+    assert "they talked." in seen[0]
+    assert seen[1:] == ["new question"]
+    journal.uncompact(SESSION)
+    assert [message.text for message in journal.context(SESSION).messages] == [
+        "old question",
+        "old answer",
+        "new question",
+    ]
+
+
+def test_a_missing_parent_is_mended_and_the_thread_remembers_it(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    file.assistant(file.user(None, "one"), text("two"), id="msg_1")
+    third = file.user("gone-1", "three")
+    file.assistant(third, text("four"), id="msg_2")
+    file.user("gone-2", "five")
+    journal, repairs = imported(file.path)
+    assert said(journal) == ["one", "two", "three", "four", "five"]
+    assert len(repairs) == 2
+    assert journal.thread(SESSION).origin["mended"] == repairs
+
+
+def test_a_parent_that_stands_further_down_is_found(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    first = file.user(None, "one")
+    file.user("late", "three", uuid="early")
+    file.assistant(first, text("two"), id="msg_1", uuid="late")
+    journal, repairs = imported(file.path)
+    assert repairs == []
+    assert journal.entry(SESSION, "early").parent == "late"
+
+
+def test_two_records_on_one_line_are_both_read(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    one = file.user(None, "one")
+    body = file.path.read_text().rstrip("\n")
+    file.assistant(one, text("two"), id="msg_1")
+    other = file.path.read_text().splitlines()[1]
+    file.path.write_text(body + other + "\n")
+    journal, repairs = imported(file.path)
+    assert said(journal) == ["one", "two"]
+    assert len(repairs) == 1
+
+
+def test_subagents_are_threads_linked_to_their_call(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    agent = {"type": "tool_use", "id": "toolu_9", "name": "Task", "input": {"prompt": "look around"}}
+    asked = file.assistant(file.user(None, "go"), agent, id="msg_1")
+    file.result(asked, "toolu_9", "all fine", toolUseResult={"agentId": "abc"})
+    inner = File(tmp_path / SESSION / "subagents", "agent-abc.jsonl")
+    inner.assistant(inner.user(None, "look around", isSidechain=True), text("seen"), isSidechain=True)
+    side = file.user(None, "look around", isSidechain=True)
+    file.assistant(side, text("seen inline"), isSidechain=True)
+    journal, _ = imported(tmp_path)
+    children = {thread.id: thread for thread in journal.list_threads(parent_thread=SESSION)}
+    assert {thread.custom["call"] for thread in children.values()} == {"toolu_9"}
+    assert len(children) == 2
+    assert "look around" not in said(journal)
+
+
+def test_what_a_user_typed_while_the_model_worked_is_a_message(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    prompt = file.user(None, "go")
+    file.line("attachment", prompt, attachment={"type": "queued_command", "prompt": "and hurry"})
+    journal, _ = imported(file.path)
+    assert said(journal) == ["go", "and hurry"]
+
+
+def test_a_growing_file_adds_only_what_is_new_and_a_cut_response_comes_again_whole(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    thought = file.assistant(
+        file.user(None, "go"), {"type": "thinking", "thinking": "hm", "signature": "s"}, id="msg_1"
+    )
+    journal, _ = imported(file.path)
+    end = file.assistant(thought, text("whole"), id="msg_1")
+    file.user(end, "more")
+    report = import_sessions(journal, file.path)
+    assert (report.entries_added, report.conflicts) == (2, ())
+    assert said(journal) == ["go", "whole", "more"]
+    assert import_sessions(journal, file.path).unchanged == 1
+
+
+def test_titles_tags_branch_and_folder_come_along(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    file.user(None, "go", gitBranch="feature")
+    for line in (
+        '{"type":"ai-title","aiTitle":"By a model"',
+        '{"type":"custom-title","customTitle":"By hand"',
+        '{"type":"tag","tag":"good"',
+    ):
+        file.raw(f'{line},"sessionId":"{SESSION}"}}\n')
+    journal, _ = imported(file.path)
+    thread = journal.thread(SESSION)
+    assert (thread.title, thread.tags, thread.workspace, thread.custom["git_branch"]) == (
+        "By hand",
+        ("good",),
+        "/w",
+        "feature",
+    )
+    journal.update_thread(SESSION, title="Mine")
+    file.raw(f'{{"type":"custom-title","customTitle":"Newer","sessionId":"{SESSION}"}}\n')
+    import_sessions(journal, file.path)
+    assert journal.thread(SESSION).title == "Mine"
+
+
+def test_files_that_calls_name_are_known_to_search(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    file.assistant(file.user(None, "go"), call("deep"), id="msg_1")
+    journal, _ = imported(file.path)
+    assert [hit.entry.type for hit in journal.search("file:deep.py").hits] == ["tool_call"]
+
+
+def test_an_unknown_type_is_kept_and_counted(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    file.user(None, "go")
+    file.raw('{"type":"from-the-future","sessionId":"x","data":{"words":"later"}}\n')
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, file.path)
+        assert report.not_understood == 1
+        assert journal.path(SESSION)[-1].payload.data["data"] == {"words": "later"}  # type: ignore[union-attr]
