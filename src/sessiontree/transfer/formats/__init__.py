@@ -80,8 +80,8 @@ class Format(Protocol):
 
 FORMATS = (
     "native", "floret", "ggcode", "zimaos", "openrouter", "pi", "claude-code", "codex", "gemini", "opencode", "goose",
-    "crush", "cline", "aider", "openhands", "copilot", "lmstudio", "openwebui", "chatgpt", "claude-ai", "llm", "chat-log",
-    "dataset", "picoclaw",
+    "crush", "cline", "aider", "openhands", "copilot", "lmstudio", "openwebui", "chatgpt", "claude-ai", "llm", "dataset",
+    "picoclaw", "chat-log",
 )  # fmt: skip
 """Names of the formats, in the order in which ``detect`` tries them: the least ambiguous first."""
 
