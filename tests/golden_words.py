@@ -6,8 +6,16 @@ from typing import Any
 
 from golden_sets import Json
 from sessiontree.model import ArtifactRef
+from sessiontree.model.tokens import BLANKS
 
-__all__ = ["go_segment"]
+__all__ = ["floret_tokens", "go_segment"]
+
+
+def floret_tokens(text: str) -> int:
+    """Count as floret does: a third of the ASCII characters, plus one for each other character."""
+    text = text.strip(BLANKS)
+    ascii_count = len(text.encode("ascii", "ignore"))
+    return -(-ascii_count // 3) + len(text) - ascii_count
 
 
 def go_artifact(artifact: ArtifactRef) -> Json:

@@ -122,6 +122,7 @@ if TYPE_CHECKING:
     from sessiontree.model import Payload as Payload
     from sessiontree.model import ReasoningPart as ReasoningPart
     from sessiontree.model import Record as Record
+    from sessiontree.model import ResultCut as ResultCut
     from sessiontree.model import ResultView as ResultView
     from sessiontree.model import Role as Role
     from sessiontree.model import RunFailure as RunFailure
@@ -210,7 +211,7 @@ _NAMES = {
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
         CompactionClaim ContextUsage Custom Entry Event FilePart ImagePart Label Lease Memory Message MessagePayload
-        ModelChange Move MoveReason NextMove OpaquePart Page Part Payload ReasoningPart Record ResultView Role RunFailure
+        ModelChange Move MoveReason NextMove OpaquePart Page Part Payload ReasoningPart Record ResultCut ResultView Role RunFailure
         SessionKey SystemMessage TextPart Thread ThreadFields ThreadFilters ThreadInfo ThreadOrder ThreadQuery
         ToolCallMessage ToolCallPart ToolResultMessage ToolResultPart TurnMarker TurnStatus UnknownPayload Usage
         UsageReport UserMessage entry_type

@@ -15,7 +15,7 @@ from property.validators import check
 from property_settings import examples
 from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
 from sessiontree.compaction import items_of
-from sessiontree.compaction.plan import cut_points, last_cut
+from sessiontree.compaction.cuts import cut_points, last_cut
 from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.context import MISSING_RESULT_KIND
 from sessiontree.context.dialects import DIALECTS

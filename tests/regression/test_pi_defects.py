@@ -5,7 +5,6 @@ import pytest
 
 import sessiontree as st
 from long_conversations import SMALL, FakeModel, round_of, talk, texts
-from sessiontree.compaction import occupied_tokens
 from sessiontree.compaction.plan import plan
 from sessiontree.model.codec import encode_payload
 from sessiontree.stores.jsonl.lines import EntryLine, encode_line
@@ -53,9 +52,9 @@ def test_b9_summaries_of_branches_weigh_something_in_the_search_for_a_cut(journa
 
 
 def test_b9_the_report_of_an_aborted_request_does_not_hide_a_full_window(journal):
-    journal.append("t", st.user("x" * 400_000))
+    journal.append("t", st.user("some words " * 60_000))
     journal.append("t", st.assistant("", usage=st.Usage(total_tokens=2), stop_reason="aborted"))
-    assert occupied_tokens(journal.path("t")) > 60_000
+    assert journal.context("t").tokens > 60_000
     journal.append("t", st.user("hello?"))
     result = journal.compact_if_needed("t", FakeModel("short"), policy=SMALL)
     assert result.tokens_before > 100_000
@@ -65,7 +64,7 @@ def test_b9_the_report_of_an_aborted_request_does_not_hide_a_full_window(journal
 def test_b9_a_big_file_whose_cost_the_provider_reported_does_not_look_like_a_full_window(journal):
     journal.append("t", st.user([st.FilePart(data="A" * 3_000_000, mime="application/pdf", name="book.pdf")]))
     journal.append("t", st.assistant("I have read it.", usage=st.Usage(total_tokens=9_000)))
-    assert occupied_tokens(journal.path("t")) == 9_000
+    assert journal.context("t").tokens == 9_000
 
 
 @pytest.mark.parametrize("parent", ["self", "first"])

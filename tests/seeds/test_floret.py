@@ -110,7 +110,7 @@ def test_messages_are_the_same_for_every_purpose_and_segments_tell_where_they_co
     assert [segment.entry_id for segment in built["compaction"].segments] == ["e1", "e2", "e3"]
     assert set(fields_of(Segment)) >= {"entry_id", "entry_type", "message_index", "role", "tool_call_id", "tool_name"}
     first, call, result = built["test_ui"].segments
-    assert (first.message_index, first.role, first.token_estimate) == (0, "user", 108)
+    assert (first.message_index, first.role, first.token_estimate) == (0, "user", 46)
     assert (call.entry_type, call.tool_call_id, call.tool_name) == ("tool_call", "c", "ls")
     assert first.ui_preview == "x" * 240 + "..."
     assert result.artifact_refs == (ref,)

@@ -10,7 +10,7 @@ import pytest
 import sessiontree as st
 from floret_rows import ids, say, threads
 from opened import open_store
-from sessiontree.context import build_context, extract_summary, project, segments_of
+from sessiontree.context import FLORET_SCHEMA, build_context, extract_summary, project, segments_of
 from sessiontree.testing.clock import ManualClock
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.formats.floret.records import folder_name
@@ -171,7 +171,12 @@ def test_13_only_the_last_compaction_counts(talk: st.Journal) -> None:
     say(talk, "t", "kept2", "kept3")
     kept = ("kept2", "kept3")
     second = st.Compaction(
-        id="c2", previous_id="c1", summary="S2", first_kept_entry_id="kept3", kept_user_entry_ids=kept
+        id="c2",
+        previous_id="c1",
+        summary="S2",
+        first_kept_entry_id="kept3",
+        kept_user_entry_ids=kept,
+        schema_version=FLORET_SCHEMA,
     )
     talk.append("t", second)
     checkpoint, tail = texts(talk)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from msgspec.structs import replace
 import sessiontree as st
 from golden_sets import sets
 from opened import open_store
-from sessiontree.context import project
+from sessiontree.context import extract_summary, project
 from sessiontree.transfer.formats import _go, export_sessions, import_sessions
 from sessiontree.transfer.formats._records import unreadable_bytes
 from sessiontree.transfer.formats.floret import raw_of, records
@@ -76,9 +77,16 @@ def _without_ours(line: bytes) -> bytes:
     return records.encode_entry(entry)
 
 
+QUOTED = re.compile(r"(?s)^\[\n.*?^\]$", re.MULTILINE)
+
+
 def visible(journal: st.Journal, thread_id: str) -> list[Any]:
-    """What floret's BuildContext gives for a thread."""
-    return [(item.entry.id, wire_message(item.message)) for item in project(journal.path(thread_id))]
+    """What floret's BuildContext gives for a thread; each program has its own words around a summary."""
+    shown = [(item.entry.id, wire_message(item.message)) for item in project(journal.path(thread_id))]
+    for _, message in shown:
+        if message.kind == "compaction_summary":
+            message.content = "\n".join([extract_summary(message.content), *QUOTED.findall(message.content)])
+    return shown
 
 
 def folder_of(thread: st.Thread) -> str:

@@ -92,7 +92,7 @@ def test_a_summary_counts_as_a_compaction_and_leaves_the_messages(journal: st.Jo
 def test_info_shows_what_the_seed_shows(journal: st.Journal) -> None:
     manager = managed(journal)
     session = manager.get_or_create(KEY)
-    session.set_system_prompt("x" * 9_000)
+    session.set_system_prompt("some words " * 2_000)
     session.set_title("Chat")
     session.add_tag("a")
     session.set_custom("lang", "es")
@@ -118,11 +118,11 @@ def test_states_are_set_and_checked(journal: st.Journal) -> None:
 def test_a_compaction_is_due_at_the_threshold_and_preserves_five(journal: st.Journal) -> None:
     manager = managed(journal, 2_000)
     policy = st.ratio_policy(2_000)
-    manager.set_system_prompt(KEY, "x" * 1_500)
+    manager.set_system_prompt(KEY, "word " * 300)
     assert not needs_compaction(manager.info(KEY).tokens, policy)
-    talk(manager, 15)
+    talk(manager, 25)
     assert needs_compaction(manager.info(KEY).tokens, policy)
     result: CompactionResult = journal.compact(manager.info(KEY).thread_id, lambda _request: "notes", policy=policy)
-    assert (result.kept_messages, result.removed_messages) == (5, 10)
-    assert manager.get_system_prompt(KEY) == "x" * 1_500
+    assert (result.kept_messages, result.removed_messages) == (5, 20)
+    assert manager.get_system_prompt(KEY) == "word " * 300
     assert manager.info(KEY).tokens == result.tokens_after < result.tokens_before

@@ -8,7 +8,8 @@ import pytest
 import sessiontree as st
 from long_conversations import SMALL, FakeModel, round_of, talk, texts
 from sessiontree.compaction import items_of
-from sessiontree.compaction.plan import cut_points, plan
+from sessiontree.compaction.cuts import cut_points
+from sessiontree.compaction.plan import plan
 from sessiontree.testing import ManualClock, seeded_random
 from stores import ALL, open_journal, reopened
 

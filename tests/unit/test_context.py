@@ -198,7 +198,7 @@ def test_a_missing_result_has_a_segment_without_an_entry() -> None:
 
 def test_without_usage_the_tokens_are_the_sum_of_the_estimates() -> None:
     context = build_context(path(user("abc"), assistant("abcd")))
-    assert context.tokens == sum(segment.token_estimate for segment in context.segments) == 9 + 10
+    assert context.tokens == sum(segment.token_estimate for segment in context.segments) == 9 + 9
 
 
 def test_reported_usage_anchors_the_tokens() -> None:

@@ -39,7 +39,7 @@ def talk(manager: SessionManager, messages: int, words: int = 40) -> None:
 def test_a_prompt_larger_than_the_window_shows(journal: st.Journal) -> None:
     manager = SessionManager(journal, policy=st.ratio_policy(1_000), auto_compact="off")
     manager.get_or_create(KEY)
-    manager.set_system_prompt(KEY, "x" * 9_000)
+    manager.set_system_prompt(KEY, "some words " * 2_000)
     manager.add_message(KEY, st.user("hi"))
     info = manager.info(KEY)
     assert manager.token_usage(KEY) == info.token_usage == info.tokens / 1_000 > 3.0

@@ -283,7 +283,7 @@ def test_a_full_window_is_compacted_and_memories_are_drawn_out_once_a_cycle(jour
         journal, summarize=FakeModel("notes"), policy=SMALL, auto_compact="inline",
         refresher=JournalMemory(journal), extract=extract, report=faults,
     ) as manager:  # fmt: skip
-        for number in range(40):
+        for number in range(60):
             for payload in round_of(number):
                 manager.add_message(KEY, payload)
         path = journal.path(manager.get(KEY).thread_id)

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import sys
 
 import pytest
 
+from sample_texts import sample_texts
 from sessiontree.errors import MissingExtraError, SessionTreeError
-from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, TextPart
+from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, ReasoningPart, TextPart
 from sessiontree.model.builders import assistant, call, tool_result, user
-from sessiontree.model.tokens import _exact_counter, estimate_message, estimate_text, exact_counter
+from sessiontree.model.tokens import _exact_counter, estimate_message, estimate_text, estimate_tools, exact_counter
+
+SAMPLES = sample_texts()
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"),
-    [
-        ("", 0),
-        ("   ", 0),
-        ("a", 1),
-        ("abc", 1),
-        ("abcd", 2),
-        ("你好", 2),
-        ("ab你", 2),
-        ("\x1c", 1),
-        ("\u3000x\u3000", 1),
-    ],
+    ("text", "tokens"), [("", 0), ("   ", 0), ("a", 1), ("\x1c", 1), ("\u3000x\u3000", 1), ("\ud800", 1)]
 )
-def test_the_estimate_counts_a_third_of_ascii_and_every_other_character(text: str, tokens: int) -> None:
+def test_white_space_at_the_ends_does_not_count_and_anything_else_does(text: str, tokens: int) -> None:
     assert estimate_text(text) == tokens
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_the_estimate_is_near_the_real_count_for_every_kind_of_text(kind: str) -> None:
+    text = SAMPLES[kind]
+    for piece in (text, text[:3_000]):
+        assert 0.8 <= estimate_text(piece) / exact_counter("o200k_base")(piece) <= 1.5
+
+
+def test_the_estimate_of_a_long_text_sees_all_of_it() -> None:
+    mixed = SAMPLES["English"] + SAMPLES["base64"] + SAMPLES["Chinese"] * 3 + SAMPLES["hexdump"]
+    assert 0.9 <= estimate_text(mixed) / exact_counter("o200k_base")(mixed) <= 1.3
 
 
 def test_a_message_counts_its_overhead_its_kind_and_its_parts() -> None:
@@ -36,12 +41,25 @@ def test_a_message_counts_its_overhead_its_kind_and_its_parts() -> None:
 
 
 def test_calls_and_results_count_id_name_and_content() -> None:
-    assert estimate_message(assistant(calls=[call("c", "read", "{}")]).message) == 8 + 1 + 2 + 1
-    assert estimate_message(tool_result("c", "abc", name="read").message) == 8 + 1 + 2 + 1
+    parts = estimate_text("c") + estimate_text("read")
+    assert estimate_message(assistant(calls=[call("c", "read", "{}")]).message) == 8 + parts + estimate_text("{}")
+    assert estimate_message(tool_result("c", "abc", name="read").message) == 8 + parts + estimate_text("abc")
 
 
-def test_reasoning_does_not_count() -> None:
-    assert estimate_message(assistant("abc", reasoning="a long thought").message) == 9
+def test_reasoning_counts_by_its_text_or_by_what_is_hidden() -> None:
+    thought = ReasoningPart(text="a long thought")
+    hidden = ReasoningPart(text="short", encrypted="A" * 6_000)
+    assert [estimate_message(Message(role="assistant", parts=(part,))) for part in (thought, hidden)] == [
+        8 + estimate_text("a long thought"),
+        8 + 1_000,
+    ]
+
+
+def test_tool_definitions_count_as_json() -> None:
+    tools = [{"name": "ls", "input_schema": {"type": "object", "properties": {"path": {"type": "string"}}}}] * 3
+    real = sum(exact_counter("o200k_base")(json.dumps(tool)) for tool in tools)
+    assert 0.8 * real <= estimate_tools(tools) <= 1.5 * real
+    assert estimate_tools([object()]) > 0
 
 
 def test_images_files_and_unknown_blocks_count() -> None:

@@ -3,8 +3,9 @@
 Nothing is deleted: ``uncompact`` restores the full context.
 """
 
+from sessiontree.compaction.cuts import items_of
 from sessiontree.compaction.files import TouchedFiles, files_in
-from sessiontree.compaction.plan import BranchPlan, CompactionPlan, items_of, occupied_tokens, plan, plan_branch
+from sessiontree.compaction.plan import BranchPlan, CompactionPlan, plan, plan_branch
 from sessiontree.compaction.policy import (
     DEFAULT_CONTEXT_TOKENS,
     LEGACY_CONTEXT_TOKENS,
@@ -40,7 +41,6 @@ __all__ = [
     "items_of",
     "needs_compaction",
     "normalize_token_budget",
-    "occupied_tokens",
     "plan",
     "plan_branch",
     "ratio_policy",

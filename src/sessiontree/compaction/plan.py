@@ -1,67 +1,47 @@
 """The plan of a compaction: what is summarised, what is kept, and what it will cost. Pure, so it can be previewed.
 
->>> from sessiontree.model.builders import assistant, call, tool_result, user
+>>> from sessiontree.model.builders import assistant, user
 >>> payloads = [user("x" * 3000), assistant("y" * 3000), user("and now?")]
 >>> path = [Entry(id=str(n), thread_id="t", parent=None, created_ns=0, payload=p) for n, p in enumerate(payloads)]
 >>> planned = plan(path, CompactionPolicy(window_tokens=2_000, keep_recent_tokens=10))
 >>> planned.removed_messages, planned.kept_messages, planned.first_kept_entry_id
 (2, 1, '2')
-
-A conversation is never cut between a tool call and its result, nor after an open call:
-
->>> payloads = [user("a"), assistant(calls=[call("1", "ls")]), tool_result("1", "x"), assistant("b")]
->>> items = [CutItem(entry_id=str(n), message=payload.message, original=payload.message, tokens=1)
-...          for n, payload in enumerate(payloads)]
->>> cut_points(items)
-[0, 1, 3, 4]
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sessiontree.compaction.cuts import CutItem, cut_points, is_turn_start, items_of, last_cut, unread_from
 from sessiontree.compaction.files import TouchedFiles, files_in
 from sessiontree.compaction.policy import CompactionPolicy
 from sessiontree.compaction.prompts import render_message
+from sessiontree.compaction.views import fit_results, with_cuts
 from sessiontree.context import build_context, project, summary_text, window_of
-from sessiontree.context.pairing import CallKey, call_key, result_key
-from sessiontree.model import Compaction, ContextUsage, Entry, Message, TextPart, UserMessage
+from sessiontree.model import (
+    AssistantMessage,
+    Compaction,
+    ContextUsage,
+    Entry,
+    Message,
+    ResultCut,
+    ToolCallMessage,
+    UserMessage,
+)
 from sessiontree.model._base import Record
-from sessiontree.model.tokens import MESSAGE_OVERHEAD, TokenCounter, estimate_message, estimate_text
+from sessiontree.model.tokens import MESSAGE_OVERHEAD, TokenCounter, Tools, estimate_text
 
-__all__ = [
-    "BranchPlan",
-    "CompactionPlan",
-    "CutItem",
-    "Sizes",
-    "Span",
-    "cut_points",
-    "is_turn_start",
-    "items_of",
-    "kept_users",
-    "last_cut",
-    "occupied_tokens",
-    "open_spans",
-    "plan",
-    "plan_branch",
-    "previously_kept",
-]
+__all__ = ["BranchPlan", "CompactionPlan", "Sizes", "kept_users", "plan", "plan_branch", "previously_kept"]
 
 
 _QUOTE_OVERHEAD = 40
 
 
-class CutItem(Record, frozen=True, kw_only=True):
-    """A visible message. ``original`` is the message of the entry, in which a control signal is still a call."""
-
-    entry_id: str
-    message: Message
-    original: Message
-    tokens: int
-
-
 class CompactionPlan(Record, frozen=True, kw_only=True):
-    """``history`` and ``turn_prefix``, the first part of a split turn, are summarised; the rest is kept unchanged."""
+    """``history`` and ``turn_prefix``, the first part of a split turn, are summarised; the rest is kept.
+
+    It is kept unchanged, but for ``cut_results``: results that the model has not read and that are too large.
+    """
 
     history: tuple[Message, ...]
     turn_prefix: tuple[Message, ...] = ()
@@ -76,6 +56,7 @@ class CompactionPlan(Record, frozen=True, kw_only=True):
     tokens_expected: int = 0
     note: str = ""
     usage_before: ContextUsage = ContextUsage()
+    cut_results: tuple[ResultCut, ...] = ()
 
     @property
     def generation(self) -> int:
@@ -99,9 +80,9 @@ class CompactionPlan(Record, frozen=True, kw_only=True):
 
 
 class Sizes(Record, frozen=True, kw_only=True):
-    """The policy, the number of tokens to aim at, how tokens are counted, and those of the system prompt.
+    """The policy, the number of tokens to aim at, how tokens are counted, and those of the system prompt and the tools.
 
-    A number of messages to keep is kept up to ``limit`` tokens.
+    What the model has not read, and a number of messages to keep, is kept up to ``limit`` tokens.
     """
 
     policy: CompactionPolicy
@@ -117,25 +98,30 @@ def plan(
     *,
     count: TokenCounter = estimate_text,
     target_tokens: int | None = None,
+    tools: Tools = (),
 ) -> CompactionPlan | None:
     """Return what compacting the path now would do; ``None`` if there is nothing to gain."""
-    items = items_of(path, count)
-    context = build_context(path, count=count)
+    context = build_context(path, count=count, tools=tools)
     before = context.estimate
+    prompt = before - sum(segment.token_estimate for segment in context.segments)
     sizes = Sizes(
         policy=policy,
-        target=policy.target if target_tokens is None else target_tokens,
+        target=policy.target_with(prompt) if target_tokens is None else target_tokens,
         count=count,
         limit=policy.threshold - 1 if target_tokens is None else target_tokens,
-        prompt=before - sum(segment.token_estimate for segment in context.segments),
+        prompt=prompt,
     )
-    earlier = previously_kept(path)
-    at = _choose_cut(items, earlier, before, sizes)
-    if at == 0:
-        return None
     boundary = window_of(path).boundary
     previous = boundary.payload if boundary else None
     assert previous is None or isinstance(previous, Compaction)
+    earlier = previously_kept(path)
+    whole = items_of(path, count)
+    cuts = _cut_results(whole, earlier, sizes)
+    items = with_cuts(whole, cuts, count)
+    saved = sum(item.tokens for item in whole) - sum(item.tokens for item in items)
+    at = _choose_cut(items, _unread_from(path, items), earlier, before - saved, sizes, is_cut=bool(cuts))
+    if at == 0 and not cuts:
+        return None
     split = _turn_start(items, at)
     users = kept_users(earlier, items, at, sizes)
     return CompactionPlan(
@@ -143,7 +129,7 @@ def plan(
         turn_prefix=tuple(item.message for item in items[split:at]),
         previous=previous,
         first_kept_entry_id=items[at].entry_id if at < len(items) else "",
-        through_entry_id=items[at - 1].entry_id if at < len(items) else path[-1].id,
+        through_entry_id=_last_summarised(path, items, at),
         kept_user_entry_ids=tuple(users),
         files=_earlier_files(previous) | files_in(item.original for item in items[:at]),
         kept_messages=len(items) - at,
@@ -152,60 +138,61 @@ def plan(
         tokens_expected=_expected(items, at, users, sizes),
         note=_note(items, at, sizes),
         usage_before=_usage(context.tokens, before, policy),
+        cut_results=_in_force(previous, cuts, items[at:]),
     )
 
 
-def items_of(path: Sequence[Entry], count: TokenCounter = estimate_text) -> list[CutItem]:
-    """Return the visible messages of a path, without the summary message of an earlier compaction."""
-    boundary = window_of(path).boundary
-    visible = [item for item in project(path) if item.entry is not boundary]
-    tokens = [estimate_message(item.message, count) for item in visible]
-    return [
-        CutItem(
-            entry_id=item.entry.id,
-            message=item.message,
-            original=item.entry.message or item.message,
-            tokens=size,
-        )
-        for item, size in zip(visible, tokens, strict=True)
-    ]
+def _last_summarised(path: Sequence[Entry], items: Sequence[CutItem], at: int) -> str:
+    if at == len(items):
+        return path[-1].id
+    return items[at - 1].entry_id if at else ""
 
 
-def occupied_tokens(path: Sequence[Entry], count: TokenCounter = estimate_text) -> int:
-    """Return how many tokens of the window are used: what the provider reported, unless that is far too little.
-
-    An aborted request reports almost nothing; an estimate of plain text is at most twice too high.
-    """
-    context = build_context(path, count=count)
-    text_tokens = count(context.system) + sum(_text_tokens(message, count) for message in context.messages)
-    return max(context.tokens, text_tokens // 2)
+def _cut_results(items: Sequence[CutItem], earlier: dict[str, str], sizes: Sizes) -> tuple[ResultCut, ...]:
+    """Return how results that the model has not read are cut, if they do not fit beside the longest summary."""
+    at = last_cut(items)
+    without = _expected(items[:at], at, kept_users(earlier, items, at, sizes), sizes)
+    return fit_results(items[at:], sizes.limit - without, sizes.count)
 
 
-def _text_tokens(message: Message, count: TokenCounter) -> int:
-    """Return the tokens of a message without images and files, whose cost only the provider knows."""
-    calls = sum(count(call.arguments) for call in message.tool_calls)
-    results = (part for result in message.tool_results for part in result.parts)
-    return count(message.text) + calls + sum(count(part.text) for part in results if isinstance(part, TextPart))
+def _unread_from(path: Sequence[Entry], items: Sequence[CutItem]) -> int:
+    """Return where begins what the model has not answered; the end if no model takes part in the conversation."""
+    is_spoken = any(isinstance(entry.payload, AssistantMessage | ToolCallMessage) for entry in path)
+    return unread_from(items) if is_spoken else len(items)
 
 
-def _choose_cut(items: Sequence[CutItem], earlier: dict[str, str], before: int, sizes: Sizes) -> int:
+def _in_force(previous: Compaction | None, cuts: Sequence[ResultCut], kept: Sequence[CutItem]) -> tuple[ResultCut, ...]:
+    """Return the new cuts, and the earlier ones of results that are still kept."""
+    renewed = {(cut.entry_id, cut.call_id) for cut in cuts}
+    shown = {item.entry_id for item in kept}
+    earlier = previous.cut_results if previous else ()
+    same = (cut for cut in earlier if cut.entry_id in shown and (cut.entry_id, cut.call_id) not in renewed)
+    return (*same, *cuts)
+
+
+def _choose_cut(
+    items: Sequence[CutItem], unread: int, earlier: dict[str, str], before: int, sizes: Sizes, *, is_cut: bool
+) -> int:
     """Return the first allowed cut, from the start of the recent part on, that leaves no more than the goal.
 
-    That is the target, or the limit if the policy keeps a number of messages.
+    That is the target, or the limit if the policy keeps a number of messages. What is ``unread`` is kept, but for
+    questions without an answer if they do not fit into the limit. If results were cut, that may be enough.
     """
     allowed = [index for index in cut_points(items) if index <= last_cut(items)]
-    recent = _recent_from(items, sizes.policy)
+    recent = min(unread, _recent_from(items, sizes.policy))
     start = max((index for index in allowed if index <= recent), default=0)
     goal = sizes.limit if sizes.policy.keep_recent_messages else sizes.target
     if start == 0 and before <= goal:
         return 0
-    candidates = [index for index in allowed if index >= max(start, 1)] or [0]
-    costs: dict[int, int] = {}
+    candidates = [index for index in allowed if index >= max(start, 1)]
+    costs = {0: before} if is_cut or not candidates else {}
     for index in candidates:
+        if index > unread and any(cost <= sizes.limit for cost in costs.values()):
+            break
         costs[index] = _expected(items, index, kept_users(earlier, items, index, sizes), sizes)
         if costs[index] <= goal:
             return index
-    return min(candidates, key=lambda index: (costs[index], index))
+    return min(costs, key=lambda index: (costs[index], index))
 
 
 def _note(items: Sequence[CutItem], at: int, sizes: Sizes) -> str:
@@ -263,75 +250,6 @@ def _usage(tokens: int, estimate: int, policy: CompactionPolicy) -> ContextUsage
         is_compaction_needed=tokens >= policy.threshold,
         is_hard_limit_exceeded=tokens >= policy.window_tokens,
     )
-
-
-class Span(Record, frozen=True, kw_only=True):
-    """Items that stay together: no cut at ``first + 1`` to ``last``."""
-
-    first: int
-    last: int
-
-
-def cut_points(items: Sequence[CutItem]) -> list[int]:
-    """Return the indexes at which the conversation may be cut; the item at the index begins the second part."""
-    closed = [False] * (len(items) + 1)
-    for span in open_spans(items):
-        closed[span.first + 1 : span.last + 1] = [True] * (span.last - span.first)
-    return [index for index, is_closed in enumerate(closed) if not is_closed]
-
-
-def open_spans(items: Sequence[CutItem]) -> list[Span]:
-    """Return the spans from each call to its result; past the end if the result may still come."""
-    waiting: dict[CallKey, list[int]] = {}
-    early: dict[CallKey, int] = {}
-    spans: list[Span] = []
-    for index, item in enumerate(items):
-        for call in item.original.tool_calls:
-            key = call_key(call)
-            if key in early:
-                spans.append(Span(first=early.pop(key), last=index))
-            else:
-                waiting.setdefault(key, []).append(index)
-        for result in item.original.tool_results:
-            key = result_key(result)
-            calls = waiting.get(key) or waiting.get(_by_name(items, waiting, key), [])
-            if calls:
-                spans.append(Span(first=calls.pop(), last=index))
-            else:
-                early.setdefault(key, index)
-    without_result = (call for indexes in waiting.values() for call in indexes)
-    return [*spans, *(Span(first=call, last=_end_of_open_call(items, call)) for call in without_result)]
-
-
-def is_turn_start(item: CutItem) -> bool:
-    """Return whether a turn begins with this message."""
-    return item.message.role == "user"
-
-
-def last_cut(items: Sequence[CutItem]) -> int:
-    """Return the last index at which a cut is useful: a user message without an answer is always kept."""
-    is_unanswered = bool(items) and is_turn_start(items[-1])
-    return len(items) - 1 if is_unanswered else len(items)
-
-
-def _by_name(items: Sequence[CutItem], waiting: dict[CallKey, list[int]], key: CallKey) -> CallKey:
-    """Return the key of a waiting call of that name, for a result without an id."""
-    if key.id:
-        return key
-    for other, indexes in waiting.items():
-        for index in indexes:
-            if any((call.id, call.name) == (other.id, key.name) for call in items[index].original.tool_calls):
-                return other
-    return key
-
-
-def _end_of_open_call(items: Sequence[CutItem], call: int) -> int:
-    """Return the end of the batch of a call without a result; past the end unless the assistant has continued."""
-    index = call
-    while index < len(items) and (items[index].original.tool_calls or items[index].message.role == "tool"):
-        index += 1
-    has_continued = any(item.message.role == "assistant" for item in items[index:])
-    return index - 1 if has_continued else len(items)
 
 
 def previously_kept(path: Sequence[Entry]) -> dict[str, str]:

@@ -89,7 +89,15 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
     @property
     def target(self) -> int:
         """The number of tokens that a compaction aims at: half of the threshold, so that the next one is not soon."""
-        return max(1, self.threshold // 2)
+        return self.target_with(0)
+
+    def target_with(self, prompt: int) -> int:
+        """Return the target beside a prompt of that many tokens.
+
+        A small window gets up to three quarters of the threshold, so that recent messages have a place.
+        """
+        promised = prompt + self.max_summary_tokens + self.user_share + self.recent_share
+        return max(1, self.threshold // 2, min(promised, self.threshold * 3 // 4))
 
     @property
     def recent_share(self) -> int:
@@ -99,7 +107,7 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
     @property
     def user_share(self) -> int:
         """The tokens of user messages that are quoted."""
-        return min(self.keep_user_tokens, self.window_tokens // 8)
+        return min(self.keep_user_tokens, self.window_tokens // 12)
 
     @property
     def max_summary_tokens(self) -> int:
@@ -114,7 +122,7 @@ class CompactionPolicy(Record, frozen=True, kw_only=True):
     @property
     def summary_share(self) -> int:
         """The tokens that a summariser is asked to stay below."""
-        return max(1, min(self.summary_tokens, self.window_tokens // 8))
+        return max(1, min(self.summary_tokens, self.window_tokens // 16))
 
     def _share(self, tokens: int) -> int:
         return min(tokens, self.window_tokens // 4)

@@ -7,7 +7,8 @@ from typing import cast
 
 from msgspec.structs import replace
 
-from sessiontree.compaction.plan import CompactionPlan, CutItem, cut_points, items_of
+from sessiontree.compaction.cuts import CutItem, cut_points, items_of
+from sessiontree.compaction.plan import CompactionPlan
 from sessiontree.compaction.result import compaction_of, tokens_with
 from sessiontree.context import build_context, window_of
 from sessiontree.errors import InvalidInputError

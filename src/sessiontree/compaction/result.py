@@ -12,7 +12,7 @@ from sessiontree.compaction.summarizers.base import Summary
 from sessiontree.context import SUMMARY_SCHEMA, build_context
 from sessiontree.model import Compaction, Entry, Usage
 from sessiontree.model._base import Record
-from sessiontree.model.tokens import TokenCounter
+from sessiontree.model.tokens import TokenCounter, Tools
 
 __all__ = [
     "BranchResult",
@@ -38,7 +38,7 @@ class CompactionResult(Record, frozen=True, kw_only=True):
 
     ``tokens_before`` and ``tokens_after`` are estimates by the same counter, of the system prompt and the messages.
     ``failure`` says why the strategy ``hybrid`` fell back to a notice, ``note`` why fewer messages were kept than the
-    policy asks for, or why nothing was changed.
+    policy asks for, or why nothing was changed. ``cut_results`` is how many results are shown in part only.
     """
 
     thread_id: str
@@ -51,6 +51,7 @@ class CompactionResult(Record, frozen=True, kw_only=True):
     kept_messages: int = 0
     removed_messages: int = 0
     kept_users: int = 0
+    cut_results: int = 0
     tokens_before: int = 0
     tokens_after: int = 0
     is_over_budget: bool = False
@@ -159,15 +160,16 @@ def compaction_of(
         instructions=instructions,
         kept_messages=plan.kept_messages,
         removed_messages=plan.removed_messages,
+        cut_results=plan.cut_results,
     )
 
 
-def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter) -> int:
+def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter, tools: Tools = ()) -> int:
     """Return the tokens of the context if the compaction were appended to the path."""
     entry = Entry(
         id=compaction.id, thread_id="", parent=path[-1].id if path else None, created_ns=0, payload=compaction
     )
-    return build_context([*path, entry], count=count).estimate
+    return build_context([*path, entry], count=count, tools=tools).estimate
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

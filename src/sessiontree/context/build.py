@@ -23,7 +23,14 @@ from sessiontree.model import (
     Usage,
     UsageReport,
 )
-from sessiontree.model.tokens import TokenCounter, estimate_messages, estimate_prompt, estimate_text
+from sessiontree.model.tokens import (
+    TokenCounter,
+    Tools,
+    estimate_messages,
+    estimate_prompt,
+    estimate_text,
+    estimate_tools,
+)
 
 __all__ = ["build_context", "is_developer", "prompt_text", "segments_of"]
 
@@ -32,9 +39,12 @@ _PREVIEW_BYTES = 240
 
 
 def build_context(
-    path: Sequence[Entry], purpose: Purpose = "provider_request", count: TokenCounter = estimate_text
+    path: Sequence[Entry],
+    purpose: Purpose = "provider_request",
+    count: TokenCounter = estimate_text,
+    tools: Tools = (),
 ) -> Context:
-    """Return what the model sees at the end of a path.
+    """Return what the model sees at the end of a path. ``tools`` are sent with it and count.
 
     >>> from sessiontree.model.builders import assistant, user
     >>> payloads = [user("hello"), assistant("hi")]
@@ -48,17 +58,19 @@ def build_context(
     segments = _paired_segments(paired, view, purpose, count)
     prompt_at, prompt = _prompt(path)
     prompt_tokens = estimate_prompt(prompt, count)
-    anchor, usage = _last_usage(path)
-    estimate = prompt_tokens + sum(segment.token_estimate for segment in segments)
+    messages = tuple(item.message for item in paired)
+    estimate = prompt_tokens + estimate_tools(tools, count) + sum(segment.token_estimate for segment in segments)
     tokens = estimate
+    anchor, usage = _last_usage(path, window.boundary)
     if usage is not None:
         sources = [view[item.source].entry for item in paired]
-        tokens = usage.context_tokens + _pending(path, anchor, segments, sources)
-        tokens += prompt_tokens if prompt_at > anchor else 0
+        reported = usage.context_tokens + _pending(path, anchor, segments, sources)
+        reported += prompt_tokens if prompt_at > anchor else 0
+        tokens = _plausible(reported, estimate, messages, count)
     provider, model = _model(path)
     return Context(
         system=prompt,
-        messages=tuple(item.message for item in paired),
+        messages=messages,
         segments=segments,
         tokens=tokens,
         estimate=estimate,
@@ -167,11 +179,37 @@ def _pending(path: Sequence[Entry], anchor: int, segments: Sequence[Segment], so
     )
 
 
-def _last_usage(path: Sequence[Entry]) -> tuple[int, Usage | None]:
+def _plausible(reported: int, estimate: int, messages: Sequence[Message], count: TokenCounter) -> int:
+    """Return what the provider reported, or half of our own count of the texts if that is more.
+
+    An aborted request reports almost nothing; an estimate of plain text is at most twice too high.
+    """
+    if reported >= estimate // 2:
+        return reported
+    return max(reported, sum(_text_tokens(message, count) for message in messages) // 2)
+
+
+def _text_tokens(message: Message, count: TokenCounter) -> int:
+    """Return the tokens of a message without images and files, whose cost only the provider knows."""
+    calls = sum(count(call.arguments) for call in message.tool_calls)
+    return count(message.text) + calls + sum(count(joined_text(result.parts)) for result in message.tool_results)
+
+
+def _last_usage(path: Sequence[Entry], boundary: Entry | None) -> tuple[int, Usage | None]:
+    """Return the last report of a provider about the context in force, and where it is on the path.
+
+    What was reported between a compaction and the entry that reverts it is about another context.
+    """
+    reverted = ""
     for index in range(len(path) - 1, -1, -1):
-        match path[index].payload:
-            case Compaction():
-                return index, None
+        entry = path[index]
+        if entry is boundary:
+            break
+        match entry.payload:
+            case Compaction(id=id, reverts=reverts):
+                reverted = "" if reverted and reverted in (entry.id, id) else reverted or reverts
+            case _ if reverted:
+                continue
             case AssistantMessage(usage=usage) | ToolCallMessage(usage=usage) if usage and usage.context_tokens:
                 return index, usage
             case UsageReport(usage=usage) if usage.context_tokens:

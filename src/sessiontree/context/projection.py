@@ -1,100 +1,37 @@
 """From a path to the messages that are visible: everything, or what the last compaction left.
 
 Each entry becomes at most one message; tool calls and results are not paired here. A compaction becomes the summary
-message, which replaces the head of the conversation:
-
->>> text = summary_text("We agreed on SQLite.", kept_users=[], has_tail=False)
->>> extract_summary(text)
-'We agreed on SQLite.'
->>> extract_summary("any other text")
-'any other text'
+message, which replaces the head of the conversation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sessiontree.context.control import replace_signals
 from sessiontree.context.records import Projected
+from sessiontree.context.result_views import show_cuts
+from sessiontree.context.summary_message import SUMMARY_KIND, summary_text
 from sessiontree.model import (
     AssistantMessage,
     BranchSummary,
     Compaction,
     Entry,
     Message,
+    ResultCut,
     TextPart,
     ToolCallMessage,
     ToolResultMessage,
     UserMessage,
 )
 from sessiontree.model._base import Record
-from sessiontree.model.tokens import BLANKS
 
 __all__ = [
-    "SUMMARY_KIND",
-    "SUMMARY_SCHEMA",
     "Window",
-    "extract_summary",
     "project",
     "project_window",
-    "summary_text",
     "window_of",
 ]
-
-
-SUMMARY_KIND = "compaction_summary"
-"""The kind of the summary message."""
-
-SUMMARY_SCHEMA = "floret.compaction.summary.v1"
-
-_WITH_TAIL = (
-    "The conversation before the retained tail was compacted into this checkpoint.\n"
-    "Use it as historical context only. Do not answer this checkpoint directly.\n"
-    "The retained tail follows after this message and is the most recent source of truth."
-)
-_WITHOUT_TAIL = (
-    "The compacted conversation is represented by this checkpoint.\n"
-    "Use it as the current conversation context.\n"
-    "No retained tail follows this checkpoint."
-)
-_KEPT_USERS = (
-    "<preserved_user_inputs>\n"
-    "These recent user messages were preserved from before the retained tail because they may contain intent, "
-    "constraints, or preferences.\n"
-    "Treat them as historical requirements unless the retained tail or the latest user message supersedes them.\n"
-    "\n{}\n</preserved_user_inputs>"
-)
-_OPEN = f'<compaction_summary schema="{SUMMARY_SCHEMA}">'
-_CLOSE = "</compaction_summary>"
-_ESCAPES = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
-
-
-def summary_text(summary: str, kept_users: Sequence[tuple[str, str]], has_tail: bool) -> str:
-    """Return the text of the summary message; ``kept_users`` are pairs of entry id and quoted user message."""
-    blocks = [_WITH_TAIL if has_tail else _WITHOUT_TAIL]
-    if kept_users:
-        blocks.append(_KEPT_USERS.format(_listed(kept_users)))
-    blocks.append(f"{_OPEN}\n{summary.strip(BLANKS)}\n{_CLOSE}")
-    return "\n\n".join(blocks)
-
-
-def extract_summary(text: str) -> str:
-    """Return the summary inside a summary message; any other text is returned unchanged."""
-    if not text.startswith((_WITH_TAIL, _WITHOUT_TAIL)):
-        return text
-    start = text.find(_OPEN)
-    end = text.rfind(_CLOSE)
-    if start < 0 or end < start + len(_OPEN):
-        return text
-    return text[start + len(_OPEN) : end].strip(BLANKS)
-
-
-def _listed(kept_users: Sequence[tuple[str, str]]) -> str:
-    items = [{"entry_id": entry_id, "content": content} for entry_id, content in kept_users]
-    # Markup characters are escaped, so that a user's text cannot close the block that it is quoted in.
-    import json  # noqa: PLC0415  slow to import, and rarely needed
-
-    return json.dumps(items, ensure_ascii=False, indent=2).translate(_ESCAPES)
 
 
 class Window(Record, frozen=True, kw_only=True):
@@ -172,12 +109,26 @@ def project(path: Sequence[Entry]) -> list[Projected]:
 
 def project_window(window: Window) -> list[Projected]:
     """Return the visible messages of a window."""
-    tail = [*_messages(window.tail), *_messages(window.after)]
+    cuts = _cuts(window)
+    tail = [*_messages(window.tail, cuts), *_messages(window.after, cuts)]
     return [*_summary_message(window, bool(tail)), *tail]
 
 
-def _messages(entries: Sequence[Entry]) -> list[Projected]:
-    seen = ((entry, _message(entry)) for entry in entries)
+def _cuts(window: Window) -> dict[str, list[ResultCut]]:
+    """Return how the compaction in force cut large results, by entry."""
+    compaction = window.boundary.payload if window.boundary else None
+    found: dict[str, list[ResultCut]] = {}
+    for cut in compaction.cut_results if isinstance(compaction, Compaction) else ():
+        found.setdefault(cut.entry_id, []).append(cut)
+    return found
+
+
+def _messages(entries: Sequence[Entry], cuts: Mapping[str, Sequence[ResultCut]]) -> list[Projected]:
+    whole = ((entry, _message(entry)) for entry in entries)
+    seen = (
+        (entry, show_cuts(message, cuts[entry.id]) if message is not None and entry.id in cuts else message)
+        for entry, message in whole
+    )
     return [Projected(entry=entry, message=message) for entry, message in seen if message is not None]
 
 
@@ -197,7 +148,8 @@ def _summary_message(window: Window, has_tail: bool) -> list[Projected]:
     entry = window.boundary
     if entry is None or not isinstance(entry.payload, Compaction) or not entry.payload.summary:
         return []
-    text = summary_text(entry.payload.summary, _kept_users(window, entry.payload), has_tail)
+    users = _kept_users(window, entry.payload)
+    text = summary_text(entry.payload.summary, users, has_tail, schema=entry.payload.schema_version)
     message = Message(role="user", kind=SUMMARY_KIND, parts=(TextPart(text=text),))
     return [Projected(entry=entry, message=message)]
 

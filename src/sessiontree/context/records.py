@@ -49,7 +49,7 @@ class Context(Record, frozen=True, kw_only=True):
     """What the model sees: system prompt, messages, token count, model and tools. Each message has a segment.
 
     ``tokens`` starts from what the provider reported last, if it did; ``estimate`` is our own count alone. Both include
-    the system prompt.
+    the system prompt and the tool definitions that were given.
     """
 
     system: str = ""

@@ -26,7 +26,7 @@ from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECOND
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.model._base import Progress
-from sessiontree.model.tokens import TokenCounter, estimate_text
+from sessiontree.model.tokens import TokenCounter, Tools, estimate_text
 
 __all__ = ["CompactionVerbs"]
 
@@ -46,9 +46,13 @@ class CompactionVerbs(Verbs):
         leaf: str | UnsetType | None = UNSET,
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
     ) -> Context:
-        """Return what the model sees at a leaf: the messages, and their segments with token estimates."""
-        return self.run(reads.context(id_of(thread_id), leaf, purpose, count))
+        """Return what the model sees at a leaf: the messages, and their segments with token estimates.
+
+        ``tools`` are the tool definitions that you send with the request; they count.
+        """
+        return self.run(reads.context(id_of(thread_id), leaf, purpose, count, tools))
 
     def compact(
         self,
@@ -61,6 +65,7 @@ class CompactionVerbs(Verbs):
         trigger: Trigger = "manual",
         reason: Reason = "manual",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
         progress: Progress | None = None,
@@ -70,6 +75,9 @@ class CompactionVerbs(Verbs):
         Entries that arrive while the summariser works are kept. A summary that saves nothing is not installed unless
         ``force``. ``progress(done, total)`` is called with numbers of messages. Raises CompactionClaimedError while
         another process compacts the thread, and SummaryError if the summariser fails.
+
+        What the model has not answered yet is kept. Results that are too large for that are shown in part, and their
+        whole text becomes an artifact.
         """
         options = CompactionOptions(
             summarize=summarize,
@@ -79,11 +87,24 @@ class CompactionVerbs(Verbs):
             trigger=trigger,
             reason=reason,
             count=count,
+            tools=tools,
             lease=lease,
             claim_seconds=claim_seconds,
             progress=progress,
         )
         return self.run(compaction.compact(self.runtime, id_of(thread_id), options))
+
+    def needs_compaction(
+        self,
+        thread_id: ThreadLike,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        count: TokenCounter = estimate_text,
+        tools: Tools = (),
+    ) -> bool:
+        """Return whether the window is too full, with the tool definitions that you send."""
+        options = CompactionOptions(summarize=extractive, policy=policy, count=count, tools=tools)
+        return self.run(compaction.is_needed(id_of(thread_id), options))
 
     def compact_if_needed(
         self,
@@ -94,6 +115,7 @@ class CompactionVerbs(Verbs):
         instructions: str = "",
         trigger: Trigger = "post_response",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> CompactionResult | None:
@@ -109,6 +131,7 @@ class CompactionVerbs(Verbs):
             trigger=trigger,
             reason="threshold",
             count=count,
+            tools=tools,
             lease=lease,
             claim_seconds=claim_seconds,
         )
@@ -165,6 +188,7 @@ class CompactionVerbs(Verbs):
         policy: CompactionPolicy = DEFAULT_POLICY,
         is_overflow: Callable[[BaseException], bool] = is_context_overflow,
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> T:
@@ -175,7 +199,7 @@ class CompactionVerbs(Verbs):
         ``wait_seconds``, and ContextOverflowError if the context is still too long after a compaction.
         """
         options = CompactionOptions(
-            summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
+            summarize=summarize, policy=policy, count=count, tools=tools, lease=lease, wait_seconds=wait_seconds
         )
         answer: T = self.run(calling.call_model(self.runtime, id_of(thread_id), model, options, is_overflow))
         return answer

@@ -25,7 +25,7 @@ from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECOND
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.model._base import Progress
-from sessiontree.model.tokens import TokenCounter, estimate_text
+from sessiontree.model.tokens import TokenCounter, Tools, estimate_text
 
 __all__ = ["AsyncCompactionVerbs"]
 
@@ -45,9 +45,13 @@ class AsyncCompactionVerbs(AsyncVerbs):
         leaf: str | UnsetType | None = UNSET,
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
     ) -> Context:
-        """Return what the model sees at a leaf: the messages, and their segments with token estimates."""
-        return await self.run(reads.context(id_of(thread_id), leaf, purpose, count))
+        """Return what the model sees at a leaf: the messages, and their segments with token estimates.
+
+        ``tools`` are the tool definitions that you send with the request; they count.
+        """
+        return await self.run(reads.context(id_of(thread_id), leaf, purpose, count, tools))
 
     async def compact(
         self,
@@ -60,6 +64,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         trigger: Trigger = "manual",
         reason: Reason = "manual",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
         progress: Progress | None = None,
@@ -69,6 +74,9 @@ class AsyncCompactionVerbs(AsyncVerbs):
         Entries that arrive while the summariser works are kept. A summary that saves nothing is not installed unless
         ``force``. ``progress(done, total)`` is called with numbers of messages. Raises CompactionClaimedError while
         another process compacts the thread, and SummaryError if the summariser fails.
+
+        What the model has not answered yet is kept. Results that are too large for that are shown in part, and their
+        whole text becomes an artifact.
         """
         options = CompactionOptions(
             summarize=summarize,
@@ -78,11 +86,24 @@ class AsyncCompactionVerbs(AsyncVerbs):
             trigger=trigger,
             reason=reason,
             count=count,
+            tools=tools,
             lease=lease,
             claim_seconds=claim_seconds,
             progress=progress,
         )
         return await self.run(compaction.compact(self.runtime, id_of(thread_id), options))
+
+    async def needs_compaction(
+        self,
+        thread_id: ThreadLike,
+        *,
+        policy: CompactionPolicy = DEFAULT_POLICY,
+        count: TokenCounter = estimate_text,
+        tools: Tools = (),
+    ) -> bool:
+        """Return whether the window is too full, with the tool definitions that you send."""
+        options = CompactionOptions(summarize=extractive, policy=policy, count=count, tools=tools)
+        return await self.run(compaction.is_needed(id_of(thread_id), options))
 
     async def compact_if_needed(
         self,
@@ -93,6 +114,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         instructions: str = "",
         trigger: Trigger = "post_response",
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
     ) -> CompactionResult | None:
@@ -108,6 +130,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
             trigger=trigger,
             reason="threshold",
             count=count,
+            tools=tools,
             lease=lease,
             claim_seconds=claim_seconds,
         )
@@ -164,6 +187,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         policy: CompactionPolicy = DEFAULT_POLICY,
         is_overflow: Callable[[BaseException], bool] = is_context_overflow,
         count: TokenCounter = estimate_text,
+        tools: Tools = (),
         lease: Lease | None = None,
         wait_seconds: float = WAIT_SECONDS,
     ) -> T:
@@ -174,7 +198,7 @@ class AsyncCompactionVerbs(AsyncVerbs):
         ``wait_seconds``, and ContextOverflowError if the context is still too long after a compaction.
         """
         options = CompactionOptions(
-            summarize=summarize, policy=policy, count=count, lease=lease, wait_seconds=wait_seconds
+            summarize=summarize, policy=policy, count=count, tools=tools, lease=lease, wait_seconds=wait_seconds
         )
         answer: T = await self.run(calling.call_model(self.runtime, id_of(thread_id), model, options, is_overflow))
         return answer

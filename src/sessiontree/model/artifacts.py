@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
-from sessiontree.model.entry import Payload
+from sessiontree.model.entry import Compaction, Payload
 from sessiontree.model.message import ArtifactRef, FilePart, ImagePart, Message, Part, TextPart, ToolResultPart
 
 __all__ = ["MAY_HAVE_ARTIFACTS", "artifacts_of", "is_hash", "named_artifacts", "shown_artifacts", "with_data"]
@@ -36,6 +36,8 @@ MAY_HAVE_ARTIFACTS = b'"sha256":"'
 
 def named_artifacts(payload: Payload) -> tuple[str, ...]:
     """Return the hashes of the stored artifacts that a payload names, each once, valid or not."""
+    if isinstance(payload, Compaction):
+        return tuple(dict.fromkeys(cut.full_output.sha256 for cut in payload.cut_results))
     message = getattr(payload, "message", None)
     if message is None or not _may_refer(message.parts):
         return ()

@@ -29,6 +29,7 @@ __all__ = [
     "blob_of",
     "chunks_of",
     "data_of",
+    "hash_of",
     "pack_of",
     "unpacked",
 ]
@@ -84,7 +85,7 @@ def blob_of(data: bytes, hash: str = "") -> Blob:
     """Return a blob for some data; give ``hash`` if it is known already."""
     frame = _zstd().compress(data, level=_LEVEL)
     body = frame if len(frame) < len(data) else data
-    return Blob(hash=hash or _sha256(data), size=len(data), body=body)
+    return Blob(hash=hash or hash_of(data), size=len(data), body=body)
 
 
 def data_of(blob: Blob) -> bytes:
@@ -94,7 +95,7 @@ def data_of(blob: Blob) -> bytes:
         data = blob.body if len(blob.body) == blob.size else zstd.decompress(blob.body)
     except zstd.ZstdError as error:
         raise DamagedDataError(f"blob {blob.hash}", 0, str(error)) from error
-    if _sha256(data) != blob.hash:
+    if hash_of(data) != blob.hash:
         raise DamagedDataError(f"blob {blob.hash}", 0, "the data does not match the hash")
     return data
 
@@ -150,7 +151,8 @@ def _zstd() -> Any:
     return zstd
 
 
-def _sha256(data: bytes) -> str:
+def hash_of(data: bytes) -> str:
+    """Return the name of the data: its SHA-256 in hexadecimal digits."""
     from hashlib import sha256  # noqa: PLC0415  slow to import, and most programs use no blobs
 
     return sha256(data).hexdigest()

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from sessiontree.model._base import Record, moment
-from sessiontree.model.message import Message
+from sessiontree.model.message import Message, ResultCut
 
 __all__ = [
     "TERMINAL_STATUSES",
@@ -173,6 +173,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     With ``reverts`` set it does the opposite: the compaction of that id is ignored from this entry on. If nothing was
     kept, ``first_kept_entry_id`` is empty and everything after ``tail_after_entry_id`` stays in the context.
     ``dropped_tokens`` are what it takes from the count of the thread, estimated; negative if the context grows.
+    ``cut_results`` are kept results that are too large to be shown whole.
     """
 
     id: str = ""
@@ -202,6 +203,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     removed_messages: int = 0
     duration_ns: int = 0
     summary_usage: Usage | None = None
+    cut_results: tuple[ResultCut, ...] = ()
 
 
 class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ __all__ = [
     "OpaquePart",
     "Part",
     "ReasoningPart",
+    "ResultCut",
     "ResultView",
     "Role",
     "TextPart",
@@ -53,6 +54,19 @@ class ResultView(Record, frozen=True, kw_only=True):
     strategy: str = ""
     content_sha256: str = ""
     full_output: ArtifactRef | None = None
+
+
+class ResultCut(Record, frozen=True, kw_only=True):
+    """How much of a tool result the model sees: its first ``head`` and its last ``tail`` characters.
+
+    ``full_output`` is the artifact that holds the whole text.
+    """
+
+    entry_id: str
+    call_id: str
+    head: int
+    tail: int
+    full_output: ArtifactRef
 
 
 class _Part(Record, tag_field="type", frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from sessiontree.compaction.plan import CutItem, cut_points
+from sessiontree.compaction.cuts import CutItem, cut_points
 from sessiontree.compaction.result import tokens_with
 from sessiontree.context import build_context, window_of
 from sessiontree.journal.operations.entries import labels_of

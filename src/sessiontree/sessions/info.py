@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any, TypedDict
 
-from sessiontree.compaction import occupied_tokens
-from sessiontree.context import window_of
+from sessiontree.context import build_context, window_of
 from sessiontree.errors import InvalidInputError, SessionNotFoundError, ThreadNotFoundError
 from sessiontree.journal.operations import entries, threads
 from sessiontree.journal.operations.requests import Operation, Runtime
@@ -175,7 +174,7 @@ def window_state(config: ManagerConfig, thread: Thread) -> Operation[WindowState
     boundary = window_of(path).boundary
     compaction = boundary.payload if boundary and isinstance(boundary.payload, Compaction) else Compaction()
     state = WindowState(
-        tokens=occupied_tokens(path),
+        tokens=build_context(path).tokens,
         summary=compaction.summary,
         compactions=compaction.generation,
         compacted_ns=boundary.created_ns if boundary else 0,

@@ -30,14 +30,18 @@ _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
     "Goal", "Asked for", "Decisions", "Open items", "Files", "Last exchanges", "Earlier",
 )  # fmt: skip
 # The share of the remaining tokens that each heading may use.
-_SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
-_NEWEST_FIRST = frozenset({_DECISIONS, _OPEN, _FILES, _LAST})
+_SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.4, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
+_NEWEST_FIRST = frozenset({_GOALS, _DECISIONS, _OPEN, _FILES, _LAST})
 
 # Patterns are compiled on first use: compiling them here would slow down every start.
+# What was decided; what a user demands; and what may be a decision, which is kept as long as there is room.
 _DECIDED = (
-    r"(?i)\b(decid\w+|agreed|chose|chosen|we(?:'ll| will| should)|let'?s|instead of|must(?: not)?|never|always|"
-    r"prefer\w*|switch(?:ed)? to|going with|settled on)\b|决定|必须|使用|决めた|決定"
+    r"(?i)\b(?:decid(?:ed?|ing)\b|decisions?:|agreed\b|settled (?:on|for)\b|(?:we|i)(?:'ve| have)? (?:chose|chosen|picked)\b"
+    r"|(?:go|going|went) with\b|switch(?:ed|ing)? to\b|from now on\b"
+    r"|(?:let'?s|we(?:'ll| will)) (?:use|keep|store|move|drop|rename|stay)\b)|决定|決定|決めた|решили|결정"
 )
+_DEMANDED = r"(?i)\b(?:must|never|always|prefer\w*|do not|don'?t|only|instead|should|(?<=^)(?:use|keep|put|leave))\b|必须|不要|必ず|должн\w+|никогда|всегда"
+_PERHAPS = r"(?i)\b(?:we(?:'ll| will| should)|must not|never|always|prefer\w*|instead of)\b|使用"
 _UNDONE = (
     r"(?i)\b(todo|fixme|next step|remaining|still (?:need|to|fail|miss)\w*|not yet|pending|blocked|open question|"
     r"follow.?up|left to do)\b|- \[ \]|待办|还需要"
@@ -69,6 +73,7 @@ _FILLERS = frozenset(
         "about",
     ]
 )
+_BY_USER = "user: "
 _LINE_CHARACTERS = 280
 _EXCHANGES = 4
 
@@ -90,14 +95,28 @@ def extractive(request: SummaryRequest) -> Summary:
 
 
 def _found(request: SummaryRequest) -> Iterator[tuple[str, list[str]]]:
-    texts = [(message.role, _text(message)) for message in request.messages]
-    asked = [_short(text) for role, text in texts if role == "user" and text.strip()]
-    sentences = [sentence for role, text in texts if role in {"user", "assistant"} for sentence in _sentences(text)]
+    spoken = [message for message in request.messages if message.role in {"user", "assistant"}]
+    asked = [_short(message.text) for message in spoken if message.role == "user" and message.text.strip()]
+    sentences = [sentence for message in spoken for sentence in _sentences(message.text)]
     yield _GOALS, asked[:1] + asked[-2:]
     yield _FOCUS, _about(request.instructions, sentences)
-    yield _DECISIONS, [sentence for sentence in sentences if re.search(_DECIDED, sentence)]
+    yield _DECISIONS, [line for message in spoken for line in _decisions(message)]
     yield _OPEN, [sentence for sentence in sentences if re.search(_UNDONE, sentence)]
-    yield _FILES, sorted({path for _, text in texts for path in re.findall(_PATH, text)})
+    yield _FILES, sorted({path for message in request.messages for path in re.findall(_PATH, _text(message))})
+
+
+def _decisions(message: Message) -> Iterator[str]:
+    """Yield the sentences of a message that decide something; what a user said is marked, for it weighs more."""
+    is_user = message.role == "user"
+    pattern = f"{_DECIDED}|{_DEMANDED if is_user else _PERHAPS}".replace("|(?i)", "|")
+    for sentence in _sentences(message.text):
+        if re.search(pattern, sentence) and not sentence.endswith("?"):
+            yield f"{_BY_USER}{sentence}" if is_user else sentence
+
+
+def _weight(line: str) -> int:
+    """Return how firmly a line decides something."""
+    return bool(re.search(_DECIDED, line)) + line.startswith(_BY_USER)
 
 
 def _about(instructions: str, sentences: Sequence[str]) -> list[str]:
@@ -152,12 +171,24 @@ def _fitted(notes: dict[str, list[str]], max_tokens: int) -> str:
     kept: dict[str, list[str]] = {}
     for heading, share in _SHARES.items():
         budget = int(available * share) - estimate_text(heading) - 4
-        chosen = _within(notes.get(heading, []), budget, from_end=heading in _NEWEST_FIRST)
+        chosen = _chosen(heading, notes.get(heading, []), budget)
         if chosen:
             kept[heading] = chosen
             available -= estimate_text(_block(heading, chosen)) + 2
     shown = [heading for heading in (_EARLIER, _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST) if heading in kept]
     return "\n\n".join([NOTICE, *(_block(heading, kept[heading]) for heading in shown)])
+
+
+def _chosen(heading: str, lines: Sequence[str], budget: int) -> list[str]:
+    """Return the lines under a heading that fit, in their order."""
+    if heading == _DECISIONS:
+        # Sorted so that the newest of the firmest ones come last, where the choice begins.
+        kept = set(_within(sorted(lines, key=_weight), budget, from_end=True))
+        return [line for line in lines if line in kept]
+    if heading == _GOALS and len(lines) > 1:
+        first = _within(lines[:1], budget // 2, from_end=False)
+        return first + _within(lines[1:], budget - sum(estimate_text(line) + 2 for line in first), from_end=True)
+    return _within(lines, budget, from_end=heading in _NEWEST_FIRST)
 
 
 def _within(lines: Sequence[str], budget: int, *, from_end: bool) -> list[str]:

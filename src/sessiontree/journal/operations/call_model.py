@@ -11,11 +11,11 @@ from sessiontree.compaction.policy import is_context_overflow
 from sessiontree.compaction.result import Reason, Trigger
 from sessiontree.context import Context, build_context, window_of
 from sessiontree.errors import CompactionClaimedError, ContextOverflowError, SummaryError
+from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.compaction import CompactionOptions, compact, compact_if_needed
 from sessiontree.journal.operations.requests import Call, Operation, Pause, Runtime
 from sessiontree.model import Entry, Thread
 from sessiontree.model._base import Record
-from sessiontree.model.tokens import TokenCounter
 from sessiontree.stores.queries import ReadPath, ReadThread
 
 __all__ = ["call_model"]
@@ -47,7 +47,7 @@ def call_model(
         if not is_overflow(error):
             raise
         yield from _shrink(runtime, thread_id, prepared, options, error)
-    shorter = yield from _read_context(thread_id, options.count)
+    shorter = yield from _read_context(thread_id, options)
     try:
         return (yield Call(function=model, arguments=(shorter.context,)))
     except Exception as error:
@@ -65,17 +65,18 @@ def _prepare(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Op
     try:
         yield from compact_if_needed(runtime, thread_id, _with_reason(options, "pre_request", "threshold"))
     except SummaryError:
-        prepared = yield from _read_context(thread_id, options.count)
+        prepared = yield from _read_context(thread_id, options)
         if prepared.context.tokens >= options.policy.window_tokens:
             raise
         return prepared
-    return (yield from _read_context(thread_id, options.count))
+    return (yield from _read_context(thread_id, options))
 
 
-def _read_context(thread_id: str, count: TokenCounter) -> Operation[_ModelInput]:
+def _read_context(thread_id: str, options: CompactionOptions) -> Operation[_ModelInput]:
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
     boundary = window_of(path).boundary
-    return _ModelInput(context=build_context(path, count=count), boundary=boundary.id if boundary else None)
+    context = yield from with_artifacts(build_context(path, count=options.count, tools=options.tools))
+    return _ModelInput(context=context, boundary=boundary.id if boundary else None)
 
 
 def _shrink(
@@ -88,7 +89,7 @@ def _shrink(
     target = min(options.policy.target, prepared.context.estimate // 2)
     smaller = replace(_with_reason(options, "context_overflow", "provider_overflow"), target_tokens=target)
     yield from _wait_for_others(runtime, thread_id, options.wait_seconds)
-    if (yield from _read_context(thread_id, options.count)).boundary != prepared.boundary:
+    if (yield from _read_context(thread_id, options)).boundary != prepared.boundary:
         return
     result = yield from compact(runtime, thread_id, smaller)
     if not result.is_installed:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from sessiontree.compaction.files import with_files, without_files
-from sessiontree.compaction.plan import CompactionPlan, occupied_tokens, plan, plan_branch
+from sessiontree.compaction.plan import CompactionPlan, plan, plan_branch
 from sessiontree.compaction.policy import CompactionPolicy, needs_compaction
 from sessiontree.compaction.prompts import RequestKind, chunks
 from sessiontree.compaction.replacement import replacement
@@ -29,6 +29,7 @@ from sessiontree.compaction.result import (
 )
 from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
 from sessiontree.context import build_context, window_of
+from sessiontree.context.result_views import result_text
 from sessiontree.errors import (
     CompactionClaimedError,
     NothingToUncompactError,
@@ -39,7 +40,7 @@ from sessiontree.errors import (
 )
 from sessiontree.journal.operations.entries import NewEntry, append_many, draft_as_given
 from sessiontree.journal.operations.leaf import move_leaf
-from sessiontree.journal.operations.requests import Call, Operation, Runtime
+from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.journal.operations.threads import update_command
 from sessiontree.journal.operations.turns import this_process
 from sessiontree.model import (
@@ -54,8 +55,9 @@ from sessiontree.model import (
     ThreadFields,
 )
 from sessiontree.model._base import Progress, Record
-from sessiontree.model.tokens import TokenCounter, estimate_text
-from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, ReleaseClaim, UpdateThread
+from sessiontree.model.blobs import Blob, blob_of
+from sessiontree.model.tokens import TokenCounter, Tools, estimate_text
+from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, PutBlobs, ReleaseClaim, UpdateThread
 from sessiontree.stores.queries import ReadPath, ReadThread
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "clear_expired_claim",
     "compact",
     "compact_if_needed",
+    "is_needed",
     "leave_branch",
     "replace_context",
     "run_if_needed",
@@ -95,6 +98,7 @@ class CompactionOptions(Record, frozen=True, kw_only=True):
     reason: Reason = "manual"
     force: bool = False
     count: TokenCounter = estimate_text
+    tools: Tools = ()
     claim_seconds: float = CLAIM_SECONDS
     wait_seconds: float = WAIT_SECONDS
     target_tokens: int | None = None
@@ -236,7 +240,7 @@ def run_if_needed(
     if runtime.backoff.is_waiting("compaction", thread_id, runtime.clock()):
         return None
     path: list[Entry] = yield ReadPath(thread_id=thread_id)
-    if not needs_compaction(occupied_tokens(path, options.count), options.policy):
+    if not _is_needed(path, options):
         return None
     try:
         result = yield from compaction
@@ -248,6 +252,17 @@ def run_if_needed(
     if result.is_ineffective:
         runtime.backoff.note_failure("compaction", thread_id, runtime.clock())
     return result
+
+
+def is_needed(thread_id: str, options: CompactionOptions) -> Operation[bool]:
+    """Return whether the window is too full."""
+    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    return _is_needed(path, options)
+
+
+def _is_needed(path: list[Entry], options: CompactionOptions) -> bool:
+    context = build_context(path, count=options.count, tools=options.tools)
+    return needs_compaction(context.tokens, options.policy)
 
 
 def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[CompactionClaim | None]:
@@ -330,7 +345,7 @@ def _compact_claimed(
 ) -> Operation[CompactionResult]:
     thread: Thread = yield ReadThread(thread_id=thread_id)
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
-    planned = plan(path, options.policy, count=options.count, target_tokens=options.target_tokens)
+    planned = plan(path, options.policy, count=options.count, target_tokens=options.target_tokens, tools=options.tools)
     if planned is None:
         return _nothing_to_compact(thread_id, path, options)
     outcome = yield from write_summary(
@@ -354,7 +369,7 @@ def _check_size(text: str, path: list[Entry], planned: CompactionPlan, options: 
     if size <= options.policy.max_summary_tokens:
         return
     compaction = _compaction(planned, text, "summarize", id="", options=options)
-    if tokens_with(path, compaction, options.count) >= options.policy.threshold:
+    if tokens_with(path, compaction, options.count, options.tools) >= options.policy.threshold:
         raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
 
@@ -400,7 +415,7 @@ def _install(
     finished = runtime.clock()
     written = replace(
         compaction,
-        tokens_after=tokens_with(prepared.path, compaction, options.count),
+        tokens_after=tokens_with(prepared.path, compaction, options.count, options.tools),
         dropped_tokens=prepared.counted - tokens_with(prepared.path, compaction, estimate_text),
         duration_ns=finished - prepared.started_ns,
         summary_usage=added(prepared.outcome.answers),
@@ -408,6 +423,7 @@ def _install(
     result = _result(thread_id, prepared, written, options)
     if result.tokens_saved <= 0 and not options.force:
         return result
+    yield from _put_whole_results(prepared.path, written)
     command = InstallCompaction(
         thread_id=thread_id,
         draft=_draft(written, finished, options.lease),
@@ -452,8 +468,20 @@ def _update(runtime: Runtime, thread: Thread, entry_id: str, changes: Changes | 
     return changes and update_command(runtime, thread.id, thread.version, changes(thread, entry_id))
 
 
+def _put_whole_results(path: list[Entry], compaction: Compaction) -> Operation[None]:
+    """Store the whole text of each result that is cut, as the artifact that its view names."""
+    messages = {entry.id: entry.message for entry in path}
+    for cut in compaction.cut_results:
+        message = messages[cut.entry_id]
+        assert message is not None
+        data = result_text(message, cut.call_id).encode()
+        blob: Blob = yield Work(function=blob_of, arguments=(data, cut.full_output.sha256))
+        yield PutBlobs(blobs=(blob,), are_artifacts=True)
+
+
 def _draft(compaction: Compaction, created_ns: int, lease: Lease | None) -> Draft:
-    return draft_as_given(compaction.id, compaction, created_ns, lease.turn_id if lease else "", ())
+    blobs = tuple(cut.full_output.sha256 for cut in compaction.cut_results)
+    return draft_as_given(compaction.id, compaction, created_ns, lease.turn_id if lease else "", blobs)
 
 
 def _result(
@@ -469,6 +497,7 @@ def _result(
         kept_messages=compaction.kept_messages,
         removed_messages=compaction.removed_messages,
         kept_users=len(compaction.kept_user_entry_ids),
+        cut_results=len(compaction.cut_results),
         tokens_before=compaction.tokens_before,
         tokens_after=compaction.tokens_after,
         is_over_budget=compaction.tokens_after >= options.policy.threshold,
@@ -484,7 +513,7 @@ def _result(
 
 
 def _nothing_to_compact(thread_id: str, path: list[Entry], options: CompactionOptions) -> CompactionResult:
-    context = build_context(path, count=options.count)
+    context = build_context(path, count=options.count, tools=options.tools)
     tokens = context.estimate
     return CompactionResult(
         thread_id=thread_id,

@@ -14,7 +14,7 @@ from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery, UserMessage
 from sessiontree.model._base import Progress, moment
-from sessiontree.model.tokens import TokenCounter
+from sessiontree.model.tokens import TokenCounter, Tools
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.stores.commands import DeleteThread
 from sessiontree.stores.queries import (
@@ -50,10 +50,12 @@ __all__ = [
 ]
 
 
-def context(thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter) -> Operation[Context]:
+def context(
+    thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter, tools: Tools = ()
+) -> Operation[Context]:
     """Build what the model sees."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
-    found = build_context(path, purpose=purpose, count=count)
+    found = build_context(path, purpose=purpose, count=count, tools=tools)
     return (yield from with_artifacts(found)) if purpose == "provider_request" else found
 
 

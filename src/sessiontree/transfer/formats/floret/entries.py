@@ -8,7 +8,7 @@ from typing import Any, cast, get_args
 import msgspec
 from msgspec.structs import replace
 
-from sessiontree.context import Window
+from sessiontree.context import FLORET_SCHEMA, SUMMARY_SCHEMA, Window
 from sessiontree.model import (
     ActiveToolsChange,
     ArtifactRef,
@@ -75,6 +75,8 @@ _COMPACTION = {
     "tokens_before": "tokens_before",
     "tokens_after_estimate": "tokens_after",
 }
+_NO_SCHEMA = "floret"
+"""The schema of a summary of floret that names none."""
 _USAGE = {
     name: {"compaction_needed": "is_compaction_needed", "hard_limit_exceeded": "is_hard_limit_exceeded"}.get(name, name)
     for name in records.FloretUsage.__struct_fields__
@@ -156,6 +158,7 @@ def _custom(entry: records.FloretEntry, metadata: dict[str, Any]) -> Custom:
 
 def _compaction(entry: records.FloretEntry, metadata: dict[str, Any]) -> Compaction:
     fields = {ours: getattr(entry, theirs) for theirs, ours in _COMPACTION.items()}
+    fields["schema_version"] = fields["schema_version"] or _NO_SCHEMA
     return Compaction(
         **fields,
         usage_before=_usage(entry.context_usage_before),
@@ -245,6 +248,10 @@ def set_window(entry: records.FloretEntry, window: Window) -> None:
     entry.first_kept_entry_id = kept[0].id if kept else entry.id
 
 
+def _wire_schema(schema: str) -> str:
+    return {SUMMARY_SCHEMA: FLORET_SCHEMA, _NO_SCHEMA: ""}.get(schema, schema)
+
+
 def raw_of(entry: Entry) -> str:
     """The canonical content of an entry as floret writes it; ``content_hash`` of it is floret's RawHash.
 
@@ -286,6 +293,7 @@ def _fill(entry: records.FloretEntry, payload: Payload) -> None:
         case Compaction():
             for theirs, ours in _COMPACTION.items():
                 setattr(entry, theirs, getattr(payload, ours))
+            entry.summary_schema_version = _wire_schema(payload.schema_version)
             entry.context_usage_before = _wire_usage(payload.usage_before)
             entry.context_usage_after = _wire_usage(payload.usage_after)
         case ModelChange():

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from sessiontree.context import summary_text
+from sessiontree.context import SUMMARY_KIND, summary_text
 from sessiontree.context.dialects.stored_chat import FOREIGN, payload_of_chat
-from sessiontree.context.projection import SUMMARY_KIND
 from sessiontree.model import (
     Compaction,
     Custom,
