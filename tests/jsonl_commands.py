@@ -42,6 +42,8 @@ def delete(thread_id: str) -> DeleteThread:
 def do(backend: Backend, *commands: Command) -> Result:
     """Run the commands as one batch and return the result of the last one."""
     outcomes = backend.write(commands)
+    if any(isinstance(outcome, Deleted) for outcome in outcomes):
+        backend.erase_copies()
     for outcome in outcomes:
         if isinstance(outcome, SessionTreeError):
             raise outcome

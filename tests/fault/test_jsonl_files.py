@@ -74,6 +74,7 @@ class FailingFiles(Files):
 
 def state_of(folder: Path) -> dict[str, list[str]]:
     store = JsonlBackend(folder)
+    assert store.erase_copies()
     assert [finding for finding in store.inspect() if finding.kind != "torn"] == []
     found = {name: ids(store, name) for name in "tufg" if _exists(store, name)}
     store.close()

@@ -93,6 +93,7 @@ def test_random_commands_give_what_the_memory_store_gives(tmp_path: Path, seed: 
             assert portrait(files) == portrait(memory)
     assert memory.stats().entries > 5
     again = JsonlBackend(tmp_path / "store")
+    assert again.erase_copies()
     assert portrait(again) == portrait(memory)
     assert again.inspect() == []
     assert again.threads(EVERYTHING) == memory.threads(EVERYTHING)

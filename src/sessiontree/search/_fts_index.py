@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,20 +22,28 @@ from sessiontree.model._base import Progress, Record
 from sessiontree.model.codec import decode_payload
 from sessiontree.model.entry import Label
 from sessiontree.search import _fts_query
-from sessiontree.search._fts_query import Match, Scope
+from sessiontree.search._fts_query import BUSY_SECONDS, Match, Scope
 from sessiontree.search.matching import searchable
 from sessiontree.search.query import Cursor, Hit, SearchOrder, SearchPage, SearchQuery, cursor_of, encode_cursor
 from sessiontree.search.snippets import snippet_of
 from sessiontree.search.words import index_words
 
-__all__ = ["Match", "Scope", "SearchIndex", "Shown", "Source", "SourceState", "StoredEntry", "page_of_hits"]
+__all__ = [
+    "BUSY_SECONDS",
+    "Match",
+    "Scope",
+    "SearchIndex",
+    "Shown",
+    "Source",
+    "SourceState",
+    "StoredEntry",
+    "page_of_hits",
+]
 
 
 T = TypeVar("T")
 
 _BATCH = 4096
-_ERASE_ATTEMPTS = 50
-_ERASE_PAUSE_SECONDS = 0.02
 
 
 class StoredEntry(NamedTuple):
@@ -81,8 +88,9 @@ class Source(Protocol):
 class SearchIndex:
     """An index file that any number of processes use; each search brings it up to date."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, busy_seconds: float = BUSY_SECONDS) -> None:
         self._path = path
+        self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
         self._lock = threading.RLock()
 
@@ -138,12 +146,17 @@ class SearchIndex:
             ).fetchall()
         return [(source, tree, target) for source, tree, target, name, _ in rows if name in wanted]
 
-    def forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None = None) -> None:
-        """Erase deleted entries from the file; ``identity`` is that of the source before and after the delete."""
+    def forget(
+        self, source: Source, state: SourceState, numbers: Sequence[int] = (), before: str | None = None
+    ) -> bool:
+        """Erase the deleted entries of a source from the file; return False if a reader is in the way.
+
+        ``state`` is that of the source after the delete, with an empty identity if nothing is left of it. ``numbers`` are the
+        deleted entries if its identity was ``before``; without them the index is compared with the source.
+        """
         if not self.exists:
-            return
-        self.with_rebuild(lambda: self._forget(name, numbers, identity))
-        self.with_rebuild(self._erase)
+            return True
+        return self.with_rebuild(lambda: self._forget(source, state, numbers, before))
 
     def rebuild(self) -> None:
         """Delete the index; the next search builds it again."""
@@ -270,25 +283,30 @@ class SearchIndex:
         """Compare with the store and drop what is gone, after a delete that was not reported to the index."""
         with self._writing() as run:
             row = run("SELECT key FROM source WHERE name = ?", (state.name,)).fetchone()
-            if row is None:
-                return
-            live = set(source.numbers(state.name)) if state.identity else set()
-            self._drop(row[0], sorted(self._indexed(row[0]) - live))
-            if state.identity:
-                run("UPDATE source SET identity = ? WHERE key = ?", (state.identity, row[0]))
-            else:
-                run("DELETE FROM source WHERE key = ?", row)
-        self._erase()
+            if row is not None:
+                self._drop(row[0], self._gone(source, state, row[0]))
+                self._identify(row[0], state.identity)
 
-    def _forget(self, name: str, numbers: Sequence[int], identity: tuple[str, str] | None) -> None:
-        with _detecting_damage(), self._writing() as run:
-            row = run("SELECT key FROM source WHERE name = ?", (name,)).fetchone()
-            if row is None:
-                return
-            self._drop(row[0], numbers)
-            if identity is not None:
-                before, after = identity
-                run("UPDATE source SET identity = ? WHERE key = ? AND identity = ?", (after, row[0], before))
+    def _forget(self, source: Source, state: SourceState, numbers: Sequence[int], before: str | None) -> bool:
+        with _detecting_damage():
+            with self._writing() as run:
+                row = run("SELECT key, identity FROM source WHERE name = ?", (state.name,)).fetchone()
+                if row is not None and row[1] != state.identity:
+                    key, identity = row
+                    self._drop(key, numbers if identity == before else self._gone(source, state, key))
+                    self._identify(key, state.identity)
+            return self._erase()
+
+    def _gone(self, source: Source, state: SourceState, key: int) -> list[int]:
+        """The numbers of entries that are indexed and not in the source any more."""
+        live = set(source.numbers(state.name)) if state.identity else set()
+        return sorted(self._indexed(key) - live)
+
+    def _identify(self, source: int, identity: str) -> None:
+        if identity:
+            self._run("UPDATE source SET identity = ? WHERE key = ?", (identity, source))
+        else:
+            self._run("DELETE FROM source WHERE key = ?", (source,))
 
     def _indexed(self, source: int) -> set[int]:
         rows = self._run(
@@ -318,14 +336,9 @@ class SearchIndex:
             (source,),
         )
 
-    def _erase(self) -> None:
+    def _erase(self) -> bool:
         """Empty the write-ahead log, which has older copies of dropped pages; the pages themselves are zeroed already."""
-        for _ in range(_ERASE_ATTEMPTS):
-            with _detecting_damage():
-                is_busy = self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-            if not is_busy:
-                return
-            time.sleep(_ERASE_PAUSE_SECONDS)
+        return not self._run("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
 
     @contextmanager
     def _reading(self, source: Source) -> Iterator[sqlite3.Connection]:
@@ -359,7 +372,7 @@ class SearchIndex:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._connection = _fts_query.open_index(self._path)
+            self._connection = _fts_query.open_index(self._path, self._busy_seconds)
         return self._connection
 
     def _delete_files(self) -> None:

@@ -25,7 +25,7 @@ __all__ = ["RANKED", "SHARD", "Match", "Scope", "create_shard", "find", "open_in
 
 SHARD = 1 << 14
 _VERSION = 3
-_BUSY_SECONDS = 60.0
+BUSY_SECONDS = 60.0
 
 # A source is indexed up to the entry ``number``, which was created at ``anchor_ns``.
 _TABLES = """
@@ -72,7 +72,7 @@ def table_of(shard: int) -> str:
     return f"words_{shard}"
 
 
-def open_index(path: Path) -> sqlite3.Connection:
+def open_index(path: Path, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
     """Open the index file, or an index in memory if the file cannot be written.
 
     Raises sqlite3.DatabaseError for a file of another version, which the caller replaces.
@@ -83,7 +83,7 @@ def open_index(path: Path) -> sqlite3.Connection:
     except OSError:
         database = ":memory:"
     connection = sqlite3.connect(
-        database, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=1024
+        database, timeout=busy_seconds, isolation_level=None, check_same_thread=False, cached_statements=1024
     )
     try:
         connection.create_function("any_glob", 2, _any_glob, deterministic=True)

@@ -11,11 +11,20 @@ import stat
 import weakref
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NoReturn
+from typing import Literal
 
-from sessiontree.errors import NetworkFileSystemError, StoreGoneError
+from sessiontree.errors import NetworkFileSystemError, StoreGoneError, StoreUnavailableError
 
-__all__ = ["FileDescriptor", "Files", "Kind", "ProcessLock", "file_system_of", "kind_of", "refuse_network"]
+__all__ = [
+    "FileDescriptor",
+    "FileLock",
+    "Files",
+    "Kind",
+    "ProcessLock",
+    "file_system_of",
+    "kind_of",
+    "refuse_network",
+]
 
 
 Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
@@ -112,44 +121,72 @@ class FileDescriptor:
         self._closer()
 
 
-class ProcessLock:
+class FileLock:
     """An exclusive lock between processes, on a file beside the data: ``with lock:`` holds it.
 
-    Waiting writers queue for it, so none starves. Within a process the committer lets one writer in at a time. Entering
-    raises StoreGoneError once the file or folder ``of`` was deleted or replaced: what is written there would be lost.
+    Waiting writers queue for it, so none starves. Threads of one process need a lock object each.
     """
 
-    def __init__(self, path: Path, *, of: Path) -> None:
-        self._place = str(of)
+    def __init__(self, path: Path) -> None:
+        self._path = path
         self._file = FileDescriptor(path, os.O_RDWR | os.O_CREAT)
-        found = of.stat()
-        self._number, self._device = found.st_ino, found.st_dev
 
     def __enter__(self) -> None:
         try:
-            fcntl.flock(self._file.number, fcntl.LOCK_EX)
-            found = os.stat(self._place)  # noqa: PTH116  on the path of every commit, and a Path costs more than the call
-            if found.st_ino != self._number or found.st_dev != self._device:
-                self._refuse()
-        except FileNotFoundError:
-            fcntl.flock(self._file.number, fcntl.LOCK_UN)
-            self._refuse()
+            self._lock()
+            self._check()
         except BaseException:
             # An interrupt may come just after the lock was taken; __exit__ would not run then.
-            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+            self._release()
             raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        fcntl.flock(self._file.number, fcntl.LOCK_UN)
+        self._release()
 
     def close(self) -> None:
         """Close the lock file."""
         self._file.close()
 
-    def _refuse(self) -> NoReturn:
-        raise StoreGoneError(self._place) from None
+    def _lock(self) -> None:
+        try:
+            fcntl.flock(self._file.number, fcntl.LOCK_EX)
+        except OSError as error:
+            raise StoreUnavailableError(str(self._path), f"cannot lock it: {error}") from error
+
+    def _check(self) -> None:
+        """Raise if nothing may be written any more."""
+
+    def _release(self) -> None:
+        try:
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+        except OSError:
+            # What the lock protected is done, so this is not reported. To close the file releases the lock as well.
+            self._file.close()
+            self._file = FileDescriptor(self._path, os.O_RDWR | os.O_CREAT)
+
+
+class ProcessLock(FileLock):
+    """The lock of an open store.
+
+    Entering raises StoreGoneError once the file or folder ``of`` was deleted or replaced: what is written there would be
+    lost.
+    """
+
+    def __init__(self, path: Path, *, of: Path) -> None:
+        super().__init__(path)
+        self._place = str(of)
+        found = of.stat()
+        self._number, self._device = found.st_ino, found.st_dev
+
+    def _check(self) -> None:
+        try:
+            found = os.stat(self._place)  # noqa: PTH116  on the path of every commit, and a Path costs more than the call
+        except FileNotFoundError:
+            raise StoreGoneError(self._place) from None
+        if found.st_ino != self._number or found.st_dev != self._device:
+            raise StoreGoneError(self._place)
 
 
 _MOUNTS = Path("/proc/self/mountinfo")

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from sessiontree.errors import StoreClosedError
 from sessiontree.stores.commands import Command, Result
+from sessiontree.stores.erasing import REMOVALS, Eraser, removes_content
 from sessiontree.stores.group_commit import Committer
 from sessiontree.stores.protocol import Backend
 from sessiontree.stores.queries import Finding, Query
@@ -25,11 +26,23 @@ class EmbeddedStore:
         self.backend = backend
         self.place = backend.place
         self.committer = Committer(backend.write, backend.place)
+        self.eraser = Eraser(backend.erase_copies, backend.place)
         self.is_closed = False
+        if not backend.erase_copies():
+            self.eraser.start()
 
     def commit(self, command: Command) -> Result:
-        """Run a command and return once it is durable."""
-        return self.committer.commit(command)
+        """Run a command and return once it is durable; a delete also waits, but not for ever, for its copies to go."""
+        try:
+            result = self.committer.commit(command)
+        except BaseException:
+            # An interrupt can come after the commit.
+            if isinstance(command, REMOVALS):
+                self.eraser.start()
+            raise
+        if removes_content(result):
+            self.eraser.wait(self.eraser.start())
+        return result
 
     def read(self, query: Query[T]) -> T:
         """Answer a query."""
@@ -57,4 +70,10 @@ class EmbeddedStore:
         if self.is_closed:
             return
         self.is_closed = True
-        self.committer.close(self.backend.close)
+        if self.committer.is_in_its_process:
+            self.eraser.close()
+        self.committer.close(self._close_backend)
+
+    def _close_backend(self) -> None:
+        self.backend.erase_copies()
+        self.backend.close()

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.embedded import POLL_SECONDS, EmbeddedStore
+from sessiontree.stores.erasing import REMOVALS, removes_content
 from sessiontree.stores.protocol import Backend
 from sessiontree.stores.queries import Finding, Query
 
@@ -33,8 +34,18 @@ class AsyncEmbeddedStore(EmbeddedStore):
         self._readers.shutdown()
 
     def acommit(self, command: Command) -> asyncio.Future[Result]:
-        """Run a command; the future is done once it is durable."""
-        return self.committer.submit(command, asyncio.get_running_loop())
+        """Run a command; the future is done once it is durable. Cancelling it does not cancel the command."""
+        written = self.committer.submit(command, asyncio.get_running_loop())
+        if isinstance(command, REMOVALS):
+            return asyncio.ensure_future(self._erased(written))
+        return written
+
+    async def _erased(self, written: asyncio.Future[Result]) -> Result:
+        result = await asyncio.shield(written)
+        if removes_content(result):
+            number = self.eraser.start()
+            await asyncio.get_running_loop().run_in_executor(None, self.eraser.wait, number)
+        return result
 
     async def aread(self, query: Query[T]) -> T:
         """Answer a query, in a reader thread if the backend blocks."""

@@ -40,6 +40,15 @@ class Backend(Reads, Protocol):
         """Run the commands in order and make them durable together; raise only if the batch as a whole failed."""
         ...
 
+    def erase_copies(self) -> bool:
+        """Erase the copies of deleted content that are outside its own place, such as in a log or an index.
+
+        Return False if something is left, for example because a reader is in the way; it is called again then. Called when
+        the store is opened and after each delete, by one thread at a time, while other commands may be written. Never
+        raises: the deletes are committed already.
+        """
+        ...
+
     def mark(self, thread_id: str) -> object:
         """Return a cheap value that differs after the thread changed, in this process or another."""
         ...

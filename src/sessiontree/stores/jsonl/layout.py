@@ -80,6 +80,11 @@ class Layout(Record, frozen=True, kw_only=True):
         """The folder of bytes that were cut out of damaged files."""
         return self.folder / "torn"
 
+    @property
+    def erasing(self) -> Path:
+        """The folder of deletes whose copies are not erased yet."""
+        return self.folder / "erasing"
+
     def tree(self, name: str) -> Path:
         """The file of a tree."""
         return self.trees / (name + TREE_SUFFIX)
@@ -172,5 +177,5 @@ def _refuse_other_files(layout: Layout) -> None:
 def _complete(layout: Layout, files: Files) -> None:
     if not _is_ours(layout):
         files.put(layout.marker, msgspec.json.encode(Marker(format=_FORMAT, version=_VERSION)) + b"\n")
-    for path in (layout.trees, layout.forks, layout.torn, layout.blobs):
+    for path in (layout.trees, layout.forks, layout.torn, layout.blobs, layout.erasing):
         files.make_folder(path)

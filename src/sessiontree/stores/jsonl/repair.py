@@ -89,9 +89,6 @@ def remove_thread(tree: Tree, thread_id: str, removed: Collection[int], layout: 
         files.remove(tree.path)
     else:
         _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in removed}), files)
-    pointer = layout.pointer(thread_id)
-    if pointer.exists():
-        files.remove(pointer)
 
 
 def erase_entries(tree: Tree, erased: PutErased, new: Sequence[bytes], files: Files) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from sessiontree.errors import StoreUnavailableError
 from sessiontree.search import SearchPage, SearchQuery
-from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
+from sessiontree.search._fts_index import BUSY_SECONDS, SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
 from sessiontree.search._fts_query import Match, Scope
 from sessiontree.stores.jsonl.layout import Layout
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
@@ -27,8 +27,17 @@ class JsonlSearch:
     ``lock`` is the backend's. To avoid a deadlock it is never held while waiting for the index; the index may take it.
     """
 
-    def __init__(self, layout: Layout, trees: TreeCache, threads: ThreadIndex, lock: threading.RLock) -> None:
-        self._index = SearchIndex(layout.search)
+    def __init__(
+        self,
+        layout: Layout,
+        trees: TreeCache,
+        threads: ThreadIndex,
+        lock: threading.RLock,
+        *,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self._layout = layout
+        self._index = SearchIndex(layout.search, busy_seconds=busy_seconds)
         self._place = str(layout.folder)
         self._trees = trees
         self._threads = threads
@@ -58,10 +67,13 @@ class JsonlSearch:
             fetch=self._shown,
         )
 
-    def forget(self, deleted: tuple[str, tuple[int, ...]]) -> None:
-        """Remove deleted entries of a tree from the index."""
-        name, numbers = deleted
-        self._index.forget(name, numbers)
+    def forget(self, name: str) -> bool:
+        """Erase the deleted entries of a tree from the index; return False if a reader is in the way."""
+        try:
+            identity = str(self._layout.tree(name).stat().st_ino)
+        except FileNotFoundError:
+            identity = ""
+        return self._index.forget(self, SourceState(name=name, identity=identity, version="", last_number=0))
 
     def close(self) -> None:
         """Close the index."""

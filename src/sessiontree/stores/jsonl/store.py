@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -9,7 +10,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sessiontree.errors import DamagedDataError, StoreClosedError, ThreadNotFoundError
+import msgspec
+
+from sessiontree.errors import DamagedDataError, SessionTreeError, StoreClosedError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
@@ -18,6 +21,7 @@ from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
+from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import name_of, open_folder
 from sessiontree.stores.jsonl.packs import PackFolder
@@ -59,12 +63,14 @@ class JsonlBackend:
         self._packs = PackFolder(self._layout.blobs, files)
         self._trees = TreeCache(self._layout, self._packs)
         self._index = ThreadIndex(self._trees, SummaryFile(self._layout.index))
+        self._erasures = ErasureFolder(self._layout, files)
         self._writer = Writer(
             layout=self._layout,
             process_lock=self._process_lock,
             trees=self._trees,
             packs=self._packs,
             index=self._index,
+            erasures=self._erasures,
             files=files,
             durability=durability,
             lock=self._lock,
@@ -79,10 +85,27 @@ class JsonlBackend:
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         self._check_open()
-        outcomes = self._writer.write(commands)
-        for deleted in self._writer.take_deleted():
-            self._searcher().forget(deleted)
-        return outcomes
+        return self._writer.write(commands)
+
+    def erase_copies(self) -> bool:
+        """Erase what deletes left in other files, and return whether all of it is gone."""
+        try:
+            return all(self._erase_copies(path, erasure) for path, erasure in self._erasures.pending())
+        except (OSError, sqlite3.Error, msgspec.DecodeError, SessionTreeError):
+            return False
+
+    def _erase_copies(self, path: Path, erasure: PendingErasure) -> bool:
+        from sessiontree.stores.jsonl.search import JsonlSearch  # noqa: PLC0415  most programs never search
+
+        self._writer.erase_copies(erasure)
+        search = JsonlSearch(self._layout, self._trees, self._index, self._lock, busy_seconds=0)
+        try:
+            is_erased = search.forget(erasure.tree)
+        finally:
+            search.close()
+        if is_erased:
+            self._erasures.complete(path)
+        return is_erased
 
     def repair(self) -> list[Finding]:
         """Repair what can be repaired and return it. Bytes that are cut out of a file are kept in ``torn/``.
@@ -221,6 +244,12 @@ class JsonlBackend:
                 done += size
             needed = BlobRoots(frozenset(manifests), frozenset(artifacts))
             findings += blob_findings(needed, self._packs, list(self._packs.blob_hashes()), self.place)
+            findings += [
+                Finding(
+                    kind="erasure", place=str(path), problem="copies of deleted content are left; open the store again"
+                )
+                for path, _ in self._erasures.pending()
+            ]
         return findings
 
     def _search_ids(self, entry_ids: tuple[str, ...]) -> list[Entry]:

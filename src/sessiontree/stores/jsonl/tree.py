@@ -277,6 +277,21 @@ class TreeCache:
                 except FileNotFoundError:
                     continue
 
+    def roots(self, *, outside: str = "") -> BlobRoots:
+        """The blobs that entries refer to, except those in one file if it is given."""
+        manifests: set[str] = set()
+        artifacts: set[str] = set()
+        for name, _ in list(self.files()):
+            tree = self.peek(name) if name != outside else None
+            if tree is not None:
+                # A damaged part may contain a reference, so nothing may be collected then.
+                tree.check_writable()
+                found = tree.state.all_roots()
+                manifests |= found.manifests
+                artifacts |= found.artifacts
+                self.release(tree)
+        return BlobRoots(frozenset(manifests), frozenset(artifacts))
+
     def forget(self, name: str) -> None:
         """Drop a tree from the cache and close it."""
         self._pinned.discard(name)
@@ -293,21 +308,7 @@ class TreeCache:
         """Let the rules read beyond the tree's own file."""
         tree.state.find_elsewhere = self.state_of
         tree.state.blob_store = self._blob_store
-        tree.state.roots_elsewhere = lambda: self._roots_outside(tree.name)
-
-    def _roots_outside(self, name: str) -> BlobRoots:
-        manifests: set[str] = set()
-        artifacts: set[str] = set()
-        for other, _ in list(self.files()):
-            tree = self.peek(other) if other != name else None
-            if tree is not None:
-                # A damaged part may contain a reference, so nothing may be collected then.
-                tree.check_writable()
-                found = tree.state.all_roots()
-                manifests |= found.manifests
-                artifacts |= found.artifacts
-                self.release(tree)
-        return BlobRoots(frozenset(manifests), frozenset(artifacts))
+        tree.state.roots_elsewhere = lambda: self.roots(outside=tree.name)
 
     def _evict(self) -> None:
         if len(self._trees) > _MAX_TREES:

@@ -35,6 +35,7 @@ from sessiontree.stores.commands import (
     ImportThread,
     PutBlobs,
 )
+from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure, erase_copies
 from sessiontree.stores.jsonl.errors import SyncFailedError, syncing, translate_error
 from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.lines import (
@@ -87,6 +88,7 @@ class Writer:
         trees: TreeCache,
         packs: PackFolder,
         index: ThreadIndex,
+        erasures: ErasureFolder,
         files: Files,
         durability: Durability,
         lock: threading.RLock,
@@ -97,18 +99,18 @@ class Writer:
         self._trees = trees
         self._packs = packs
         self._index = index
+        self._erasures = erasures
         self._files = files
         self._is_synced = durability == "power_loss"
         self._lock = lock
         self._thread_lock = threading.Lock()
         self._place = str(layout.folder)
         self._poison = ""
-        self._deleted: list[tuple[str, tuple[int, ...]]] = []
 
-    def take_deleted(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Return and forget the trees that lost entries, and the numbers of those entries."""
-        deleted, self._deleted = self._deleted, []
-        return deleted
+    def erase_copies(self, erasure: PendingErasure) -> None:
+        """Erase what a delete left outside its tree file and the search index."""
+        with self._exclusive(), self._lock:
+            erase_copies(erasure, self._layout, self._files, trees=self._trees, index=self._index, packs=self._packs)
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         """Run commands in order.
@@ -214,14 +216,12 @@ class Writer:
                 return refusal
             drop, *blob_facts = decision.facts
             assert isinstance(drop, DropThread)
-            # The cached summary first: a crash in between must not leave a deleted thread in it.
+            self._erasures.add(PendingErasure(tree=tree.name, thread_id=command.thread_id, has_blobs=bool(blob_facts)))
             self._index.forget(tree.name)
             try:
                 remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
             finally:
                 self._trees.forget(tree.name)
-            self._deleted.append((tree.name, drop.entries))
-            self._drop_blobs(blob_facts)
             return decision.result
 
     def _erase(self, command: EraseContents) -> Outcome:
@@ -236,6 +236,8 @@ class Writer:
                 return decision.result
             erased, *facts = decision.facts
             assert isinstance(erased, PutErased)
+            has_blobs = any(isinstance(fact, DropBlobs) for fact in facts)
+            self._erasures.add(PendingErasure(tree=tree.name, thread_id=command.thread_id, has_blobs=has_blobs))
             self._index.forget(tree.name)
             try:
                 if tree.torn is not None:
@@ -244,14 +246,7 @@ class Writer:
                 erase_entries(tree, erased, _texts_of(facts), self._files)
             finally:
                 self._trees.forget(tree.name)
-            self._deleted.append((tree.name, tuple(node.key for node in erased.nodes)))
-            self._drop_blobs(facts)
             return decision.result
-
-    def _drop_blobs(self, facts: Sequence[Fact]) -> None:
-        for fact in facts:
-            if isinstance(fact, DropBlobs):
-                self._packs.drop(fact.hashes)
 
     @contextmanager
     def _rewriting(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.erasure import has_copies
 from sessiontree.stores.sqlite.reads import read_transaction
 from sessiontree.stores.sqlite.rows import NODE_COLUMNS, STATE_SELECT, lease_of, move_of, state_of
 from sessiontree.stores.sqlite.schema import REPEATED_IDS
@@ -45,6 +46,7 @@ def inspect(connection: sqlite3.Connection, place: str, progress: Progress | Non
             *_unreadable_threads(connection, place),
             *findings_in(content, place, progress),
             *_blobs(connection, place),
+            *_copies(connection, place),
         ]
 
 
@@ -92,6 +94,14 @@ def _blobs(connection: sqlite3.Connection, place: str) -> list[Finding]:
     view = SqliteView(connection)
     _, needed = view.blob_roots(())
     return blob_findings(needed, view, view.blob_hashes(), place)
+
+
+def _copies(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:
+    if has_copies(connection):
+        problem = (
+            "copies of deleted content are left in the log; end the programs that read the store, then open it again"
+        )
+        yield Finding(kind="erasure", place=place, problem=problem)
 
 
 def _broken_pages(connection: sqlite3.Connection, place: str) -> Iterator[Finding]:

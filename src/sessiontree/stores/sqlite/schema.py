@@ -10,9 +10,10 @@ from itertools import chain
 from pathlib import Path
 
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
-from sessiontree.stores._io import kind_of
+from sessiontree.stores._io import FileDescriptor, Files, kind_of
 from sessiontree.stores.protocol import Durability
 from sessiontree.stores.queries import RARE_MARKS
+from sessiontree.stores.sqlite.lineage import new_stamp
 
 __all__ = [
     "APPLICATION_ID",
@@ -21,7 +22,6 @@ __all__ = [
     "connect",
     "connect_read_only",
     "create",
-    "create_file",
     "is_complete",
     "prepare_writer",
     "refuse_special_files",
@@ -32,15 +32,25 @@ __all__ = [
 APPLICATION_ID = 0x53545245
 _MAGIC = b"SQLite format 3\x00"
 _WAL_MODE = b"\x02\x02"
+_SIDE_FILES = ("-journal", "-wal", "-shm")
 BUSY_SECONDS = 30.0
 
-_LAYOUT = 5
+_LAYOUT = 6
 """Version of the tables, stored as ``user_version``. Older layouts are upgraded when a file is opened."""
 _OLDEST_LAYOUT = 2
 
 # Larger than SQLite's default of 4096, because messages are long: a group of appends writes fewer pages, and a lone
 # append is as fast.
 _PAGE_SIZE = 8192
+
+_STORE_META = """
+CREATE TABLE store_meta (
+    last_entry_key INTEGER NOT NULL,
+    deletions INTEGER NOT NULL,
+    erased INTEGER NOT NULL,
+    stamp TEXT NOT NULL
+)
+"""
 
 # The columns of ``thread`` that every append changes are kept apart from the metadata, so that the row stays short.
 # Keys are integers. The parent of an entry always has a smaller key, so chains cannot loop. The entries of one thread
@@ -99,8 +109,6 @@ CREATE INDEX thread_key ON thread_meta (agent, channel, peer, key_thread);
 CREATE TABLE thread_tag (tag TEXT NOT NULL, key INTEGER NOT NULL, PRIMARY KEY (tag, key)) WITHOUT ROWID;
 CREATE TABLE deleted_thread (key INTEGER PRIMARY KEY, tree INTEGER NOT NULL, newest INTEGER NOT NULL, id TEXT NOT NULL);
 CREATE INDEX deleted_thread_tree ON deleted_thread (tree);
-CREATE TABLE store_meta (last_entry_key INTEGER NOT NULL, deletions INTEGER NOT NULL);
-INSERT INTO store_meta VALUES (0, 0);
 CREATE TABLE entry (
     key INTEGER PRIMARY KEY,
     tree INTEGER NOT NULL,
@@ -193,7 +201,16 @@ _UPGRADE_FROM_4 = (
     "PRAGMA user_version = 5",
 )
 
-_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3, 4: _UPGRADE_FROM_4}
+_UPGRADE_FROM_5 = (
+    "ALTER TABLE store_meta RENAME TO former_meta",
+    _STORE_META,
+    """INSERT INTO store_meta SELECT last_entry_key, deletions, 0,
+    'sessiontree ' || lower(hex(randomblob(16))) || ' 0000000000000000' FROM former_meta""",
+    "DROP TABLE former_meta",
+    "PRAGMA user_version = 6",
+)
+
+_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3, 4: _UPGRADE_FROM_4, 5: _UPGRADE_FROM_5}
 
 # Without the index, because it can be what is damaged.
 REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING count(*) > 1"
@@ -201,7 +218,7 @@ REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING c
 
 def refuse_special_files(path: Path) -> None:
     """Refuse a pipe or folder where SQLite expects a side file: opening a pipe would block forever."""
-    for suffix in ("-wal", "-shm", "-journal", "-gate"):
+    for suffix in (*_SIDE_FILES, "-gate", "-new"):
         file = path.with_name(path.name + suffix)
         with suppress(FileNotFoundError, NotADirectoryError):
             if not stat.S_ISREG(file.lstat().st_mode):
@@ -258,20 +275,60 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
 
 
 def create(path: Path) -> None:
-    """Create the tables, or finish a creation that was interrupted. The caller holds the process lock.
+    """Create the store at a path where there is none. The caller holds a lock on the file beside it.
 
-    The tables come before the switch to WAL mode, so that the header of the file names the store as ours.
+    The file is made under another name, complete and synced, and renamed: after a crash there is all of it or nothing.
     """
-    with closing(connect(path)) as connection:
+    if is_complete(path) or _completed(path):
+        return
+    target = Path(os.path.realpath(path))
+    new = target.with_name(target.name + "-new")
+    _remove(new, "", *_SIDE_FILES)
+    os.close(os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+    _fill(new)
+    # SQLite would take the log of a store that was deleted for the log of the new one.
+    _remove(target, *_SIDE_FILES)
+    Files().replace(new, target)
+
+
+def _fill(new: Path) -> None:
+    with closing(connect(new)) as connection:
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
-        if _layout_of(connection) == 0:
-            for statement in _TABLES.split(";"):
-                connection.execute(statement)
-            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+        for statement in (*_TABLES.split(";"), _STORE_META):
+            connection.execute(statement)
+        connection.execute("INSERT INTO store_meta VALUES (0, 0, 0, ?)", (new_stamp(),))
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {_LAYOUT}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = wal").fetchone()
+    file = FileDescriptor(new, os.O_RDWR)
+    try:
+        Files().sync(file.number)
+    finally:
+        file.close()
+
+
+def _completed(path: Path) -> bool:
+    """Switch a store that is not in WAL mode to it; return False if there are no tables.
+
+    Another program changed the mode, or a release that did not create stores in one step was interrupted.
+    """
+    try:
+        if path.stat().st_size == 0:
+            return False
+    except FileNotFoundError:
+        return False
+    with closing(connect(path)) as connection:
+        if _layout_of(connection) == 0:
+            return False
+        connection.execute("PRAGMA journal_mode = wal").fetchone()
+    return True
+
+
+def _remove(path: Path, *suffixes: str) -> None:
+    for suffix in suffixes:
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 def upgrade(connection: sqlite3.Connection, path: Path) -> None:
@@ -318,11 +375,6 @@ def prepare_writer(connection: sqlite3.Connection, durability: Durability, path:
         actual = connection.execute(f"PRAGMA {name}").fetchone()[0]
         if actual != expected:
             raise StoreError(str(path), f"SQLite reports {name}={actual!r}, but {expected!r} is required")
-
-
-def create_file(path: Path) -> None:
-    """Create the file, readable by its owner only; SQLite gives its side files the same mode."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
 def _layout_of(connection: sqlite3.Connection) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from sessiontree.search import SearchPage, SearchQuery
-from sessiontree.search._fts_index import SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
+from sessiontree.search._fts_index import BUSY_SECONDS, SearchIndex, Shown, SourceState, StoredEntry, page_of_hits
 from sessiontree.search._fts_query import Match, Scope
 from sessiontree.stores.queries import Search
 from sessiontree.stores.rules.state import ERASED_BODY
@@ -28,8 +28,14 @@ _ITEM = "SELECT key, tree, owner, created_ns, body FROM entry"
 class SqliteSearch:
     """Keeps the index current and answers searches from it. ``reader`` provides connections to the store."""
 
-    def __init__(self, store: Path, reader: Callable[[], AbstractContextManager[sqlite3.Connection]]) -> None:
-        self._index = SearchIndex(store.with_name(store.name + "-search"))
+    def __init__(
+        self,
+        store: Path,
+        reader: Callable[[], AbstractContextManager[sqlite3.Connection]],
+        *,
+        busy_seconds: float = BUSY_SECONDS,
+    ) -> None:
+        self._index = SearchIndex(store.with_name(store.name + "-search"), busy_seconds=busy_seconds)
         self._reader = reader
 
     def search(self, search: Search) -> SearchPage:
@@ -53,13 +59,14 @@ class SqliteSearch:
                 fetch=lambda match: _shown(connection, snapshot, match),
             )
 
-    def forget(self, keys: Sequence[int], deletes: int) -> None:
-        """Remove entries from the index that the last ``deletes`` deletions removed from the store."""
-        if not self._index.exists:
-            return
-        with self._reader() as connection:
-            total = int(connection.execute("SELECT deletions FROM store_meta").fetchone()[0])
-        self._index.forget(_WHOLE, keys, (str(total - deletes), str(total)))
+    def forget(self, keys: Sequence[int], before: str, after: str) -> bool:
+        """Erase deleted entries from the index; return False if a reader is in the way.
+
+        ``keys`` are those that were deleted while the count of deletions went from ``before`` to ``after``.
+        """
+        return self._index.forget(
+            self, SourceState(name=_WHOLE, identity=after, version="", last_number=0), keys, before
+        )
 
     def close(self) -> None:
         self._index.close()

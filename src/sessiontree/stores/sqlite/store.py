@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
@@ -23,12 +22,14 @@ from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
-from sessiontree.stores._io import Files, ProcessLock, refuse_network
-from sessiontree.stores.commands import Append, Command, Deleted, Erased
+from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
+from sessiontree.stores.commands import Append, Command
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules import decide
 from sessiontree.stores.sqlite import errors, schema
+from sessiontree.stores.sqlite.erasure import Erasure
+from sessiontree.stores.sqlite.lineage import Lineage
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
 from sessiontree.stores.sqlite.rows import missing_blobs
@@ -43,11 +44,6 @@ __all__ = ["SqliteBackend"]
 
 T = TypeVar("T")
 
-_TRUNCATE_ATTEMPTS = 100
-_TRUNCATE_PAUSE_SECONDS = 0.02
-_VACUUM_FRACTION = 8
-"""A file is rewritten if a group of commands erased at least one part in so many of it."""
-
 
 class SqliteBackend:
     """A store in one SQLite file. Several processes may open it at the same time."""
@@ -58,7 +54,6 @@ class SqliteBackend:
         self.place = str(path)
         self._path = path
         self._poison = ""
-        self._must_truncate_wal = False
         self._is_closed = False
         self._idle: list[sqlite3.Connection] = []
         self._idle_lock = threading.Lock()
@@ -73,19 +68,18 @@ class SqliteBackend:
             raise StorePoisonedError(self.place, self._poison)
         try:
             with self._process_lock:
+                self._lineage.verify(self._writer)
                 outcomes = self._commit(commands)
+                self._confirm(commands)
         except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
             self._raise_translated(error, commands)
-        if self._view.deleted_keys:
-            self._remove_from_search(outcomes)
-        if self._view.erased_bytes:
-            self._give_room_back()
         if self._view.has_deleted:
-            self._view.has_deleted = False
-            self._truncate_wal(_TRUNCATE_ATTEMPTS)
-        elif self._must_truncate_wal:
-            self._truncate_wal(1)
+            self._erasure.note(*self._view.take_deleted())
         return outcomes
+
+    def erase_copies(self) -> bool:
+        """Erase deleted content from the WAL and the search index."""
+        return self._erasure.run()
 
     def mark(self, thread_id: str) -> object:
         """Return a value that changes whenever another connection commits."""
@@ -102,10 +96,10 @@ class SqliteBackend:
                 return
             self._is_closed = True
             with self._opened:
-                if self._must_truncate_wal:
-                    with suppress(StoreGoneError):
-                        self._truncate_wal(1)
-                self._wal_guard.release()
+                self._erasure.close()
+                # The log of a file that was overwritten must not be written into the new one.
+                if not self._lineage.is_gone:
+                    self._wal_guard.release()
                 if self._search is not None:
                     self._search.close()
                 idle, self._idle = self._idle, []
@@ -201,22 +195,26 @@ class SqliteBackend:
     def _open(self, path: Path, durability: Durability) -> None:
         refuse_network(path)
         schema.refuse_special_files(path)
+        gate = path.with_name(path.name + "-gate")
         is_complete = schema.is_complete(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        schema.create_file(path)
         with ExitStack() as opened:
-            self._process_lock = ProcessLock(path.with_name(path.name + "-gate"), of=path)
+            if not is_complete:
+                with closing(FileLock(gate)) as lock, lock:
+                    schema.create(path)
+            self._process_lock = ProcessLock(gate, of=path)
             opened.callback(self._process_lock.close)
             with self._process_lock:
-                if not is_complete:
-                    schema.create(path)
-                    Files().sync_folder(path.parent)
                 self._wal_guard = WalGuard(path, schema.BUSY_SECONDS)
                 opened.callback(self._wal_guard.close)
                 self._writer = self._connect(opened)
                 schema.prepare_writer(self._writer, durability, path)
                 schema.upgrade(self._writer, path)
+                self._lineage = Lineage(path, self._wal_guard.number, self._writer)
             self._watcher = self._connect(opened)
+            erasing_lock = ProcessLock(gate, of=path)
+            opened.callback(erasing_lock.close)
+            self._erasure = Erasure(path, erasing_lock, durability, self._lineage)
             self._opened = opened.pop_all()
         self._view = SqliteView(self._writer)
         self._watch_lock = threading.Lock()
@@ -245,9 +243,11 @@ class SqliteBackend:
             self._view.begin(check_new_ids=check_new_ids)
             outcomes = [self._run(command) for command in commands]
             self._view.flush()
-            # Before the commit, because the commit can succeed and still be interrupted.
-            self._must_truncate_wal |= self._view.has_deleted
+            self._lineage.mark(self._writer)
+            if self._view.has_deleted:
+                self._erasure.expect()
             self._writer.execute("COMMIT")
+            self._lineage.committed()
         except BaseException:
             self._view.reset()
             self._roll_back()
@@ -277,21 +277,12 @@ class SqliteBackend:
             self._view.apply(fact)
         return decision.result
 
-    def _remove_from_search(self, outcomes: Sequence[Outcome]) -> None:
-        keys, self._view.deleted_keys = self._view.deleted_keys, []
-        deletes = sum(_removes_content(outcome) for outcome in outcomes)
-        with self._translated():
-            self._searcher().forget(keys, deletes)
-
-    def _give_room_back(self) -> None:
-        """Rewrite the file if a good part of it was erased; if that fails, later writes use the room.
-
-        The erasure is committed already, so nothing here may report it as failed.
-        """
-        erased, self._view.erased_bytes = self._view.erased_bytes, 0
-        with suppress(sqlite3.Error, OSError), self._process_lock:
-            if erased * _VACUUM_FRACTION >= self._path.stat().st_size:
-                self._writer.execute("VACUUM")
+    def _confirm(self, commands: Sequence[Command]) -> None:
+        """Acknowledge nothing that was committed while the file was being overwritten."""
+        try:
+            self._lineage.verify(self._writer)
+        except StoreGoneError as error:
+            raise CommitUnknownError(self.place, "the file was overwritten", _entry_ids(commands)) from error
 
     def _searcher(self) -> SqliteSearch:
         from sessiontree.stores.sqlite.search import SqliteSearch  # noqa: PLC0415  most programs never search
@@ -300,29 +291,6 @@ class SqliteBackend:
             if self._search is None:
                 self._search = SqliteSearch(self._path, self._reader)
             return self._search
-
-    def _truncate_wal(self, attempts: int) -> None:
-        """Erase deleted data: SQLite zeroes it in the pages, but older copies of those pages are in the WAL.
-
-        A long read keeps the WAL from being truncated; the next write or the close tries again.
-        """
-        for attempt in range(attempts):
-            if attempt:
-                time.sleep(_TRUNCATE_PAUSE_SECONDS)
-            with self._translated(), self._process_lock:
-                self._must_truncate_wal = not self._try_truncate_wal()
-            if not self._must_truncate_wal:
-                return
-
-    def _try_truncate_wal(self) -> bool:
-        """Truncate the WAL and return True, or False if a reader needs it: other writers must not wait for readers."""
-        try:
-            self._writer.execute("PRAGMA busy_timeout = 0")
-            return not self._writer.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-        except sqlite3.OperationalError:
-            return False
-        finally:
-            self._writer.execute(f"PRAGMA busy_timeout = {int(schema.BUSY_SECONDS * 1000)}")
 
     def _read(self, query: Callable[[ReadSnapshot], T]) -> T:
         with self._reader() as connection, read_transaction(connection):
@@ -367,8 +335,7 @@ class SqliteBackend:
             raise error
         if errors.is_disk_error(error) and commands:
             self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
-            ids = [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
-            raise CommitUnknownError(self.place, self._poison, ids) from error
+            raise CommitUnknownError(self.place, self._poison, _entry_ids(commands)) from error
         translated = self._translate(error)
         if translated is error:
             raise error
@@ -392,5 +359,5 @@ class SqliteBackend:
         return DamagedDataError(self.place, 0, f"table {table} has values of the wrong type: {error}")
 
 
-def _removes_content(outcome: Outcome) -> bool:
-    return isinstance(outcome, Deleted) or (isinstance(outcome, Erased) and outcome.entries > 0)
+def _entry_ids(commands: Sequence[Command]) -> list[str]:
+    return [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]

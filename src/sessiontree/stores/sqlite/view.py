@@ -150,9 +150,23 @@ class SqliteView:
         self._data_version = -1
         self._last_entry_key = 0
         self._checks_new_ids = False
-        self.has_deleted = False
-        self.deleted_keys: list[int] = []
-        self.erased_bytes = 0
+        self._deleted_keys: list[int] = []
+        self._deletions = 0
+        self._freed_bytes = 0
+
+    @property
+    def has_deleted(self) -> bool:
+        """Whether the transaction deleted something."""
+        return self._deletions > 0
+
+    def take_deleted(self) -> tuple[list[int], int, int]:
+        """Return and forget the keys of deleted entries, the number of deletions, and the bytes they freed."""
+        deleted = self._deleted_keys, self._deletions, self._freed_bytes
+        self._forget_deleted()
+        return deleted
+
+    def _forget_deleted(self) -> None:
+        self._deleted_keys, self._deletions, self._freed_bytes = [], 0, 0
 
     def begin(self, *, check_new_ids: bool = False) -> None:
         """Start a write transaction; another process may have written since the last one."""
@@ -172,9 +186,7 @@ class SqliteView:
         self._dirty.clear()
         self._rows.clear()
         self._data_version = -1
-        self.has_deleted = False
-        self.deleted_keys = []
-        self.erased_bytes = 0
+        self._forget_deleted()
 
     def flush(self) -> None:
         """Write the pending entries, and each changed thread row once, however many commands changed it."""
@@ -417,12 +429,12 @@ class SqliteView:
         )
 
     def _erase(self, keys: Sequence[int]) -> None:
-        self.deleted_keys += keys
-        self.has_deleted = True
+        self._deleted_keys += keys
+        self._deletions += 1
         self._put_rows()
         for key in keys:
             ((size,),) = self._connection.execute("SELECT length(body) FROM entry WHERE key = ?", (key,))
-            self.erased_bytes += size - len(ERASED_BODY)
+            self._freed_bytes += size - len(ERASED_BODY)
         self._connection.executemany("DELETE FROM checkpoint WHERE entry = ?", [(key,) for key in keys])
         self._connection.executemany(
             "UPDATE entry SET body = ?, crc = ? WHERE key = ?",
@@ -432,8 +444,8 @@ class SqliteView:
         self._run("UPDATE store_meta SET deletions = deletions + 1")
 
     def _drop(self, state: ThreadState, entries: Sequence[int]) -> None:
-        self.deleted_keys += entries
-        self.has_deleted = True
+        self._deleted_keys += entries
+        self._deletions += 1
         self._states.pop(state.meta.id, None)
         self._leases.pop(state.key, None)
         self._dirty.pop(state.key, None)

@@ -37,6 +37,11 @@ class WalGuard:
         self._file = FileDescriptor(store, os.O_RDWR)
         self._acquire(time.monotonic() + timeout_seconds)
 
+    @property
+    def number(self) -> int:
+        """The descriptor of the file."""
+        return self._file.number
+
     def release(self) -> None:
         """Let SQLite delete the WAL again. The file stays open until ``close``."""
         self._lock(fcntl.F_UNLCK)

@@ -1,0 +1,133 @@
+"""Notice that the file of an open store was overwritten, for example by ``cp backup.db live.db``.
+
+SQLite does not notice: the commits since the last checkpoint are in the WAL, and it goes on writing there, on top of
+pages that are not the ones that it knows. So ``store_meta.stamp`` has an id of the store and a number that grows after
+each checkpoint. The stamp in the file itself, without the WAL, is then the one that the WAL continues from or the one
+before it; the stamp of another store or of an older copy is neither. It is compared whenever the time or size of the file
+changed, which in normal use only a checkpoint does.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import sqlite3
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from sessiontree.errors import StoreError, StoreGoneError
+
+__all__ = ["Lineage", "new_stamp"]
+
+
+_STAMP = re.compile(rb"sessiontree ([0-9a-f]{32}) (\d{16})")
+_CHUNK = 1 << 20
+_ATTEMPTS = 4
+_PAUSE_SECONDS = 0.02
+"""Another program may be in the middle of a checkpoint."""
+
+
+class _Stamp(NamedTuple):
+    store_id: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"sessiontree {self.store_id} {self.number:016d}"
+
+
+def new_stamp() -> str:
+    """The first stamp of a store."""
+    return str(_Stamp(secrets.token_hex(16), 0))
+
+
+class Lineage:
+    """Checks that the file at a path is the one that was opened. Every method is called under the process lock."""
+
+    def __init__(self, path: Path, file: int, connection: sqlite3.Connection) -> None:
+        self._path = path
+        self._file = file
+        self._is_due = False
+        self._base: _Stamp | None = None
+        self._is_gone = False
+        self._times = self._look_at_times()
+        if not self._is_continued(connection):
+            log = path.with_name(path.name + "-wal").name
+            raise StoreError(
+                str(path),
+                f"the file was replaced, but {log} beside it belongs to the former file; move {log} away, then open it again",
+            )
+
+    def verify(self, connection: sqlite3.Connection) -> None:
+        """Raise StoreGoneError if the file was overwritten since the last call."""
+        times = self._look_at_times()
+        if times == self._times and not self._is_gone:
+            return
+        if self._is_gone or not self._is_continued(connection):
+            self._is_gone = True
+            raise StoreGoneError(str(self._path))
+        self._times = times
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the file was overwritten."""
+        return self._is_gone
+
+    def mark(self, connection: sqlite3.Connection) -> None:
+        """Change the stamp if there was a checkpoint since it was changed last. Called within a transaction."""
+        if self._is_due and self._base is not None:
+            following = _Stamp(self._base.store_id, self._base.number + 1)
+            connection.execute("UPDATE store_meta SET stamp = ?", (str(following),))
+
+    def committed(self) -> None:
+        """Note that the transaction of ``mark`` was committed."""
+        self._is_due = False
+
+    def _look_at_times(self) -> tuple[int, int]:
+        found = os.fstat(self._file)
+        return found.st_mtime_ns, found.st_size
+
+    def _is_continued(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the WAL continues the file, and the file is not older than when it was read last."""
+        for attempt in range(_ATTEMPTS):
+            if attempt:
+                time.sleep(_PAUSE_SECONDS)
+            try:
+                current = _stamp_in(str(connection.execute("SELECT stamp FROM store_meta").fetchone()[0]).encode())
+                base = self._stored(connection)
+            except (sqlite3.Error, TypeError):
+                continue
+            if base is None and self._base is None:
+                return True  # a layout without stamps, whose upgrade is in the WAL only
+            if base and current and self._follows(base, current):
+                self._base = base
+                self._is_due = base.number == current.number
+                return True
+        return False
+
+    def _follows(self, base: _Stamp, current: _Stamp) -> bool:
+        is_newer = self._base is None or (base.store_id == self._base.store_id and base.number >= self._base.number)
+        return is_newer and base.store_id == current.store_id and 0 <= current.number - base.number <= 1
+
+    def _stored(self, connection: sqlite3.Connection) -> _Stamp | None:
+        """Read the stamp from the file, without the WAL."""
+        size = connection.execute("PRAGMA page_size").fetchone()[0]
+        page = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'store_meta'").fetchone()[0]
+        return _stamp_in(os.pread(self._file, size, (page - 1) * size)) or self._searched()
+
+    def _searched(self) -> _Stamp | None:
+        """Look everywhere: a VACUUM that is in the WAL only moved the page."""
+        found: list[_Stamp] = []
+        offset = 0
+        rest = b""
+        while block := os.pread(self._file, _CHUNK, offset):
+            found += [_Stamp(store_id.decode(), int(number)) for store_id, number in _STAMP.findall(rest + block)]
+            offset += len(block)
+            rest = block[-64:]
+        return max(found, key=lambda stamp: stamp.number, default=None)
+
+
+def _stamp_in(data: bytes) -> _Stamp | None:
+    found = _STAMP.search(data)
+    return None if found is None else _Stamp(found[1].decode(), int(found[2]))

@@ -1,0 +1,120 @@
+"""``cp backup.db live.db`` under a running program: it is noticed before anything more is acknowledged."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+
+WRITER = """
+import sys, sessiontree as st
+journal = st.open(sys.argv[1])
+number = 0
+while True:
+    number += 1
+    journal.append("t", st.user(f"{number} " * 200), id=f"{sys.argv[2]}{number}")
+    print(number, flush=True)
+"""
+
+
+def fill(journal: st.Journal, name: str, count: int) -> None:
+    """Append in groups, so that the log is checkpointed now and then."""
+    for start in range(0, count, 25):
+        journal.append_many(name, [st.user(f"{number} " * 5_000) for number in range(start, min(start + 25, count))])
+
+
+def checkpoint(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Path:
+    path = tmp_path / "live.db"
+    with st.open(path) as journal:
+        journal.create_thread("t")
+        fill(journal, "t", 50)
+    shutil.copy(path, tmp_path / "backup.db")
+    with st.open(tmp_path / "other.db") as journal:
+        journal.create_thread("t")
+        fill(journal, "t", 300)
+    return path
+
+
+@pytest.mark.parametrize("source", ["backup.db", "other.db"])
+@pytest.mark.parametrize("is_log_empty", [False, True])
+def test_appends_were_acknowledged_into_a_file_that_cp_had_overwritten(
+    store: Path, source: str, is_log_empty: bool
+) -> None:
+    with st.open(store) as journal:
+        fill(journal, "t", 600)
+        if is_log_empty:
+            checkpoint(store)
+        fill(journal, "t", 1)
+        if is_log_empty:
+            checkpoint(store)
+        shutil.copy(store.with_name(source), store)
+        for _ in range(2):
+            with pytest.raises(st.StoreGoneError):
+                journal.append("t", st.user("to nowhere"))
+    assert store.read_bytes() == store.with_name(source).read_bytes(), "the log of the former file was written into it"
+
+
+def test_a_restored_backup_with_the_log_of_the_former_file_is_refused_until_the_log_is_moved_away(store: Path) -> None:
+    with st.open(store) as journal:
+        fill(journal, "t", 300)
+        checkpoint(store)
+        fill(journal, "t", 1)
+        checkpoint(store)
+        fill(journal, "t", 20)
+        shutil.copy(store.with_name("backup.db"), store)
+        with pytest.raises(st.StoreGoneError):
+            journal.append("t", st.user("to nowhere"))
+    with pytest.raises(st.StoreError, match=r"move live\.db-wal away"):
+        st.open(store)
+    store.with_name("live.db-wal").rename(store.with_name("former-wal"))
+    with st.open(store) as journal:
+        assert journal.thread("t").entries == 50
+        journal.append("t", st.user("goes on"))
+        assert journal.check() == []
+
+
+def test_two_processes_that_write_all_the_time_notice_a_copy_over_their_store(store: Path) -> None:
+    writers = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITER, store, name], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for name in "ab"
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        while int(writer.stdout.readline()) < 400:
+            pass
+    shutil.copy(store.with_name("backup.db"), store)
+    for writer in writers:
+        _, problem = writer.communicate()
+        assert "replaced while open" in problem or "outcome of the commit is unknown" in problem
+
+
+def test_checkpoints_and_vacuum_by_other_programs_are_not_taken_for_a_copy(store: Path) -> None:
+    with st.open(store) as journal, st.open(store) as second:
+        for number, statement in enumerate(
+            ("PRAGMA wal_checkpoint", "VACUUM", "PRAGMA wal_checkpoint(TRUNCATE)", "REINDEX", "VACUUM") * 3
+        ):
+            with closing(sqlite3.connect(store, isolation_level=None)) as connection:
+                connection.execute(statement).fetchone()
+            (journal, second)[number % 2].append("t", st.user(str(number)))
+            if number % 4 == 0:
+                journal.create_thread(f"doomed {number}")
+                second.delete_thread(f"doomed {number}")
+        fill(journal, "t", 400)
+        fill(second, "t", 5)
+        assert journal.thread("t").entries == 50 + 15 + 405
+        assert journal.check() == []
