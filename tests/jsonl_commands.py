@@ -13,6 +13,7 @@ from sessiontree.model.builders import user
 from sessiontree.model.codec import validate_and_encode
 from sessiontree.stores.commands import Append, Command, CreateThread, Deleted, DeleteThread, Draft, Fork, Result
 from sessiontree.stores.protocol import Backend
+from sessiontree.stores.queries import ReadEntries, ReadPath
 
 EVERYTHING = ThreadQuery(is_archived=None, limit=100_000)
 
@@ -51,7 +52,7 @@ def do(backend: Backend, *commands: Command) -> Result:
 
 
 def ids(backend: Backend, thread_id: str) -> list[str]:
-    return [entry.id for entry in backend.path(thread_id, UNSET, None)]
+    return [entry.id for entry in backend.path(ReadPath(thread_id=thread_id))]
 
 
 def portrait(backend: Backend) -> object:
@@ -61,8 +62,8 @@ def portrait(backend: Backend) -> object:
         (
             thread,
             backend.thread(thread.id),
-            backend.entries(thread.id, None, None),
-            backend.path(thread.id, UNSET, None),
+            backend.entries(ReadEntries(thread_id=thread.id)),
+            backend.path(ReadPath(thread_id=thread.id)),
             backend.children(thread.id, None),
             list(backend.moves(thread.id)),
             backend.lease(thread.id),

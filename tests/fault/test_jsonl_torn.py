@@ -15,6 +15,7 @@ from sessiontree.stores._io import Files
 from sessiontree.stores.commands import Undo
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.jsonl.lines import changed_line
+from sessiontree.stores.queries import ReadEntries
 
 COMMANDS = (
     (create("t", title="the thread"),),
@@ -113,7 +114,7 @@ def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_
         broken[start + 30] ^= 0x01
         store = spoiled(folder, target, bytes(broken))
         assert [thread.id for thread in store.threads(EVERYTHING).threads] == ["t"]
-        readable = {entry.id for entry in store.entries("t", None, None)}
+        readable = {entry.id for entry in store.entries(ReadEntries(thread_id="t"))}
         lost = json.loads(whole[start:].split(b"\n")[0]).get("id")
         assert readable == {"e1", "m1", "m2", "m3", "b1", "b2", "e4"} - {lost}
         with pytest.raises(DamagedDataError) as caught:
@@ -127,7 +128,7 @@ def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_
         assert "damage" in {finding.kind for finding in store.repair()}
         assert [finding for finding in store.inspect() if finding.is_repairable] == []
         assert bytes(broken[start : starts[number + 1]]) in torn_bytes(target)
-        assert {entry.id for entry in store.entries("t", None, None)} == readable
+        assert {entry.id for entry in store.entries(ReadEntries(thread_id="t"))} == readable
         do(store, append("t", "more"))
         again = JsonlBackend(target)
         assert ids(again, "t")[-2:] == ["e4", "more"]
@@ -141,9 +142,9 @@ def test_a_repair_of_the_last_command_keeps_the_lines_that_are_left_of_it(sound,
     content = tree_file(folder).read_bytes()[: steps[3][0]]
     store = spoiled(folder, tmp_path / "x", content.replace(b"text of m2", b"TEXT of m2"))
     assert [finding.kind for finding in store.repair()] == ["damage"]
-    assert [entry.id for entry in store.entries("t", None, None)] == ["e1", "m1", "m3"]
+    assert [entry.id for entry in store.entries(ReadEntries(thread_id="t"))] == ["e1", "m1", "m3"]
     do(store, append("t", "next"))
-    assert [entry.id for entry in store.entries("t", None, None)] == ["e1", "m1", "m3", "next"]
+    assert [entry.id for entry in store.entries(ReadEntries(thread_id="t"))] == ["e1", "m1", "m3", "next"]
     store.close()
 
 
@@ -152,7 +153,7 @@ def test_a_lost_newline_in_the_middle_is_damage_and_the_rest_stays(sound, tmp_pa
     whole = tree_file(folder).read_bytes()
     end = line_starts(whole)[3] - 1
     store = spoiled(folder, tmp_path / "x", whole[:end] + b" " + whole[end + 1 :])
-    assert {"m2", "m3", "b1", "b2", "e4"} <= {entry.id for entry in store.entries("t", None, None)}
+    assert {"m2", "m3", "b1", "b2", "e4"} <= {entry.id for entry in store.entries(ReadEntries(thread_id="t"))}
     assert store.repair()
     do(store, append("t", "more"))
     store.close()

@@ -29,7 +29,7 @@ from sessiontree.stores._io import Files
 from sessiontree.stores.commands import Deleted, MoveLeaf
 from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
-from sessiontree.stores.queries import ReadPath
+from sessiontree.stores.queries import ReadEntries, ReadPath
 
 WEIRD_IDS = (
     "", ".", "..", "../../escape", "/absolute", "a/b", "a\\b", "nul\0inside", "new\nline", "CON", "Case", "case",
@@ -190,7 +190,7 @@ def test_a_root_that_was_deleted_can_be_made_again_beside_its_forks(store, tmp_p
     for backend in (store, again):
         assert ids(backend, "r") == ["e9"]
         assert ids(backend, "f") == ["e1"]
-        assert [entry.id for entry in backend.entries("r", None, None)] == ["e9"]
+        assert [entry.id for entry in backend.entries(ReadEntries(thread_id="r"))] == ["e9"]
     again.close()
 
 

@@ -225,4 +225,4 @@ def test_a_store_of_layout_4_gets_its_indexes(tmp_path: Path) -> None:
         assert [journal.undo("t").leaf for _ in range(2)] == ["e", journal.reflog("t")[0].from_entry]
         assert journal.redo("t").leaf == "e"
         assert journal.check() == []
-    assert layout_of(path) == 5
+    assert layout_of(path) == schema._LAYOUT
