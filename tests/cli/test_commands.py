@@ -423,6 +423,27 @@ def test_the_places_of_the_leaf_count_as_in_git(talk):
     assert talk.run("log", "talk~" + "9" * 5000, code=1).stderr
 
 
+def test_every_command_shows_the_same_messages_and_tokens(shell):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        said = [st.user if number % 2 == 0 else st.assistant for number in range(40)]
+        journal.append_many("t", [st.system("Be kind."), *(say("word " * 100) for say in said), st.system("Be brief.")])
+
+    def shown():
+        with st.open(shell.folder / "j.db") as journal:
+            tokens = journal.context("t").estimate
+        (listed,), totals = shell.json("ls")["threads"], shell.json("stats")["stats"]
+        assert (
+            (listed["messages"], listed["tokens"]) == (totals["messages"], totals["estimated_tokens"]) == (40, tokens)
+        )
+        return tokens
+
+    before = shown()
+    assert f"about {before} tokens" in shell.json("compact", "t", "--keep-recent", "500", "--dry-run")["plan"]
+    done = shell.json("compact", "t", "--keep-recent", "500")["compaction"]
+    assert (done["tokens_before"], done["tokens_after"]) == (before, shown())
+
+
 def test_stats_count_what_outlives_its_thread_once(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t")

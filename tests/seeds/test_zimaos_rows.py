@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from pathlib import Path
 from typing import get_args
 
@@ -13,6 +14,7 @@ from seed_rows import covers
 from sessiontree.compaction import CompactionPolicy, CompactionResult, needs_compaction, plan
 from sessiontree.compaction.memory import crosses_soft_threshold, fingerprint, normalize_memory
 from sessiontree.journal.memory import MemoryRefresher, refresh_memory
+from sessiontree.journal.operations import compaction
 from sessiontree.model.thread import SessionKey
 from sessiontree.sessions import (
     EndReason,
@@ -140,6 +142,9 @@ def test_messages_are_added_and_read_by_key(manager: SessionManager) -> None:
     assert manager.get(KEY) is None
     session = manager.get_or_create(KEY)
     assert manager.get_or_create(KEY).thread_id == session.thread_id
+    found = manager.get(KEY)
+    assert found is not None
+    assert (found.key, found.thread_id) == (KEY, session.thread_id)
     first = session.add_message(st.user("hi"), id="a")
     assert manager.add_message(KEY, st.user("hi"), id="a") == first
     manager.add_message(KEY, st.assistant("ho"))
@@ -188,13 +193,21 @@ def test_a_session_is_archived_begun_anew_and_deleted(manager: SessionManager) -
 @covers(*stores("Close"), "SessionManager.Stop", "SessionManager.Recover")
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl", "postgres"])
 def test_a_manager_stops_and_a_journal_closes(kind: str, tmp_path: Path) -> None:
-    journal = open_store(kind, tmp_path)
+    clock = ManualClock()
+    journal = open_store(kind, tmp_path, clock=clock)
     manager = SessionManager(journal)
     manager.start()
+    assert "session sweep" in {thread.name for thread in threading.enumerate()}
     manager.stop()
     manager.stop()
-    manager.get_or_create(KEY)
-    assert manager.recover() is not None
+    assert "session sweep" not in {thread.name for thread in threading.enumerate()}
+    thread = manager.get_or_create(KEY).thread_id
+    assert manager.recover().released == ()
+    options = compaction.CompactionOptions(summarize=lambda _: "", claim_seconds=1)
+    journal.run(compaction.claim(journal.runtime, thread, "crashed", options))
+    clock.advance(2)
+    assert manager.recover().released == (thread,)
+    assert journal.thread(thread).compaction_claim is None
     journal.close()
     with pytest.raises(st.StoreError):
         manager.get_or_create(OTHER)

@@ -15,6 +15,7 @@ from sessiontree.model import (
     Entry,
     MessagePayload,
     Record,
+    SystemMessage,
     Thread,
     ToolCallMessage,
     Usage,
@@ -93,6 +94,7 @@ class _Tally:
 
     def __init__(self) -> None:
         self._entries = 0
+        self._messages = 0
         self._usages: list[Usage] = []
         self._roles: Counter[str] = Counter()
         self._tools: Counter[str] = Counter()
@@ -104,7 +106,10 @@ class _Tally:
         payload = entry.payload
         if isinstance(payload, MessagePayload):
             self._roles[payload.message.role] += 1
-            self._days[f"{entry.created_at.astimezone().date()}"] += 1
+            # A system prompt is no message: threads do not count it either.
+            if not isinstance(payload, SystemMessage):
+                self._messages += 1
+                self._days[f"{entry.created_at.astimezone().date()}"] += 1
             self._tools.update(call.name for call in payload.message.tool_calls)
         if isinstance(payload, AssistantMessage | ToolCallMessage | UsageReport):
             if payload.model:
@@ -117,7 +122,7 @@ class _Tally:
         return Totals(
             threads=len(threads),
             entries=self._entries,
-            messages=sum(self._roles.values()),
+            messages=self._messages,
             estimated_tokens=sum(thread.tokens for thread in threads),
             input_tokens=cost.input_tokens,
             output_tokens=cost.output_tokens,
