@@ -4,11 +4,19 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO := .venv-demo
 
 .PHONY: demo test test-deep check generate format bench lock clean
 
-demo: $(READY)
-	$(BIN)/python -m sessiontree demo
+# The demo needs only what the package itself needs, so it has a small environment of its own.
+demo: $(DEMO)/.ready
+	@PYTHONPATH=src $(DEMO)/bin/python -m sessiontree demo
+
+$(DEMO)/.ready: requirements-runtime.lock
+	@echo "installing what sessiontree needs into $(DEMO) ..."
+	@$(PYTHON) -m venv $(DEMO)
+	@$(DEMO)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-runtime.lock
+	@touch $(DEMO)/.ready
 
 test: $(READY)
 	$(BIN)/python -m pytest
@@ -39,6 +47,8 @@ lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url --extra all --group dev pyproject.toml -o requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -c requirements.lock pyproject.toml -o requirements-runtime.lock
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -48,4 +58,4 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -31,7 +31,7 @@ def shell(tmp_path):
 
 def test_a_table_has_a_heading_and_colour_on_a_terminal(shell):
     shown = screen(shell.terminal("ls"))
-    assert "TITLE" in shown
+    assert "title" in shown
     assert "\x1b[33mtalk" in shown
 
 
@@ -46,9 +46,9 @@ def test_no_color_and_dumb_terminals_get_no_escape_at_all(shell, environment, ve
 
 def test_a_dumb_terminal_gets_a_tree_of_plain_characters(shell):
     shown = screen(shell.terminal("tree", "talk", TERM="dumb"))
-    assert "* talk" not in shown
-    assert re.search(r"^\* \w+ user", shown, re.MULTILINE)
-    assert "<- leaf" in shown
+    assert re.search(r"^\w{4}  > hello", shown, re.MULTILINE)
+    assert "< head" in shown
+    assert shown.isascii()
 
 
 @pytest.mark.parametrize("arguments", [("ls",), ("tree", "talk"), ("log", "talk"), ("show", "talk"), ("stats",)])
@@ -121,14 +121,14 @@ def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
         env=shell.environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (130, "")
-    assert done.stderr in {"", "sessiontree: interrupted\n"}
+    assert done.stderr in {"", "✗ Interrupted.\n"}
 
 
 def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(shell):
     assert "\x1b" not in shell("demo")
     assert "\x1b" not in screen(shell.terminal("demo", "--no-color"))
     child = shell.terminal("demo")
-    child.expect("An agent runs in its own process")
+    child.expect("An agent is killed")
     child.sendintr()
     shown = screen(child)
     assert child.exitstatus == 130
@@ -160,21 +160,26 @@ def test_a_pager_is_used_when_a_person_reads(shell):
 def test_a_person_without_an_id_picks_by_letters_or_number(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("other", title="Budget of March")
+        journal.append("other", st.user("one pound"))
     child = shell.terminal("log")
-    child.expect("letters of the title")
-    child.sendline("attlelong")
-    assert "hello" in screen(child)
+    child.expect("leave")
+    child.send("attlelong\r")
+    assert "hello" in screen(child).rpartition("\x1b[?1049l")[2]
     child = shell.terminal("log")
-    child.expect("letters of the title")
-    child.sendline("2")
-    assert "hello" in screen(child)
+    child.expect("leave")
+    child.send("\x1b[B\r")
+    assert "hello" in screen(child).rpartition("\x1b[?1049l")[2]
+    child = shell.terminal("log")
+    child.expect("leave")
+    child.send("\x1b")
+    assert (screen(child).rpartition("\x1b[?1049l")[2], child.exitstatus) == ("", 130)
 
 
 def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell):
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
     child.sendline("n")
-    assert "nothing was deleted" in screen(child)
+    assert "Nothing was deleted" in screen(child)
     assert shell("ls")
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
@@ -229,7 +234,8 @@ def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
         journal.append("long", st.tool_result("c", diff + "end-of-diff"))
     arguments = ("show", "long", "--full")
     shown = screen(shell.terminal(*arguments, PAGER="cat")) if is_terminal else shell.run(*arguments).stdout
-    assert all(f"end-of-{what}" in shown for what in ("line", "stars", "diff"))
+    joined = re.sub(r"\s*\n\s*", "", without_colour(shown))
+    assert all(f"end-of-{what}" in joined for what in ("line", "stars", "diff"))
     assert ("\x1b[32m+added" in shown) is is_terminal
     assert "\x1b[31mx" not in shown
 
@@ -295,7 +301,7 @@ def test_a_follower_says_when_the_thread_went_back(shell):
         assert "back to" not in child.before
         journal.rewind("talk", first)
         journal.append("talk", st.user("another way"))
-        child.expect(f"-- back to {first[-8:]}")
+        child.expect(r"-- back to \w{4}")
         child.expect("another way")
         child.sendintr()
         screen(child)
@@ -306,10 +312,10 @@ def test_prune_keeps_a_thread_that_is_used_while_it_asks(shell):
         for name in ("old", "used"):
             journal.create_thread(name, created_ns=1_000)
         terminal = shell.terminal("prune", "--older-than", "1d", "--all")
-        terminal.expect(r"delete 2 threads permanently\? \[y/N\]")
+        terminal.expect(r"Delete 2 threads\?.* \[y/N\]")
         journal.append("used", st.user("again"))
         terminal.sendline("y")
         terminal.expect(pexpect.EOF)
-        assert "deleted 1 threads" in terminal.before
-        assert "kept 1 threads that changed meanwhile: used" in terminal.before
+        assert "deleted 1 thread" in terminal.before
+        assert "kept 1 thread that changed meanwhile: used" in terminal.before
         assert {thread.id for thread in journal.list_threads()} == {"talk", "used"}

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
+from sample_store import SHOP, make_sample
 from sessiontree.transfer.html import PageContent, markdown, preformatted, render_html
 
 SAFE_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",
     "p", "div", "pre", "code", "details", "summary", "span", "time", "em", "strong", "ul", "ol", "li", "a", "br", "hr",
-    "blockquote", "img",
+    "blockquote", "img", "nav",
 }  # fmt: skip
 SAFE_ATTRIBUTES = {
     "lang", "charset", "http-equiv", "content", "name", "dir", "class", "id", "href", "title", "start", "src", "alt",
@@ -109,7 +110,7 @@ def test_markdown_is_rendered_and_tools_are_folded():
         st.tool_result("c", "@@ -1 +1 @@\n-old\n+new", name="bash"),
     )
     assert "<em>hi</em>" in page
-    assert "<details><summary>→ bash" in page
+    assert '<details class="call"><summary><span class="kind">bash</span><span class="object">ls</span>' in page
     assert '<span class="add">+new</span>' in page
 
 
@@ -121,9 +122,35 @@ def test_other_branches_are_folded_in_where_they_left():
         journal.rewind("t", first.id)
         journal.append("t", st.user("taken"))
         page = render_html(PageContent(thread=journal.thread("t"), entries=tuple(journal.entries("t"))))
-    assert (
-        page.index("first") < page.index("another branch, 1 entries") < page.index("left alone") < page.index("taken")
-    )
+    main = page[page.index("<main>") :]
+    assert main.index("first") < main.index("left alone · 1 entry") < main.index("taken")
+
+
+def test_the_page_has_contents_a_map_of_branches_and_what_each_turn_took(tmp_path):
+    make_sample(tmp_path / "j.db")
+    with st.open(tmp_path / "j.db") as journal:
+        entries = tuple(journal.entries(SHOP))
+        page = render_html(PageContent(thread=journal.thread(SHOP), entries=entries, labels=journal.labels(SHOP)))
+    assert_harmless(page)
+    tags = Page(page).tags
+    known = {attributes["id"] for _, attributes in tags if "id" in attributes}
+    links = [str(attributes["href"]) for name, attributes in tags if name == "a" and "href" in attributes]
+    assert links
+    assert {link.removeprefix("#") for link in links if link.startswith("#")} <= known
+    nav = page[page.index("<nav>") : page.index("</nav>")]
+    assert nav.count("<li>") == 3 + 3
+    assert "3 other branches" in nav
+    assert '<span class="label">cache-idea</span>' in nav
+    assert '<span class="del">-    user = users[name]</span>' in page
+    assert '<details class="call failed">' in page
+    assert "E  KeyError: &#x27;ann&#x27;" in page
+    assert "claude-sonnet-4-5 · 6 steps · " in page
+    assert page.count("<details") == page.count("</details>")
+
+
+def test_code_has_the_colours_of_its_language():
+    assert '<span class="k">for</span>' in markdown("```python\nfor x in y: pass\n```")
+    assert markdown("```klingon\n<b>\n```") == '<pre><code class="language-klingon">&lt;b&gt;\n</code></pre>\n'
 
 
 def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written():

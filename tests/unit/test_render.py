@@ -46,7 +46,8 @@ def test_counts_and_sizes_stay_narrow(number: int) -> None:
 
 
 def test_amounts_of_a_column_have_the_same_decimals() -> None:
-    assert money_column([171.2, 31.04, 0.0, None]) == ["$171.20", "$31.04", "$0", "–"]
+    rows = [(amount, "USD", False) for amount in (171.2, 31.04, 0.0, None)]
+    assert money_column(rows) == ["$171.20", "$31.04", "$0", "–"]
     assert (money(99.5), money(100.4), money(3, "EUR")) == ("$99.50", "$100", "€3.00")
     assert (duration(59.7), duration(599.6), duration(None)) == ("1m 00s", "10m", "–")
 

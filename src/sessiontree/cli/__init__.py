@@ -14,11 +14,11 @@ def main() -> None:
     try:
         # Loaded here, so that Ctrl-C during the imports ends the command without a traceback.
         from sessiontree.cli.app import run  # noqa: PLC0415
-        from sessiontree.cli.output import prepare_streams  # noqa: PLC0415
+        from sessiontree.cli.streams import prepare_streams  # noqa: PLC0415
 
         prepare_streams()
         run()
     except KeyboardInterrupt:
         with suppress(OSError, ValueError, AttributeError):
-            sys.stderr.write("sessiontree: interrupted\n")
+            sys.stderr.write("✗ Interrupted.\n")
         sys.exit(_INTERRUPTED)

@@ -12,9 +12,11 @@ import click
 
 from sessiontree.cli import exit_codes
 from sessiontree.cli.context import COMPLETION_VARIABLE, CliContext
-from sessiontree.cli.declare import SETTINGS, store_option
+from sessiontree.cli.declare import SETTINGS, shared_options
+from sessiontree.cli.exit_codes import SwitchVerb
+from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.errors import SessionTreeError
-from sessiontree.model.sanitize import for_terminal
 
 __all__ = ["COMMANDS", "program", "run"]
 
@@ -54,8 +56,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 _HELP = """Durable conversation trees for LLM agents: search, read, branch and export them.
 
-Threads and entries are addressed as in git: any unambiguous start or end of an id, @ for the leaf of the thread that
-changed last, THREAD~3, THREAD@{-1}, THREAD:LABEL, THREAD:ENTRY.
+Threads and entries are addressed as in git: any unambiguous part of an id of at least four characters, its start or its
+end, @ for the leaf of the thread that changed last, THREAD~3, THREAD@{-1}, THREAD:LABEL, THREAD:ENTRY. Without a command,
+the last threads and what to do next are shown.
 """
 
 _EPILOG = """Exit codes: 0 success, 1 not found, 2 usage error, 3 damaged data, 4 conflict, 5 store error.
@@ -71,8 +74,12 @@ class _Program(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
+        if cmd_name not in COMMANDS and ctx.resilient_parsing:
             return None
+        if cmd_name not in COMMANDS:
+            rows = [(name, COMMANDS[name][1].rstrip(".")) for name in similar(cmd_name, COMMANDS)]
+            advice = did_you_mean(rows) or [Line(("  all verbs: ", DIM), "sessiontree --help")]
+            raise exit_codes.UsageError(f"There is no verb “{cmd_name}”.", advice)
         module = import_module(f"sessiontree.cli.commands.{COMMANDS[cmd_name][0]}")
         found: click.Command = getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name)
         return found
@@ -92,8 +99,9 @@ def _print_version(ctx: click.Context, _option: click.Parameter, is_given: Any) 
 
 def _start(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help(), err=True)
-        ctx.exit(exit_codes.USAGE)
+        from sessiontree.cli.home import show_home  # noqa: PLC0415  commands do not need it
+
+        show_home(ctx.obj)
 
 
 program = _Program(
@@ -105,7 +113,7 @@ program = _Program(
     epilog=_EPILOG,
     context_settings=SETTINGS,
     params=[
-        store_option(),
+        *shared_options(),
         click.Option(
             ["--version"],
             is_flag=True,
@@ -126,15 +134,15 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = _invoke(cli, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except SessionTreeError as error:
-        sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
+        cli.out.fail(str(error), exit_codes.advice_of(error))
         code = exit_codes.code_for(error)
     except BrokenPipeError:
         code = exit_codes.BROKEN_PIPE
     except OSError as error:
-        sys.stderr.write(f"sessiontree: {for_terminal(str(error))}\n")
+        cli.out.fail(str(error))
         code = exit_codes.STORE
     except KeyboardInterrupt:
-        sys.stderr.write("sessiontree: interrupted\n")
+        cli.out.fail("Interrupted.")
         code = exit_codes.INTERRUPTED
     finally:
         cli.close()
@@ -150,12 +158,34 @@ def _invoke(cli: CliContext, arguments: list[str]) -> int:
             program.invoke(ctx)
     except click.exceptions.Exit as end:
         return end.exit_code
+    except SwitchVerb as switch:
+        return _invoke(cli, switch.arguments)
     except click.ClickException as error:
-        error.show(sys.stderr)
-        if isinstance(error, click.NoSuchOption):
-            sys.stderr.write("Put -- before an argument that starts with a dash, as in: sessiontree show -- -id\n")
+        cli.out.fail(_sentence(error), _advice(error))
         return error.exit_code
     return exit_codes.OK
+
+
+def _sentence(error: click.ClickException) -> str:
+    """What is wrong, in one sentence that names it in quotes."""
+    match error:
+        case click.NoSuchOption(option_name=name):
+            return f"There is no option “{name}”."
+        case click.MissingParameter(param=click.Argument() as argument):
+            return f"{argument.human_readable_name} is missing."
+        case _:
+            text = error.format_message()
+            return text if text.endswith((".", "?")) else f"{text}."
+
+
+def _advice(error: click.ClickException) -> list[Line]:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "sessiontree"
+    lines: list[Line] = []
+    if isinstance(error, click.NoSuchOption):
+        lines += did_you_mean([(name, "") for name in error.possibilities or ()])
+        lines.append(Line(("  an id that starts with a dash: ", DIM), f"{command} -- {error.option_name}"))
+    return [*lines, Line(("  how it is used: ", DIM), f"{command} --help")]
 
 
 def _complete(cli: CliContext, instruction: str) -> int:

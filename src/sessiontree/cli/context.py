@@ -6,22 +6,31 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.exit_codes import MissingError, UsageError
 from sessiontree.cli.output import Output
+from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.model import Record
+from sessiontree.render.ids import ShortIds
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
     from sessiontree.model import Progress
 
-__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "CliContext", "Location", "locate"]
+__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "CliContext", "Location", "is_missing", "locate", "without_password"]
 
 
 PROJECT_FILE = ".sessiontree.toml"
 COMPLETION_VARIABLE = "_SESSIONTREE_COMPLETE"
+
+
+_MOST_SHORTENED = 100_000
+"""In a store with more threads, lists show whole ids: comparing all of them would take too long."""
 
 
 class Location(Record, frozen=True, kw_only=True):
@@ -29,6 +38,31 @@ class Location(Record, frozen=True, kw_only=True):
 
     url: str
     reason: str
+    is_default: bool = False
+
+    @property
+    def shown(self) -> str:
+        """The address without a password."""
+        return without_password(self.url)
+
+
+def without_password(url: str) -> str:
+    """Return an address with its password as ``***``.
+
+    >>> without_password("postgresql://ann:s3cret@db/talks?password=x&sslmode=require")
+    'postgresql://ann:***@db/talks?password=***&sslmode=require'
+    """
+    scheme, sign, rest = url.partition("://")
+    if not sign:
+        return url
+    place, question, query = rest.partition("?")
+    who, at, where = place.rpartition("@")
+    user, colon, _ = who.partition(":")
+    hidden = "&".join(
+        f"{name}{equals}***" if "password" in name.casefold() else f"{name}{equals}{value}"
+        for name, equals, value in (option.partition("=") for option in query.split("&"))
+    )
+    return f"{scheme}://{user}{colon + '***' if colon else ''}{at}{where}{question}{hidden}"
 
 
 def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Location:
@@ -42,7 +76,7 @@ def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Lo
     project = _project_file(folder)
     if project is not None:
         return Location(url=_store_in(project), reason=f"set by the project file {project}")
-    return Location(url=data_file(), reason="the default, in the platform's data folder")
+    return Location(url=data_file(), reason="the default, in the platform's data folder", is_default=True)
 
 
 def _project_file(folder: Path) -> Path | None:
@@ -90,13 +124,41 @@ class CliContext:
         return locate(self.store_flag, os.environ, Path.cwd())
 
     @property
-    def journal(self) -> Journal:
-        """The journal, opened on first use; a store that does not exist is created."""
-        if self._journal is None:
-            from sessiontree.journal.opening import open as open_journal  # noqa: PLC0415  --help does not need it
+    def now(self) -> datetime:
+        """The time, in the local time zone."""
+        return datetime.now().astimezone()
 
-            self._journal = open_journal(self.location.url)
+    @property
+    def journal(self) -> Journal:
+        """The journal, opened on first use. A store that is not there is not created; the default one is then empty."""
+        if self._journal is None:
+            location = self.location
+            if is_missing(location.url):
+                if not location.is_default:
+                    raise _no_store(location)
+                return self._open("memory:")
+            return self._open(location.url)
         return self._journal
+
+    def create_journal(self) -> Journal:
+        """Open the journal, and create the store if it is not there yet."""
+        return self._open(self.location.url) if self._journal is None else self._journal
+
+    def _open(self, url: str) -> Journal:
+        from sessiontree.journal.opening import open as open_journal  # noqa: PLC0415  --help does not need it
+
+        self._journal = open_journal(url)
+        return self._journal
+
+    @cached_property
+    def threads(self) -> ShortIds:
+        """The short forms of the ids of all threads."""
+        found = self.journal.thread_ids("", limit=_MOST_SHORTENED + 1)
+        return ShortIds(found if len(found) <= _MOST_SHORTENED else ())
+
+    def entries(self, thread_id: str) -> ShortIds:
+        """Return the short forms of the ids of all entries of a thread."""
+        return ShortIds(self.journal.entry_ids(thread_id, "", limit=10_000_000))
 
     @property
     def out(self) -> Output:
@@ -127,7 +189,27 @@ class CliContext:
         if self.is_quiet or not sys.stderr.isatty():
             yield _ignore
             return
-        from sessiontree.cli.render.progress import progress_bar  # noqa: PLC0415  Rich is slow to load
+        from sessiontree.cli.screen.progress import progress_bar  # noqa: PLC0415  Rich is slow to load
 
         with progress_bar(what) as advance:
             yield advance
+
+
+def is_missing(url: str) -> bool:
+    """Return whether an address names a file or folder that is not there."""
+    from sessiontree.journal.address import parse_url  # noqa: PLC0415  --help does not need it
+
+    address = parse_url(url)
+    return address.kind in {"sqlite", "jsonl"} and not os.path.exists(address.target)  # noqa: PTH110  pathlib is slow
+
+
+def _no_store(location: Location) -> MissingError:
+    path = Path(location.url.partition(":///")[2] or location.url)
+    siblings = (
+        [one.name for one in path.parent.iterdir() if one.suffix == path.suffix or one.is_dir()]
+        if path.parent.is_dir()
+        else []
+    )
+    advice = did_you_mean([(str(path.with_name(name)), "") for name in similar(path.name, siblings)])
+    advice.append(Line(("  a new store:  ", DIM), f"sessiontree new --store {location.shown}"))
+    return MissingError(f"There is no store at {location.shown}, and reading does not make one.", advice)

@@ -20,6 +20,7 @@ __all__ = [
     "count_option",
     "dry_run_option",
     "no_pager_option",
+    "shared_options",
     "store_option",
     "thread_argument",
     "yes_option",
@@ -44,7 +45,7 @@ class _Command(click.Command):
 
     def __init__(self, *arguments: Any, **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
-        self.params += _shared_options()
+        self.params += shared_options()
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [
@@ -66,7 +67,7 @@ class FilePath(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "" and param is not None and ctx is not None:
-            raise UsageError(f"the path for {param.get_error_hint(ctx)} is empty; use . for the current folder")
+            raise UsageError(f"The path for {param.get_error_hint(ctx)} is empty; use . for the current folder.")
         return super().convert(value, param, ctx)
 
 
@@ -122,7 +123,8 @@ def store_option() -> click.Option:
     return _shared_option("store_flag", "--store", metavar="URL", help=about)
 
 
-def _shared_options() -> list[click.Option]:
+def shared_options() -> list[click.Option]:
+    """The options that every command has, and the program itself."""
     return [
         store_option(),
         _shared_option("is_json", "--json", is_flag=True, help="Print JSON with a schema_version."),

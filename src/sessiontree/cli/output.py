@@ -1,36 +1,28 @@
-"""Output: data to stdout, messages to stderr; tables on a terminal, tab-separated values in a pipe, JSON on request.
-
-Also the standard streams, which may be closed, full, or of an encoding that cannot represent a character.
-"""
+"""Output: data to stdout, messages to stderr; drawn on a terminal, tab-separated values in a pipe, JSON on request."""
 
 from __future__ import annotations
 
-import io
-import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TextIO
 
 import msgspec
 
-from sessiontree.model import Record
-from sessiontree.model.sanitize import for_terminal, one_line
+from sessiontree.cli.screen.lines import ATTENTION, DIM, FAILURE, GOOD, Line, in_ascii, paragraph
+from sessiontree.model.sanitize import for_terminal
 
-__all__ = ["SCHEMA_VERSION", "Column", "Output", "as_json", "prepare_streams"]
+__all__ = ["LISTS", "PROSE", "SCHEMA_VERSION", "Output", "as_json"]
 
 
 SCHEMA_VERSION = 1
-_NARROWEST = 5
 
+PROSE = 100
+"""Text is not wider than this: the eye loses the line."""
 
-class Column(Record, frozen=True, kw_only=True):
-    """A column of a table. With ``weight`` 0 it is as wide as its content; the others share the rest of the screen."""
+LISTS = 132
+"""Lists and trees are not wider than this: the eye loses the row."""
 
-    name: str
-    weight: int = 0
-    style: str = ""
-    is_number: bool = False
+_NARROWEST = 20
 
 
 class Output:
@@ -41,27 +33,70 @@ class Output:
         self.is_quiet = is_quiet
         self.is_terminal = sys.stdout.isatty()
         self.is_dumb = environment.get("TERM", "") in {"dumb", "unknown"}
-        self.has_colour = (
-            self.is_terminal and not is_colourless and not environment.get("NO_COLOR") and not self.is_dumb
-        )
-        encoding = (getattr(sys.stdout, "encoding", "") or "").lower().replace("-", "")
-        self.is_plain_ascii = self.is_dumb or not encoding.startswith("utf")
+        self._allows_colour = not (is_colourless or environment.get("NO_COLOR") or self.is_dumb)
+        self.has_colour = self.is_terminal and self._allows_colour
+        self.is_plain_ascii = self.is_dumb or not _is_utf(sys.stdout)
 
     @property
     def width(self) -> int:
-        """The number of columns of the terminal."""
-        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed in a pipe
+        """The number of columns of the terminal; 80 in a pipe, unless COLUMNS says otherwise."""
+        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed for JSON
 
-        return get_terminal_size((100, 24)).columns
+        return max(_NARROWEST, get_terminal_size((80, 24)).columns)
 
-    def line(self, text: str = "", style: str = "") -> None:
+    @property
+    def height(self) -> int:
+        """The number of rows of the terminal."""
+        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed for JSON
+
+        return get_terminal_size((80, 24)).lines
+
+    def line(self, text: str = "") -> None:
         """Write one line of data. Text that comes from a conversation must be sanitized first."""
-        sys.stdout.write(self.styled(text, style) + "\n")
+        sys.stdout.write(text + "\n")
+
+    def draw(self, lines: Iterable[Line]) -> None:
+        """Write lines to stdout."""
+        for line in lines:
+            sys.stdout.write(self._painted(line, has_colour=self.has_colour, is_ascii=self.is_plain_ascii) + "\n")
+
+    def row(self, cells: Sequence[object]) -> None:
+        """Write a row of tab-separated values, complete."""
+        sys.stdout.write("\t".join(_cell(str(cell)) for cell in cells) + "\n")
 
     def info(self, text: str) -> None:
         """Write a message for the user to stderr, unless --quiet."""
         if not self.is_quiet:
             sys.stderr.write(for_terminal(text) + "\n")
+
+    def done(self, text: str, *, below: Iterable[Line] = ()) -> None:
+        """Say on stderr that something was done, unless --quiet."""
+        if not self.is_quiet:
+            self.say([*self._sentence(text), *below], mark=("✓", GOOD))
+
+    def say(self, lines: Sequence[Line], mark: tuple[str, str] | None = None) -> None:
+        """Write lines to stderr, the first one with a mark in its first cell."""
+        has_colour = sys.stderr.isatty() and self._allows_colour
+        is_ascii = self.is_dumb or not _is_utf(sys.stderr)
+        for number, line in enumerate(lines):
+            shown = line
+            if number == 0 and mark is not None:
+                shown = Line(mark, " ", (line.plain.strip(), line.spans[-1].style if len(line.spans) else ""))
+            sys.stderr.write(self._painted(shown, has_colour=has_colour, is_ascii=is_ascii) + "\n")
+
+    def ask(self, line: Line) -> None:
+        """Write a question to stderr, and leave the cursor behind it."""
+        has_colour = sys.stderr.isatty() and self._allows_colour
+        text = self._painted(line, has_colour=has_colour, is_ascii=self.is_dumb or not _is_utf(sys.stderr))
+        sys.stderr.write(text + " ")
+        sys.stderr.flush()
+
+    def hint(self, *pieces: tuple[str, str]) -> None:
+        """Write what to type next, if a person is reading: pairs of a few words and a command."""
+        if self.is_quiet or not (self.is_terminal and sys.stderr.isatty()):
+            return
+        for line in hint_lines(pieces, min(self.width, LISTS)):
+            self.say([line])
 
     def plan(self, text: str) -> None:
         """Write what a dry run would have done."""
@@ -72,65 +107,56 @@ class Output:
 
     def warn(self, text: str) -> None:
         """Write a message for the user to stderr, also with --quiet."""
-        sys.stderr.write(for_terminal(text) + "\n")
+        self.say(self._sentence(text), mark=("!", ATTENTION))
 
-    def styled(self, text: str, style: str) -> str:
-        """Return the text with the escape codes of a style, if colours are on."""
-        code = _CODES.get(style, "")
-        return f"\x1b[{code}m{text}\x1b[0m" if code and self.has_colour and text else text
+    def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
+        """Write an error to stderr: one sentence, then what helps."""
+        below = [line.cut(self.width) for line in advice]
+        self.say([*self._sentence(text), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
         """Write one JSON object with a schema version."""
         sys.stdout.write(msgspec.json.format(as_json({"schema_version": SCHEMA_VERSION, **data})).decode() + "\n")
-
-    def table(self, columns: Sequence[Column], rows: Iterable[Sequence[str]]) -> None:
-        """Write a table: aligned and cut to the screen on a terminal, tab-separated and complete in a pipe."""
-        if not self.is_terminal:
-            for row in rows:
-                self.line("\t".join(_cell(text) for text in row))
-            return
-        clean = [[one_line(text, 400) for text in row] for row in rows]
-        widths = _widths(columns, clean, self.width)
-        self.line(self._row(columns, [column.name.upper() for column in columns], widths, "bold"))
-        for row in clean:
-            self.line(self._row(columns, row, widths, ""))
 
     def page(self, write: Callable[[], None], *, is_enabled: bool = True) -> None:
         """Call ``write`` with stdout connected to the user's pager, if this is a terminal and there is a pager."""
         if not (is_enabled and self.is_terminal and sys.stdin.isatty()) or self.is_dumb:
             write()
             return
-        from shutil import which  # noqa: PLC0415  slow to load, not needed in a pipe
+        from sessiontree.cli.pager import through_pager  # noqa: PLC0415  slow to load, not needed in a pipe
 
-        command = _pager()
-        if command in {"", "cat"} or which(command.split()[0]) is None:
-            write()
-            return
-        _write_to_pager(command, write)
+        through_pager(write)
 
-    def _row(self, columns: Sequence[Column], cells: Sequence[str], widths: Sequence[int], style: str) -> str:
-        parts: list[str] = []
-        for at, (column, text, width) in enumerate(zip(columns, cells, widths, strict=True)):
-            shown = fit(text, width)
-            padding = " " * (width - cell_width(shown))
-            is_last = at == len(columns) - 1
-            aligned = padding + shown if column.is_number else shown + ("" if is_last else padding)
-            parts.append(self.styled(aligned, style or column.style))
-        return "  ".join(parts).rstrip()
+    def draw_paged(self, lines: Iterable[Line], *, is_enabled: bool = True) -> None:
+        """Write lines to stdout, through the pager if there is one."""
+        self.page(lambda: self.draw(lines), is_enabled=is_enabled)
+
+    def _sentence(self, text: str) -> list[Line]:
+        """A message, wrapped for a terminal; on one line where a program reads it."""
+        return list(paragraph(text, self.width if sys.stderr.isatty() else 1_000_000, lead="  "))
+
+    def _painted(self, line: Line, *, has_colour: bool, is_ascii: bool) -> str:
+        text = line.painted(has_colour=has_colour)
+        return in_ascii(text) if is_ascii else text
 
 
-_CODES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-    "match": "1;33",
-    "": "",
-}
+def hint_lines(pieces: Sequence[tuple[str, str]], width: int) -> list[Line]:
+    """Return hints in one line if they fit, else one below the other; a command is never cut if it fits a line."""
+    first = pieces[0][0]
+    indent = " " * (len(first) - len(first.lstrip()))
+    lines = [Line((f"{words.strip()} ", DIM), command) for words, command in pieces]
+    room = width - len(indent)
+    if sum(line.width for line in lines) + 3 * (len(lines) - 1) <= room:
+        together = Line(indent)
+        for number, line in enumerate(lines):
+            together.add("   " if number else "").extend(line)
+        return [together]
+    fitting = [line if line.width <= room else Line(line.spans[-1].text).cut(room) for line in lines]
+    return [Line(indent).extend(line) for line in fitting]
+
+
+def _is_utf(stream: TextIO) -> bool:
+    return (getattr(stream, "encoding", "") or "").lower().replace("-", "").startswith("utf")
 
 
 def as_json(value: Any) -> bytes:
@@ -154,123 +180,5 @@ def _jsonable(value: Any) -> Any:
             return value
 
 
-def cell_width(text: str) -> int:
-    """The number of columns a text occupies: CJK and emoji take two, combining marks none."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415  only needed for text that is not ASCII
-
-    return cell_len(text)
-
-
-def fit(text: str, width: int) -> str:
-    """Cut a text to a number of columns; an ellipsis marks the cut."""
-    if cell_width(text) <= width:
-        return text
-    while text and cell_width(text) > width - 1:
-        text = text[: -max(1, (cell_width(text) - width) // 2)]
-    return text + "…"
-
-
 def _cell(text: str) -> str:
     return for_terminal(text).replace("\t", " ").replace("\n", " ")
-
-
-def _widths(columns: Sequence[Column], rows: Sequence[Sequence[str]], screen: int) -> list[int]:
-    needed = [max([len(column.name), *(cell_width(row[at]) for row in rows)]) for at, column in enumerate(columns)]
-    left = (
-        screen - 2 * (len(columns) - 1) - sum(n for n, column in zip(needed, columns, strict=True) if not column.weight)
-    )
-    total = sum(column.weight for column in columns) or 1
-    widths = [
-        min(need, max(_NARROWEST, left * column.weight // total)) if column.weight else need
-        for need, column in zip(needed, columns, strict=True)
-    ]
-    excess = sum(widths) + 2 * (len(columns) - 1) - screen
-    for at in sorted(range(len(columns)), key=lambda at: -widths[at]):
-        if excess <= 0:
-            break
-        cut = min(excess, max(0, widths[at] - _NARROWEST))
-        widths[at] -= cut
-        excess -= cut
-    return widths
-
-
-def _pager() -> str:
-    """The pager command; as with git, a variable that is set to nothing means no pager."""
-    for name in ("SESSIONTREE_PAGER", "PAGER"):
-        if name in os.environ:
-            return os.environ[name].strip()
-    return "less"
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Leave Ctrl-C to the pager: exiting while it is still on the screen would leave two programs on one terminal."""
-    import signal  # noqa: PLC0415  slow to load, only needed for a pager
-
-    previous = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, previous)
-
-
-def _write_to_pager(command: str, write: Callable[[], None]) -> None:
-    import subprocess  # noqa: PLC0415  slow to load, only needed for a pager
-
-    environment = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
-    pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  PAGER is a command
-    assert pager.stdin is not None
-    stdout, sys.stdout = sys.stdout, io.TextIOWrapper(pager.stdin, encoding="utf-8", errors="replace")
-    with _interrupts_ignored():
-        try:
-            write()
-            sys.stdout.close()
-        except BrokenPipeError:
-            pass
-        finally:
-            sys.stdout = stdout
-            pager.wait()
-
-
-def prepare_streams() -> None:
-    """Make the standard streams safe to use.
-
-    Files and pipes are read and written as UTF-8; a terminal shows what its encoding can. A closed stream is replaced,
-    so that its descriptor is not reused for a file of the store.
-    """
-    if sys.stdin is None:
-        sys.stdin = _opened(os.O_RDONLY, "r")
-    if sys.stdout is None:
-        # Opened for reading only: writing data to a closed stdout must fail.
-        sys.stdout = _opened(os.O_RDONLY, "w")
-    if sys.stderr is None:
-        sys.stderr = _opened(os.O_WRONLY, "w")
-    for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):
-            if stream.isatty():
-                stream.reconfigure(errors="replace")
-            else:
-                stream.reconfigure(encoding="utf-8", errors="strict")
-    sys.stderr = _Messages(io.FileIO(sys.stderr.fileno(), "w", closefd=False), sys.stderr.encoding)
-
-
-def _opened(flags: int, mode: str) -> io.TextIOWrapper:
-    return open(os.open(os.devnull, flags), mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]
-
-
-class _Messages(io.TextIOWrapper):
-    """The stream for messages. One that cannot be written is dropped: the work it reports is done."""
-
-    def __init__(self, raw: io.FileIO, encoding: str) -> None:
-        super().__init__(raw, encoding, errors="backslashreplace", write_through=True)
-
-    def write(self, text: str, /) -> int:
-        try:
-            return super().write(text)
-        except OSError:
-            return len(text)
-
-    def flush(self) -> None:
-        """Do nothing: the stream is not buffered."""

@@ -12,7 +12,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 __all__ = ["UNKNOWN", "bar", "count", "duration", "money", "money_column", "percent", "plural", "size"]
 
@@ -67,12 +67,19 @@ def _amount(amount: float, currency: str, *, decimals: int) -> str:
     return f"{unit}{amount:,.{decimals}f}"
 
 
-def money_column(amounts: Iterable[float | None]) -> list[str]:
-    """Return amounts for one column: all with the same number of decimals."""
-    rows = list(amounts)
-    has_cents = any(amount and abs(amount) < _WHOLE_DOLLARS for amount in rows)
-    decimals = 2 if has_cents else 0
-    return [UNKNOWN if amount is None else _amount(amount, "USD", decimals=decimals) for amount in rows]
+def money_column(rows: Sequence[tuple[float | None, str, bool]]) -> list[str]:
+    """Return amounts for one column, each with its currency and whether it is an estimate: all with the same decimals.
+
+    >>> money_column([(171.2, "USD", False), (31.04, "USD", True), (0.0, "USD", False), (None, "USD", False)])
+    ['$171.20', '~$31.04', '$0', '–']
+    """
+    decimals = 2 if any(amount and abs(amount) < _WHOLE_DOLLARS for amount, _, _ in rows) else 0
+    return [
+        UNKNOWN
+        if amount is None
+        else ("~" if is_estimate and amount else "") + _amount(amount, currency, decimals=decimals)
+        for amount, currency, is_estimate in rows
+    ]
 
 
 def duration(seconds: float | None) -> str:

@@ -35,6 +35,9 @@ _WALL_TIME = re.compile(r"(?im)^(?:wall time|duration): ([0-9.]+) ?s(?:econds?)?
 _FRAME = re.compile(
     r"(?i)^(?:exit code|wall time|duration|output|total output lines|chunk id|process exited with code)\b[^:]{0,20}:?\s*[-0-9.]*\s*(?:seconds)?$"
 )
+_VERDICT = re.compile(
+    r"(?i)\b(?:passed|failed|failures?|errors?|warnings?|tests?|ok|done|succe\w+|built|finished|up to date)\b"
+)
 _NO_HITS = re.compile(r"(?i)\A\W*(?:no (?:files|matches|results|hits)|found 0|0 (?:matches|results|files))")
 _COUNTED = re.compile(r"(?i)\b(?:found|returned) (\d+) (?:\w+ )?(?:match|result|file|hit|line)")
 _TELLING = re.compile(r"^(?:E  ?\S|>\s)|\b\w*(?:Error|Exception)\b|\berror(?:\[|:)|^fatal:|^FAILED\b|\bpanicked at\b")
@@ -107,7 +110,7 @@ def _changed(kind: ToolKind, changes: Sequence[Change], text: str) -> str:
 
 def _is_verdict(line: str) -> bool:
     """Whether a last line sums up what was printed before it, as the one of a test run does."""
-    return bool(re.search(r"\d", line) and re.search(r"[a-z]{2}", line))
+    return bool(_VERDICT.search(line))
 
 
 def _hits(text: str, lines: Sequence[str]) -> int:

@@ -7,11 +7,11 @@ import sys
 import click
 from msgspec import UNSET
 
-from sessiontree.cli.addresses import resolve, short, thread_or_pick
+from sessiontree.cli.addresses import resolve, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, choice_option, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.errors import StaleLeafError, ThreadExistsError, ThreadNotFoundError
+from sessiontree.errors import NotFoundError, StaleLeafError, ThreadExistsError
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Payload, Thread, ThreadFields
 from sessiontree.model.builders import assistant, system, tool_result, user
@@ -42,15 +42,17 @@ def new(
         check_new_thread(cli, id, fields)
         cli.out.plan(f"would start a thread {title!r}")
         return
-    print_thread(cli, cli.journal.create_thread(id, **fields))
+    created = cli.create_journal().create_thread(id, **fields)
+    print_thread(cli, created)
+    cli.out.hint(("go on:", f'sessiontree append {cli.threads[created.id]} "…"'))
 
 
 @command(
     "append",
     examples=[
         'sessiontree append @ "and now in French"',
-        "git diff | sessiontree append 3fa9c0de --role user",
-        'sessiontree append 3fa9c0de "It is done." --role assistant',
+        "git diff | sessiontree append 3a19 --role user",
+        'sessiontree append 3a19 "It is done." --role assistant',
     ],
 )
 @thread_argument
@@ -72,14 +74,14 @@ def append(
     dry_run: bool,
 ) -> None:
     """Add a message to a thread and print the id of the new entry."""
-    found = thread_or_pick(cli, thread)
+    found = thread_or_pick(cli, thread, "append")
     content = _read_stdin() if text is None or text == "-" else text
     payload = _payload(role, content, call)
     leaf = UNSET if expect_leaf is None else _expected_leaf(cli, found, expect_leaf)
     if dry_run:
         if leaf not in (UNSET, found.leaf):
             raise StaleLeafError(found.id, str(leaf), found.leaf)
-        cli.out.plan(f"would append to {short(found.id)} as {role}: {one_line(content, 60)}")
+        cli.out.plan(f"would append to {cli.threads[found.id]} as {role}: {one_line(content, 60)}")
         return
     entry = cli.journal.append(found.id, payload, expect_leaf=leaf)
     if cli.out.is_json:
@@ -96,7 +98,7 @@ def check_new_thread(cli: CliContext, thread_id: str | None, fields: ThreadField
         return
     try:
         cli.journal.thread(thread_id)
-    except ThreadNotFoundError:
+    except NotFoundError:
         return
     raise ThreadExistsError(thread_id)
 
@@ -111,8 +113,8 @@ def print_thread(cli: CliContext, thread: Thread) -> None:
 
 def _expected_leaf(cli: CliContext, thread: Thread, leaf: str) -> str | None:
     if not leaf:
-        raise UsageError("--expect-leaf is empty; name the entry that the message replies to")
-    return resolve(cli.journal, f"{thread.id}:{leaf}").entry_id
+        raise UsageError("--expect-leaf is empty; name the entry that the message replies to.")
+    return resolve(cli, f"{thread.id}:{leaf}").entry_id
 
 
 def _read_stdin() -> str:
@@ -124,7 +126,7 @@ def _read_stdin() -> str:
 
 def _payload(role: str, text: str, call: str) -> Payload:
     if not text and role != "tool":
-        raise UsageError("the message is empty; nothing was appended")
+        raise UsageError("The message is empty; nothing was appended.")
     match role:
         case "assistant":
             return assistant(text)
@@ -133,6 +135,6 @@ def _payload(role: str, text: str, call: str) -> Payload:
         case "tool" if call:
             return tool_result(call, text)
         case "tool":
-            raise UsageError("a tool result needs --call, the id of the tool call that it answers")
+            raise UsageError("A tool result needs --call, the id of the tool call that it answers.")
         case _:
             return user(text)

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import click
 
-from sessiontree.cli.addresses import short, thread_or_pick
+from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
-from sessiontree.model.sanitize import one_line
+from sessiontree.render.threads import title_of
 
 __all__ = ["archive"]
 
 
-@command("archive", examples=["sessiontree archive 3fa9c0de", "sessiontree archive 3fa9c0de --undo"])
+@command("archive", examples=["sessiontree archive 3a19", "sessiontree archive 3a19 --undo"])
 @thread_argument
 @click.option("--undo", is_flag=True, help="Bring the thread back.")
 @dry_run_option
 def archive(cli: CliContext, *, thread: str | None, undo: bool, dry_run: bool) -> None:
     """Archive a thread: lists omit it, search and addresses still find it. --undo brings it back."""
-    found = thread_or_pick(cli, thread)
-    name = f"{short(found.id)} ({one_line(found.title or 'no title', 60)})"
+    found = thread_or_pick(cli, thread, "archive")
+    name = f"{cli.threads[found.id]} ({title_of(found, cli.now)})"
     if dry_run:
         cli.out.plan(f"would {'bring back' if undo else 'archive'} {name}")
         return
@@ -27,4 +27,6 @@ def archive(cli: CliContext, *, thread: str | None, undo: bool, dry_run: bool) -
     if cli.out.is_json:
         cli.out.json(thread=changed)
     else:
-        cli.out.info(f"{name} is {'back' if undo else 'archived; --undo brings it back'}")
+        cli.out.done(f"{name} is {'back' if undo else 'archived'}")
+        if not undo:
+            cli.out.hint(("  back again:", f"sessiontree archive {cli.threads[found.id]} --undo"))

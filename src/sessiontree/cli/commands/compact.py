@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import click
 
-from sessiontree.cli.addresses import short, thread_or_pick
+from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import choice_option, command, count_option, dry_run_option, thread_argument
 from sessiontree.compaction import CompactionPolicy, CompactionResult, Strategy
 from sessiontree.context import window_of
 from sessiontree.errors import NothingToUncompactError
 from sessiontree.model.sanitize import for_terminal
+from sessiontree.render.figures import count, plural
 
 __all__ = ["compact", "uncompact"]
 
@@ -19,8 +20,8 @@ __all__ = ["compact", "uncompact"]
     "compact",
     examples=[
         "sessiontree compact @",
-        'sessiontree compact 3fa9c0de --keep-recent 4000 --instructions "keep every file name"',
-        "sessiontree compact 3fa9c0de --strategy truncate",
+        'sessiontree compact 3a19 --keep-recent 4000 --instructions "keep every file name"',
+        "sessiontree compact 3a19 --strategy truncate",
     ],
 )
 @thread_argument
@@ -46,10 +47,10 @@ def compact(
     The summary consists of sentences of the conversation; no model and no network is used. Programs can pass their own
     summariser to `journal.compact`.
     """
-    found = thread_or_pick(cli, thread)
+    found = thread_or_pick(cli, thread, "compact")
     if dry_run:
         cli.out.plan(
-            f"would compact {short(found.id)}, now about {found.tokens} tokens, keeping the last {keep_recent}"
+            f"would compact {cli.threads[found.id]}, now about {found.tokens} tokens, keeping the last {keep_recent}"
         )
         return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)
@@ -66,17 +67,17 @@ def compact(
 @dry_run_option
 def uncompact(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
     """Revert the last compaction: the model receives the full context again."""
-    found = thread_or_pick(cli, thread)
+    found = thread_or_pick(cli, thread, "uncompact")
     if dry_run:
         if window_of(cli.journal.path(found.id)).boundary is None:
             raise NothingToUncompactError(found.id)
-        cli.out.plan(f"would revert the last compaction of {short(found.id)}")
+        cli.out.plan(f"would revert the last compaction of {cli.threads[found.id]}")
         return
     entry = cli.journal.uncompact(found.id)
     if cli.out.is_json:
         cli.out.json(entry=entry)
     else:
-        cli.out.info(f"{short(found.id)} has about {cli.journal.thread(found.id).tokens} tokens again")
+        cli.out.done(f"{cli.threads[found.id]} has ~{count(cli.journal.thread(found.id).tokens)} tokens again")
 
 
 def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
@@ -86,7 +87,8 @@ def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
         return
     after = cli.journal.thread(result.thread_id).tokens
     cli.out.line(for_terminal(result.summary))
-    cli.out.info(
-        f"{before} → {after} tokens, {result.removed_messages} messages summarised, "
-        f"{result.kept_messages} kept{note}; `sessiontree uncompact` reverts it"
+    cli.out.done(
+        f"~{count(before)} → ~{count(after)} tokens, {plural(result.removed_messages, 'message')} summarised, "
+        f"{count(result.kept_messages)} kept{note}"
     )
+    cli.out.hint(("  back again:", f"sessiontree uncompact {cli.threads[result.thread_id]}"))

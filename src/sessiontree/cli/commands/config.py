@@ -21,9 +21,9 @@ def config(cli: CliContext, *, action: str) -> None:  # noqa: ARG001  there is o
     """Show which store is used, and why."""
     location = cli.location
     if cli.out.is_json:
-        cli.out.json(store=location.url, reason=location.reason)
+        cli.out.json(store=location.shown, reason=location.reason)
         return
-    cli.out.line(one_line(location.url, 4000))
+    cli.out.line(one_line(location.shown, 4000))
     cli.out.info(location.reason)
 
 
@@ -42,6 +42,6 @@ def completion(cli: CliContext, *, shell: str) -> None:
 
     script = get_completion_class(shell)
     if script is None:
-        raise UsageError(f"no completion script for {shell!r}; use bash, zsh or fish")
+        raise UsageError(f"There is no completion script for “{shell}”; use bash, zsh or fish.")
     program = click.get_current_context().find_root().command
     cli.out.line(script(program, {}, "sessiontree", COMPLETION_VARIABLE).source())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiontree.cli.context import CliContext
+from sessiontree.cli.context import CliContext, without_password
 from sessiontree.cli.declare import argument, command, dry_run_option
 
 __all__ = ["copy"]
@@ -28,7 +28,7 @@ def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
 
     total = cli.journal.stats()
     if dry_run:
-        cli.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
+        cli.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {without_password(target)}")
         return
     with cli.progress("copying entries") as progress:
 
@@ -39,4 +39,4 @@ def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
     if cli.out.is_json:
         cli.out.json(report=report)
     else:
-        cli.out.info(f"{report.threads} threads, {report.entries} entries in the target; {report.copied} were new")
+        cli.out.done(f"{report.threads} threads, {report.entries} entries in the target; {report.copied} were new")

@@ -1,4 +1,4 @@
-"""The command demo: write, crash, resume, branch, rewind, undo and compact, in a temporary folder.
+"""The command demo: an agent is killed; then resume, branch, fork, rewind, undo and compact, in a temporary folder.
 
 Run with ``python -m``, this module is the agent of the demo: a process that is killed in the middle of a turn.
 """
@@ -10,141 +10,216 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from rich.console import Console
-from rich.text import Text
-
 import sessiontree as st
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command
+from sessiontree.cli.moves import head_line, waiting_line
+from sessiontree.cli.screen.graph import log_lines
+from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, GOOD, TOOL, Line, paragraph
+from sessiontree.cli.screen.tree import tree_lines
+from sessiontree.cli.views import view_of
+from sessiontree.render.cells import pad
+from sessiontree.render.figures import bar, count, duration, plural
+from sessiontree.render.turns import is_bookkeeping
 
-__all__ = ["demo", "play", "show_compaction", "show_context", "show_tree"]
+__all__ = ["demo"]
 
 
-THREAD = "fix-the-login-test"
+THREAD = "fix-login"
 OWNER = "demo-agent"
-QUESTION = "The login test has been failing since this morning. Find out why and fix it."
+QUESTION = "The login test fails since this morning. Find out why."
+
+_WIDEST = 100
+_NARROW = 60
+_MOST_LINES = 5
+_POLICY = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=300, keep_user_tokens=200, summary_tokens=300)
+_ROUNDS = 24
 
 
 @command("demo", examples=["sessiontree demo"])
 def demo(cli: CliContext) -> None:
-    """Show a turn, a crash, a resume, a fork, a rewind and a compaction, in a temporary folder."""
-    play(has_colour=cli.out.has_colour)
+    """Show a killed agent, a resume, a branch, a fork, a rewind and a compaction, in a temporary folder."""
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
+        inner = CliContext()
+        inner.store_flag = str(Path(folder) / "journal.db")
+        inner.is_colourless = cli.is_colourless
+        try:
+            _Demo(cli, inner).play(started)
+        finally:
+            inner.close()
 
 
 def work(store: str) -> None:
-    """Run half a turn: request two tools at once, and wait to be killed before the second one answers."""
+    """Run half a turn: ask for a third tool, and wait to be killed before it answers."""
     with st.open(store) as journal:
-        thread = journal.create_thread(id=THREAD, title="Fix the login test", model="demo-model")
-        journal.append(thread.id, st.system("You are a careful programmer."))
-        journal.append(thread.id, st.user(QUESTION))
-        with journal.turn(thread.id, owner=OWNER) as turn:
+        journal.create_thread(id=THREAD, title="Fix the login test", model="demo-model")
+        journal.append(THREAD, st.user(QUESTION))
+        with journal.turn(THREAD, owner=OWNER) as turn:
+            turn.append(st.assistant("", calls=[st.call("c1", "read", '{"path": "tests/test_login.py"}')]))
             turn.append(
-                st.assistant("I look at the test first.", calls=[st.call("c1", "read", '{"path":"test_login.py"}')])
+                st.tool_result("c1", "def test_login():\n    assert login('ann', 'secret')\n# end", name="read")
             )
-            turn.append(st.tool_result("c1", "assert login('ann', 'secret').ok", name="read"))
+            turn.append(st.assistant("", calls=[st.call("c2", "bash", '{"command": "pytest"}')]))
+            turn.append(st.tool_result("c2", "KeyError: 'ann'", name="bash", is_error=True))
             turn.save_point("tool_result_batch")
-            calls = [st.call("c2", "run", '{"command":"pytest"}'), st.call("c3", "read", '{"path":"login.py"}')]
-            turn.append(st.assistant("Now both at once.", calls=calls))
-            turn.append(st.tool_result("c2", "1 failed: KeyError 'ann'", name="run"))
+            turn.append(st.assistant("", calls=[st.call("c3", "edit", '{"path": "src/login.py"}')]))
             # The demo may have been interrupted, and closed its end of the pipe.
             with suppress(BrokenPipeError):
                 os.write(1, b"in the middle of a turn\n")
             sys.stdin.read()
 
 
-_COLOURS = {"user": "green", "assistant": "cyan", "tool": "yellow", "system": "magenta"}
-_WIDTH = 76
+class _Demo:
+    """The six steps. ``inner`` has the store of the demo, ``outer`` the screen."""
+
+    def __init__(self, outer: CliContext, inner: CliContext) -> None:
+        self._out = outer.out
+        self._width = min(outer.out.width, _WIDEST)
+        self._inner = inner
+        self._number = 0
+
+    def play(self, started: float) -> None:
+        head = Line(("sessiontree demo", BOLD))
+        self._draw([head.add("  a store in a temporary folder" if self._width >= _NARROW else "", DIM)], indent=0)
+        for step in (self._kill, self._reopen, self._branch, self._fork, self._rewind, self._compact):
+            step()
+        findings = self._inner.journal.check()
+        if findings:
+            raise SystemExit(f"sessiontree: the demo found {len(findings)} problems in its own store")
+        self._draw([Line()], indent=0)
+        took = f"  every checksum and every chain checked, {duration(time.monotonic() - started)}"
+        self._draw([Line(("✓ ", GOOD), "The store is sound.").add(took if self._width >= _NARROW else "", DIM), Line()])
+        self._draw(_next_steps(self._width - 3))
+
+    def _kill(self) -> None:
+        self._say("An agent is killed in the middle of its work")
+        process = _killed_agent(str(self._inner.location.url))
+        self._draw(self._log())
+        self._draw([Line(("✗ ", FAILURE), ("SIGKILL", FAILURE), (f"  process {process} is gone", DIM))])
+
+    def _reopen(self) -> None:
+        self._say("Another process opens the store")
+        journal = self._inner.journal
+        said = [entry for entry in journal.path(THREAD) if entry.message is not None]
+        closed = journal.resume(THREAD, owner=OWNER).interrupted
+        journal.retry(THREAD)
+        self._good(f"all {len(said)} acknowledged entries are there")
+        self._good(f"{plural(len(closed), 'open turn')} closed as cut off")
+        self._good("retry goes back to its last save point")
+
+    def _branch(self) -> None:
+        self._say("The retry finds another way: a branch")
+        with self._inner.journal.turn(THREAD, owner=OWNER) as turn:
+            turn.append(st.assistant("", calls=[st.call("c4", "read", '{"path": "src/login.py"}')]))
+            turn.append(st.tool_result("c4", "users = {}", name="read"))
+            turn.append(st.assistant("The users are never loaded. Now they are.", model="demo-model"))
+        view = view_of(self._inner, self._inner.journal.thread(THREAD), width=self._width - 3)
+        self._draw(tree_lines(view))
+
+    def _fork(self) -> None:
+        self._say("A fork asks something else, and shares the past")
+        journal = self._inner.journal
+        path = [entry for entry in journal.path(THREAD) if not is_bookkeeping(entry)]
+        fork = journal.fork(THREAD, at=path[2].id, new_id="another-test", title="Another login test")
+        shared = plural(
+            len([entry for entry in journal.path(fork.id) if not is_bookkeeping(entry)]), "entry", "entries"
+        )
+        journal.append(fork.id, st.user("Write a new login test instead."))
+        self._inner.__dict__.pop("threads", None)
+        self._good(f"{fork.id} shares {shared} with {THREAD}, nothing was copied")
+        self._draw(self._head(fork.id))
+
+    def _rewind(self) -> None:
+        self._say("Rewind, then undo: nothing is ever lost")
+        journal = self._inner.journal
+        before = journal.thread(THREAD)
+        after = journal.rewind(THREAD, next(entry.id for entry in journal.path(THREAD) if entry.message is not None))
+        self._draw([*self._head(THREAD), *(_moved(line) for line in waiting_line(self._inner, before, after))])
+        journal.undo(THREAD)
+        self._good("undo: the head is where it was")
+
+    def _compact(self) -> None:
+        self._say("A long talk shrinks, and grows back")
+        journal = self._inner.journal
+        thread = journal.create_thread("long-talk", title="A long conversation")
+        journal.append(thread.id, st.user("Port the parser in src/parser.py to the new grammar, file by file."))
+        for number in range(_ROUNDS):
+            journal.append_many(thread.id, _round(number))
+        before = journal.thread(thread.id).tokens
+        journal.compact(thread.id, policy=_POLICY)
+        after = journal.thread(thread.id).tokens
+        cells = 24 if self._width >= _NARROW else 12
+        self._draw(_bar_line(name, tokens, before, cells) for name, tokens in (("before", before), ("after", after)))
+        journal.uncompact(thread.id)
+        whole = len(journal.context(thread.id).messages)
+        self._good(f"uncompact gives all {whole} messages back")
+
+    def _log(self) -> list[Line]:
+        """The last entries of the path, oldest first; the call that has no answer yet says so."""
+        view = view_of(self._inner, self._inner.journal.thread(THREAD), width=self._width - 3)
+        path = [entry for entry in self._inner.journal.path(THREAD) if not is_bookkeeping(entry)]
+        return list(log_lines(view, path))[::-1]
+
+    def _head(self, thread_id: str) -> list[Line]:
+        lines = head_line(self._inner, self._inner.journal.thread(thread_id), self._width - 1)
+        return [_moved(line) for line in lines]
+
+    def _good(self, words: str) -> None:
+        lines = list(paragraph(words, self._width - 3, lead="  "))
+        self._draw(
+            [Line(("✓ " if number == 0 else "  ", GOOD), line.plain.strip()) for number, line in enumerate(lines)]
+        )
+
+    def _say(self, sentence: str) -> None:
+        self._number += 1
+        self._draw([Line()], indent=0)
+        lead = f"{self._number}  "
+        self._draw(
+            (Line(*((span.text, BOLD) for span in line.spans)) for line in paragraph(sentence, self._width, lead=lead)),
+            indent=0,
+        )
+
+    def _draw(self, lines: Sequence[Line] | Iterator[Line], indent: int = 3) -> None:
+        for number, line in enumerate(lines):
+            if indent and number >= _MOST_LINES + 1:
+                break
+            self._out.draw([Line(" " * indent).extend(line).cut(self._width)])
+        sys.stdout.flush()
 
 
-def show_tree(console: Console, journal: st.Journal, thread_id: str) -> None:
-    """Print every entry that the thread sees; filled dots are on the active path."""
-    active = {entry.id for entry in journal.path(thread_id)}
-    for depth, entry in _walk(journal.entries(thread_id)):
-        is_active = entry.id in active
-        line = Text("  " + "│ " * depth + ("● " if is_active else "○ "))
-        line.append(_gist(entry), style=_style(entry) if is_active else "dim")
-        line.truncate(_WIDTH + 2 * depth, overflow="ellipsis")
-        console.print(line)
+def _moved(line: Line) -> Line:
+    """A line without the indentation that verbs give it."""
+    moved = Line()
+    moved.spans = line.spans[1:] if line.spans and not line.spans[0].text.strip() else list(line.spans)
+    if moved.spans:
+        moved.spans[0] = moved.spans[0]._replace(text=moved.spans[0].text.lstrip())
+    return moved
 
 
-def show_context(console: Console, context: st.Context) -> None:
-    """Print what the model receives."""
-    if context.system:
-        console.print(Text(f"  system     {context.system}", style="magenta"))
-    for message in context.messages:
-        for part in message.parts:
-            line = Text(f"  {message.role:<10} {_part(part)}", style=_COLOURS[message.role])
-            line.truncate(_WIDTH + 8, overflow="ellipsis")
-            console.print(line)
-    console.print(Text(f"  {len(context.messages)} messages, about {context.tokens} tokens", style="dim"))
+def _bar_line(name: str, tokens: int, most: int, cells: int) -> Line:
+    return Line(
+        (f"{name:<6}  ", DIM),
+        (pad(bar(tokens, most, cells), cells), TOOL),
+        (f"  {count(tokens, is_estimate=True):>6} tokens", DIM),
+    )
 
 
-def _walk(entries: Sequence[st.Entry]) -> Iterator[tuple[int, st.Entry]]:
-    """Entries in tree order: a first child keeps the indentation, later ones are indented."""
-    children: dict[str | None, list[st.Entry]] = defaultdict(list)
-    for entry in entries:
-        children[entry.parent].append(entry)
-    stack = [(number, root) for number, root in reversed(list(enumerate(children[None])))]
-    while stack:
-        depth, entry = stack.pop()
-        yield depth, entry
-        first, others = children[entry.id][:1], children[entry.id][1:]
-        stack += [(depth, child) for child in first]
-        stack += [(depth + 1, child) for child in reversed(others)]
-
-
-def _gist(entry: st.Entry) -> str:
-    match entry.payload:
-        case st.TurnMarker(status=status):
-            return f"turn {status.replace('_', ' ')}"
-        case st.RunFailure(error=error):
-            return f"failure: {error}"
-        case _ if entry.message is not None:
-            return f"{entry.message.role}: " + " ".join(_part(part) for part in entry.message.parts)
-        case _:
-            return entry.type
-
-
-def _part(part: st.Part) -> str:
-    match part:
-        case st.TextPart() | st.ReasoningPart():
-            return part.text
-        case st.ToolCallPart(name=name, arguments=arguments):
-            return f"→ {name} {arguments}"
-        case st.ToolResultPart(call_id=call_id, parts=parts, is_error=is_error):
-            return f"← {call_id}{' error' if is_error else ''}: " + " ".join(_part(inner) for inner in parts)
-        case _:
-            return f"[{type(part).__name__}]"
-
-
-def _style(entry: st.Entry) -> str:
-    if isinstance(entry.payload, st.RunFailure):
-        return "red"
-    return _COLOURS[entry.message.role] if entry.message is not None else "blue"
-
-
-_POLICY = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=300, keep_user_tokens=200, summary_tokens=300)
-_ROUNDS = 24
-
-
-def show_compaction(console: Console, journal: st.Journal) -> None:
-    """Fill the context window, compact it offline, print what that saved, and revert it."""
-    thread = journal.create_thread(title="A long conversation")
-    journal.append(thread.id, st.system("You are a careful engineer."))
-    journal.append(thread.id, st.user("Port the parser in src/parser.py to the new grammar, file by file."))
-    for number in range(_ROUNDS):
-        journal.append_many(thread.id, _round(number))
-    result = journal.compact(thread.id, policy=_POLICY)
-    _figures(console, result)
-    show_context(console, journal.context(thread.id))
-    journal.uncompact(thread.id)
-    whole = journal.context(thread.id)
-    console.print(Text(f"  uncompact() restores all {len(whole.messages)} messages", style="dim"))
+def _next_steps(width: int) -> list[Line]:
+    rows = (
+        ("sessiontree import FOLDER", "bring in your own sessions"),
+        ("sessiontree", "the last threads, and what to do next"),
+        ("docs/tutorial/first-journal.md", "20 lines of Python to do this yourself"),
+    )
+    widest = max(len(name) for name, _ in rows)
+    if width < _NARROW:
+        return [Line(name) for name, _ in rows]
+    return [Line(pad(name, widest), (f"  {words}", DIM)) for name, words in rows]
 
 
 def _round(number: int) -> list[st.Payload]:
@@ -156,34 +231,8 @@ def _round(number: int) -> list[st.Payload]:
     ]
 
 
-def _figures(console: Console, result: st.CompactionResult) -> None:
-    share = 100 * result.tokens_saved // max(1, result.tokens_before)
-    lines = (
-        f"messages   {result.removed_messages} summarised, {result.kept_messages} kept verbatim",
-        f"tokens     {result.tokens_before} before, {result.tokens_after} after: {result.tokens_saved} saved ({share} %)",
-        f"files      {len(result.files.read)} read so far, listed in the summary",
-    )
-    for line in lines:
-        console.print(Text(f"  {line}", style="green"))
-
-
-def play(*, has_colour: bool) -> None:
-    """Run the demo and delete its files afterwards."""
-    console = Console(color_system="auto" if has_colour else None, highlight=False, soft_wrap=True)
-    with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
-        store = str(Path(folder) / "journal.db")
-        _crash(console, store)
-        with st.open(store) as journal:
-            _recover(console, journal)
-            _branch(console, journal)
-            _say(console, "A conversation outgrows the context window; compact() replaces its older part with notes.")
-            show_compaction(console, journal)
-            findings = journal.check()
-        _say(console, f"check() finds {len(findings)} problems in the store.")
-
-
-def _crash(console: Console, store: str) -> None:
-    _say(console, "An agent runs in its own process and is killed with SIGKILL in the middle of a turn.")
+def _killed_agent(store: str) -> int:
+    """Start the agent, wait until it is in the middle of its turn, kill it; return the number of its process."""
     command = [sys.executable, "-m", "sessiontree.cli.commands.demo", store]
     # In its own session: Ctrl-C goes to the demo, which kills the agent in any case.
     with subprocess.Popen(  # noqa: S603  our own program
@@ -196,47 +245,7 @@ def _crash(console: Console, store: str) -> None:
             agent.send_signal(signal.SIGKILL)
     if line.strip() != "in the middle of a turn":
         raise SystemExit("sessiontree: the demo agent ended before the middle of its turn")
-
-
-def _recover(console: Console, journal: st.Journal) -> None:
-    _say(console, "The store is opened again: every acknowledged entry is still there.")
-    show_tree(console, journal, THREAD)
-    resumption = journal.resume(THREAD, owner=OWNER)
-    _say(
-        console,
-        f"resume() marks {len(resumption.interrupted)} turn as interrupted; retry() goes back to its save point.",
-    )
-    journal.retry(THREAD)
-    with journal.turn(THREAD, owner=OWNER) as turn:
-        turn.append(st.assistant("I read the code again.", calls=[st.call("c4", "read", '{"path":"login.py"}')]))
-        turn.append(st.tool_result("c4", "users = {}", name="read"))
-        turn.append(st.assistant("The users are never loaded. I load them before the test."))
-
-
-def _branch(console: Console, journal: st.Journal) -> None:
-    question = next(entry for entry in journal.path(THREAD) if isinstance(entry.payload, st.UserMessage))
-    fork = journal.fork(THREAD, before=question.id, title="Fix the login test, another way")
-    journal.append(fork.id, st.user("Write a new login test instead."))
-    journal.append(fork.id, st.assistant("A new test, then. Here it is."))
-    _say(console, "A fork before the question shares everything up to that point, without copying it.")
-
-    journal.rewind(THREAD, question.id)
-    _say(console, "A rewind to the question: nothing is deleted, the other entries stay in the tree (hollow dots).")
-    show_tree(console, journal, THREAD)
-    journal.undo(THREAD)
-    _say(console, "undo() returns to the previous leaf. The tree of the thread:")
-    show_tree(console, journal, THREAD)
-
-    _say(console, "What the model sees in the thread:")
-    show_context(console, journal.context(THREAD))
-    _say(console, "What the model sees in the fork:")
-    show_context(console, journal.context(fork.id))
-    deleted = journal.delete_thread(fork.id)
-    _say(console, f"Deleting the fork removes {deleted.entries_removed} entries; those it shares with the thread stay.")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(f"\n[bold]{text}[/bold]")
+    return agent.pid
 
 
 if __name__ == "__main__":

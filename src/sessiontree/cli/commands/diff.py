@@ -7,13 +7,17 @@ from pathlib import Path
 
 import click
 
-from sessiontree.cli.addresses import Address, resolve, short
+from sessiontree.cli.addresses import Address, resolve
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, argument, command
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.cli.render.text import gist, is_bookkeeping, role_of
+from sessiontree.cli.screen.comparison import Side, comparison_lines
+from sessiontree.cli.screen.lines import DIM, FAILURE, GOOD, TOOL, Line
+from sessiontree.cli.screen.rows import ThreadView, entry_line
+from sessiontree.cli.views import view_of
 from sessiontree.model import Entry
-from sessiontree.model.sanitize import for_terminal
+from sessiontree.render.threads import title_of
+from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["diff"]
 
@@ -21,15 +25,15 @@ __all__ = ["diff"]
 @command(
     "diff",
     examples=[
-        "sessiontree diff 3fa9c0de 77b1e2aa            a thread and its fork",
-        "sessiontree diff 3fa9c0de 3fa9c0de@{-1}       before and after the last move",
-        "sessiontree diff 3fa9c0de:good @ --full",
-        "sessiontree diff 3fa9c0de~4 3fa9c0de --files .",
+        "sessiontree diff 3a19 77b1            a thread and its fork",
+        "sessiontree diff 3a19 3a19@{-1}       before and after the last move",
+        "sessiontree diff 3a19:good @ --full",
+        "sessiontree diff 3a19~4 3a19 --files .",
     ],
 )
 @argument("left", "A branch: a thread, or the entry where it ends.")
 @argument("right", "The other branch.")
-@click.option("--full", is_flag=True, help="Show whole messages, not one line each.")
+@click.option("--full", is_flag=True, help="Show whole messages, not a few lines each.")
 @click.option(
     "--files",
     type=FilePath(),
@@ -37,8 +41,8 @@ __all__ = ["diff"]
     help="Compare files instead: the checkpoints of this folder at two entries of a thread.",
 )
 def diff(cli: CliContext, *, left: str, right: str, full: bool, files: Path | None) -> None:
-    """Compare two branches: what they share, then what only one of them has. With --files, compare their files."""
-    sides = [resolve(cli.journal, address) for address in (left, right)]
+    """Compare two branches: where they part, then what each of them did. With --files, compare their files."""
+    sides = [resolve(cli, address) for address in (left, right)]
     if files is not None:
         _diff_files(cli, sides[0], sides[1], files)
         return
@@ -48,39 +52,59 @@ def diff(cli: CliContext, *, left: str, right: str, full: bool, files: Path | No
     if cli.out.is_json:
         cli.out.json(common=[entry.id for entry in paths[0][:common]], left=only_left, right=only_right)
         return
-    fork_point = f", up to {short(paths[0][common - 1].id)}" if common else ""
-    cli.out.line(cli.out.styled(f"  {common} entries in common{fork_point}", "dim"))
-    for sign, style, side, entries in (("-", "red", sides[0], only_left), ("+", "green", sides[1], only_right)):
-        tokens = sum(len(gist(entry, 100_000)) for entry in entries) // 3
-        name = f"{short(side.thread.id)}:{short(side.entry_id or 'start')}"
-        cli.out.line(cli.out.styled(f"{sign * 3} {name}  {len(entries)} entries, about {tokens} tokens", "bold"))
-        for entry in entries:
-            _print(cli, entry, sign, style, is_full=full)
+    views = [view_of(cli, side.thread) for side in sides]
+    cli.out.draw(_head(cli, sides, views[0], paths[0][common - 1] if common else None))
+    both = [
+        Side(view=view, entries=tuple(only), name=_name(view, only), sign=sign)
+        for view, only, sign in ((views[0], only_left, "−"), (views[1], only_right, "+"))
+    ]
+    cli.out.draw(comparison_lines(both[0], both[1], cli.out.width, is_full=full))
+    _offer(cli, sides)
+
+
+def _head(cli: CliContext, sides: list[Address], view: ThreadView, last: Entry | None) -> list[Line]:
+    width = cli.out.width
+    names = [cli.threads[side.thread.id] for side in sides]
+    is_one = sides[0].thread.id == sides[1].thread.id
+    what = f"Two branches of {names[0]}" if is_one else f"{names[0]} and {names[1]}"
+    title = Line(what, (f"  {title_of(sides[0].thread, cli.now)}", DIM)).cut(width)
+    if last is None:
+        return [title, Line(("they have nothing in common", DIM)), Line()]
+    parted = Line(("they part after ", DIM), (view.ids[last.id], "33"), "  ").extend(
+        entry_line(view, last, is_active=True)
+    )
+    return [title, parted.cut(width), Line()]
+
+
+def _name(view: ThreadView, entries: list[Entry]) -> Line:
+    """The label of a branch, if one of its entries has one, and the id of its last entry."""
+    labels = [label for entry in entries for label in view.labels.get(entry.id, ())]
+    line = Line((f"[{labels[0][:30]}] ", "35")) if labels else Line()
+    return line.add(view.ids[entries[-1].id] if entries else "nothing more", "33" if entries else DIM)
+
+
+def _offer(cli: CliContext, sides: list[Address]) -> None:
+    """Name the command that switches to the side that is not active."""
+    for side in sides:
+        if side.entry_id is not None and side.entry_id != side.thread.leaf:
+            address = f"{cli.threads[side.thread.id]}:{cli.entries(side.thread.id)[side.entry_id]}"
+            if cli.out.is_terminal:
+                cli.out.draw([Line()])
+            cli.out.hint(("take the other one:", f"sessiontree rewind {address}"))
+            return
 
 
 def _diff_files(cli: CliContext, left: Address, right: Address, folder: Path) -> None:
     if left.entry_id is None or right.entry_id is None:
-        raise UsageError("there are no files before the first entry; name two entries")
+        raise UsageError("There are no files before the first entry; name two entries.")
     found = cli.journal.workspace.diff(left.thread.id, left.entry_id, folder, other=right.entry_id)
     if cli.out.is_json:
         cli.out.json(files=found.files)
         return
-    styles = {"+": "green", "-": "red", "@": "cyan"}
-    for line in for_terminal(found.text).splitlines():
-        cli.out.line(cli.out.styled(line, styles.get(line[:1], "")))
+    styles = {"+": GOOD, "-": FAILURE, "@": TOOL}
+    width = cli.out.width if cli.out.is_terminal else 10_000
+    cli.out.draw(Line((line, styles.get(line[:1], ""))).cut(width) for line in found.text.splitlines())
 
 
 def _path(cli: CliContext, side: Address) -> list[Entry]:
     return [entry for entry in cli.journal.path(side.thread.id, side.entry_id) if not is_bookkeeping(entry)]
-
-
-def _print(cli: CliContext, entry: Entry, sign: str, style: str, *, is_full: bool) -> None:
-    lead = f"{sign} {short(entry.id)} {role_of(entry):<9} "
-    if not is_full:
-        width = cli.out.width if cli.out.is_terminal else 200
-        cli.out.line(cli.out.styled(lead + gist(entry, max(16, width - len(lead))), style))
-        return
-    text = entry.message.text if entry.message is not None and entry.message.text else gist(entry, 100_000)
-    cli.out.line(cli.out.styled(lead, style))
-    for line in for_terminal(text).splitlines():
-        cli.out.line(cli.out.styled(f"{sign}   {line}", style))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,12 +11,20 @@ import click
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
-from sessiontree.model.sanitize import one_line
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, FAILURE, GOOD, Line, paragraph
+from sessiontree.cli.summaries import summaries
+from sessiontree.journal.address import parse_url
+from sessiontree.render.cells import cut_middle
+from sessiontree.render.figures import count, plural, size
+from sessiontree.render.threads import home_path
 
 if TYPE_CHECKING:
     from sessiontree import Finding
 
 __all__ = ["doctor"]
+
+
+_LOOKED_AT = 50
 
 
 @command(
@@ -34,14 +44,11 @@ def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
         _repair(cli)
         findings = _check(cli) if findings else []
     if cli.out.is_json:
-        cli.out.json(store=cli.location.url, findings=findings)
+        cli.out.json(store=cli.location.shown, findings=findings)
     else:
-        _print(cli, findings)
-    if not findings:
-        return
-    if repair and not dry_run:
-        cli.out.warn("the rest cannot be repaired in place; `sessiontree copy` saves what is readable into a new store")
-    raise click.exceptions.Exit(DAMAGED)
+        _print(cli, findings, is_repaired=repair and not dry_run)
+    if findings:
+        raise click.exceptions.Exit(DAMAGED)
 
 
 def _check(cli: CliContext) -> list[Finding]:
@@ -56,16 +63,72 @@ def _repair(cli: CliContext) -> None:
         cli.out.info(f"repaired: {finding.place} at byte {finding.offset}: {finding.problem}")
 
 
-def _print(cli: CliContext, findings: list[Finding]) -> None:
-    for finding in findings:
-        where = f"{finding.place}:{finding.offset}" if finding.offset else finding.place
-        about = " ".join(filter(None, (finding.thread_id, finding.entry_id)))
-        can = "repairable" if finding.is_repairable else "not repairable"
-        cells = (finding.kind, where, about, finding.problem, can)
-        cli.out.line("\t".join(one_line(cell, 500) for cell in cells))
-    if not findings:
-        cli.out.info("no problems found")
+def _print(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> None:
+    """Damage to stdout, one row each; on a terminal with what is fine and what mends the rest."""
+    if not cli.out.is_terminal:
+        for finding in findings:
+            cli.out.row(_row(finding))
+        if not findings:
+            cli.out.info("No problems found.")
         return
-    has_repairable = any(finding.is_repairable for finding in findings)
-    count = "1 finding" if len(findings) == 1 else f"{len(findings)} findings"
-    cli.out.info(count + ("; --repair repairs some or all of them" if has_repairable else ""))
+    cli.out.draw(_lines(cli, findings, is_repaired=is_repaired))
+
+
+def _row(finding: Finding) -> tuple[str, ...]:
+    where = f"{finding.place}:{finding.offset}" if finding.offset else finding.place
+    about = " ".join(filter(None, (finding.thread_id, finding.entry_id)))
+    can = "repairable" if finding.is_repairable else "not repairable"
+    return finding.kind, where, about, finding.problem, can
+
+
+def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> Iterator[Line]:
+    width = cli.out.width
+    kind, place = _place(cli)
+    yield Line((kind, BOLD), (f"  {cut_middle(place, max(8, width - len(kind) - 2))}", DIM))
+    yield Line()
+    total = cli.journal.stats()
+    fine = [f"opens, and {plural(total.threads, 'thread')} can be listed"]
+    if not findings:
+        fine.append(f"{count(total.entries)} entries: every checksum fits, every parent is there, every head is real")
+    fine.append(f"{size(total.bytes)} stored")
+    open_turns = _open_turns(cli)
+    for sentence in fine:
+        yield from _item("✓", GOOD, sentence, width)
+    if open_turns:
+        what = "turn was" if open_turns == 1 else "turns were"
+        yield from _item("!", ATTENTION, f"{open_turns} {what} never closed: the process is gone", width)
+        yield Line(("  → ", DIM), "sessiontree ls").cut(width)
+    for finding in findings:
+        where = f" at byte {count(finding.offset)}" if finding.offset else ""
+        address = ":".join(filter(None, (finding.thread_id, finding.entry_id)))
+        about = f", in {address}" if address else ""
+        yield from _item("✗", FAILURE, f"{finding.kind}: {finding.problem} ({finding.place}{where}{about})", width)
+        yield Line(("  → ", DIM), _remedy(finding, is_repaired=is_repaired)).cut(width)
+    yield Line()
+    summary = Line((f"{len(fine)} fine, {1 if open_turns else 0} to look at, ", DIM))
+    summary.add(f"{len(findings)} damaged", FAILURE if findings else DIM)
+    yield summary.add(f" · exit code {DAMAGED if findings else 0}" if width >= 60 else "", DIM)
+
+
+def _item(mark: str, style: str, sentence: str, width: int) -> Iterator[Line]:
+    for number, line in enumerate(paragraph(sentence, width - 2)):
+        yield Line((f"{mark} ", style) if number == 0 else "  ").extend(line)
+
+
+def _remedy(finding: Finding, *, is_repaired: bool) -> str:
+    if finding.is_repairable and not is_repaired:
+        return "sessiontree doctor --repair"
+    return "sessiontree copy saved.db   saves what is readable into a new store"
+
+
+def _place(cli: CliContext) -> tuple[str, str]:
+    address = parse_url(cli.location.url)
+    if address.kind == "postgres":
+        return "postgresql", cli.location.shown
+    return address.kind, home_path(address.target, os.path.expanduser("~"))  # noqa: PTH111  pathlib is slow to load
+
+
+def _open_turns(cli: CliContext) -> int:
+    """How many of the last threads ended in a turn that was never closed."""
+    recent = cli.journal.list_threads(limit=_LOOKED_AT)
+    return sum(row.is_cut_off for row in summaries(cli, recent))

@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import click
 
-from sessiontree.cli.addresses import short, thread_or_pick
+from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.model import Thread
+from sessiontree.model.sanitize import for_terminal
+from sessiontree.render.figures import plural, size
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -34,9 +37,9 @@ _TEXT_FORMATS: dict[str, Literal["markdown", "json", "jsonl"]] = {
     "export",
     examples=[
         "sessiontree export @ -o talk.html",
-        "sessiontree export 3fa9c0de --to md",
-        "sessiontree export 3fa9c0de --to jsonl > talk.jsonl",
-        "sessiontree export 3fa9c0de --to pi -o sessions/    in another program's format, into a folder",
+        "sessiontree export 3a19 --to md",
+        "sessiontree export 3a19 --to jsonl > talk.jsonl",
+        "sessiontree export 3a19 --to pi -o sessions/    in another program's format, into a folder",
     ],
 )
 @thread_argument
@@ -58,12 +61,12 @@ def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None,
     The HTML file contains no scripts and loads nothing from the network. `import` reads JSON and JSONL. The other
     programs are floret, ggcode, zimaos, openrouter, pi and picoclaw.
     """
-    found = thread_or_pick(cli, thread)
+    found = thread_or_pick(cli, thread, "export")
     format_name = to or (_suffix_of(output) if output else "md")
     _check(format_name, output, force=force)
     if dry_run:
         cli.out.plan(
-            f"would write {short(found.id)}, {found.entries} entries, as {format_name} to {output or 'stdout'}"
+            f"would write {cli.threads[found.id]}, {found.entries} entries, as {format_name} to {output or 'stdout'}"
         )
         return
     if format_name not in {"html", *_TEXT_FORMATS}:
@@ -72,14 +75,15 @@ def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None,
     with cli.progress(f"writing entries as {format_name}") as progress:
         content = _render(cli.journal, found, format_name, progress)
     if output is None:
-        sys.stdout.write(content)
+        # A terminal would obey what a conversation contains; a file or a pipe gets it unchanged.
+        sys.stdout.write(for_terminal(content) if cli.out.is_terminal else content)
         return
     data = content.encode()
     _replace(output, data)
     if cli.out.is_json:
         cli.out.json(file=str(output), format=format_name, bytes=len(data))
     else:
-        cli.out.info(f"{output}: {len(data):,} bytes")
+        cli.out.done(f"{output}: {size(len(data))}")
 
 
 def _suffix_of(output: Path) -> str:
@@ -96,7 +100,8 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
 
     known = ("html", "md", "json", "jsonl", *WRITABLE)
     if format_name not in {*known, "markdown"}:
-        raise UsageError(f"unknown format {format_name!r}; use --to with one of {', '.join(known)}")
+        advice = did_you_mean([(name, "") for name in similar(format_name, known)])
+        raise UsageError(f"There is no format “{format_name}”; known are {', '.join(known)}.", advice)
     if format_name in WRITABLE:
         if output is None:
             raise UsageError(f"{format_name} is written into a folder; name one with --output")
@@ -142,4 +147,6 @@ def _export_for_program(cli: CliContext, thread: Thread, format_name: str, folde
         return
     for note in report.notes:
         cli.out.warn(f"{note.kind}: {note.place}: {note.problem}")
-    cli.out.info(f"{folder}: {len(report.files)} files, {report.entries} entries as {format_name}")
+    cli.out.done(
+        f"{folder}: {plural(len(report.files), 'file')}, {plural(report.entries, 'entry', 'entries')} as {format_name}"
+    )

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
-from sessiontree.cli.addresses import resolve, short, thread_or_pick
+from sessiontree.cli.addresses import Address, resolve, thread_or_pick
 from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
 from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.moves import head_line
 from sessiontree.model import Thread, ThreadFields
-from sessiontree.model.sanitize import one_line
+from sessiontree.render.figures import plural
 
 __all__ = ["fork", "label"]
 
@@ -19,8 +22,8 @@ __all__ = ["fork", "label"]
     "fork",
     examples=[
         "sessiontree fork @                   share everything up to the leaf",
-        'sessiontree fork 3fa9c0de~2 --title "another way"',
-        "sessiontree fork 3fa9c0de:b21c --before",
+        'sessiontree fork 3a19~2 --title "another way"',
+        "sessiontree fork 3a19:b21c --before",
     ],
 )
 @argument("address", "The last entry to share; a thread stands for its leaf.", required=False)
@@ -30,27 +33,36 @@ __all__ = ["fork", "label"]
 @dry_run_option
 def fork(cli: CliContext, *, address: str | None, before: bool, title: str, id: str | None, dry_run: bool) -> None:
     """Create a thread that shares the history up to an entry, and print its id. Nothing is copied."""
-    found = resolve(cli.journal, address or thread_or_pick(cli, None).id)
+    found = resolve(cli, address or thread_or_pick(cli, None, "fork").id)
     fields: ThreadFields = {"title": title or found.thread.title}
     if dry_run:
         check_new_thread(cli, id, fields)
-        cli.out.plan(
-            f"would fork {short(found.thread.id)} {'before' if before else 'at'} {short(found.entry_id or 'the start')}"
-        )
+        place = cli.entries(found.thread.id)[found.entry_id] if found.entry_id else "the start"
+        cli.out.plan(f"would fork {cli.threads[found.thread.id]} {'before' if before else 'at'} {place}")
         return
     if before and found.entry_id is not None:
         created = cli.journal.fork(found.thread.id, before=found.entry_id, new_id=id, **fields)
     else:
         created = cli.journal.fork(found.thread.id, at=found.entry_id, new_id=id, **fields)
     print_thread(cli, created)
+    if not cli.out.is_json:
+        _explain(cli, found, created)
+
+
+def _explain(cli: CliContext, found: Address, created: Thread) -> None:
+    """Say what the fork shares, where it is, and how to go on."""
+    new, old = cli.threads[created.id], cli.threads[found.thread.id]
+    shared = plural(created.entries, "entry", "entries")
+    cli.out.done(f"thread {new} shares {shared} with {old}, nothing was copied", below=head_line(cli, created))
+    cli.out.hint(("  go on:", f'sessiontree append {new} "…"'), ("compare later:", f"sessiontree diff {old} {new}"))
 
 
 @command(
     "label",
     examples=[
         "sessiontree label @ good-start",
-        "sessiontree label 3fa9c0de:b21c good-start",
-        "sessiontree label 3fa9c0de:good-start --remove",
+        "sessiontree label 3a19:b21c good-start",
+        "sessiontree label 3a19:good-start --remove",
     ],
 )
 @argument("address", "The entry; a thread stands for its last message.")
@@ -59,22 +71,25 @@ def fork(cli: CliContext, *, address: str | None, before: bool, title: str, id: 
 @dry_run_option
 def label(cli: CliContext, *, address: str, name: str, remove: bool, dry_run: bool) -> None:
     """Give an entry a name that can be used in addresses, remove it, or list the labels of a thread."""
-    found = resolve(cli.journal, address)
+    found = resolve(cli, address)
     if not name and not remove:
         _list_labels(cli, found.thread)
         return
     # ~0 skips turn markers and the like behind the last message.
-    found = resolve(cli.journal, f"{found.thread.id}:{found.entry_id}~0") if found.entry_id else found
+    found = resolve(cli, f"{found.thread.id}:{found.entry_id}~0") if found.entry_id else found
     if found.entry_id is None:
-        raise UsageError(f"thread {short(found.thread.id)} has no entry to label yet")
+        raise UsageError(f"Thread {cli.threads[found.thread.id]} has no entry to label yet.")
+    place = cli.entries(found.thread.id)[found.entry_id]
     if dry_run:
-        cli.out.plan(f"would {'unlabel' if remove else 'label'} {short(found.entry_id)} {name}")
+        cli.out.plan(f"would {'unlabel' if remove else 'label'} {place} {name}")
         return
     entry = cli.journal.label(found.thread.id, found.entry_id, "" if remove else name)
     if cli.out.is_json:
         cli.out.json(entry=entry)
     else:
-        cli.out.info(f"{short(found.entry_id)} is {'no longer labelled' if remove else f'labelled {name}'}")
+        cli.out.done(f"{place} is {'no longer labelled' if remove else f'labelled [{name}]'}")
+        if not remove:
+            cli.out.hint(("  go there:", f"sessiontree rewind {cli.threads[found.thread.id]}:{quote(name)}"))
 
 
 def _list_labels(cli: CliContext, thread: Thread) -> None:
@@ -83,4 +98,4 @@ def _list_labels(cli: CliContext, thread: Thread) -> None:
         cli.out.json(labels=labels)
         return
     for name, entry_id in sorted(labels.items()):
-        cli.out.line(f"{one_line(name, 200)}\t{one_line(entry_id, 200)}")
+        cli.out.row((name, entry_id))

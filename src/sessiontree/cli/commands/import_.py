@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 from msgspec.structs import replace
 
-from sessiontree.cli.context import CliContext
+from sessiontree.cli.context import CliContext, is_missing
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED, UsageError
 from sessiontree.errors import NotFoundError
@@ -45,11 +45,12 @@ def import_(cli: CliContext, *, source: Path, format_name: str, prefix: str, dry
         raise UsageError(f"{source} does not exist; name the file or folder with the sessions")
     if not format_name and detect(source) is None:
         raise UsageError(f"the format of {source} was not recognised; name it with --from")
-    journal = open_journal("memory:") if dry_run else cli.journal
+    journal = open_journal("memory:") if dry_run else cli.create_journal()
     with cli.progress("importing bytes") as progress:
         report = import_sessions(journal, source, format=format_name or None, prefix=prefix, progress=progress)
     if dry_run:
-        report = _adjusted(report, rehearsal=journal, journal=cli.journal)
+        if not is_missing(cli.location.url):
+            report = _adjusted(report, rehearsal=journal, journal=cli.journal)
         journal.close()
     if cli.out.is_json:
         cli.out.json(report=report)

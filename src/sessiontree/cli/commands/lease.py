@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import click
 
-from sessiontree.cli.addresses import short, thread_or_pick
+from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.errors import ActiveTurnError
-from sessiontree.model.sanitize import one_line
 
 __all__ = ["lease"]
 
@@ -18,9 +17,9 @@ __all__ = ["lease"]
     "lease",
     examples=[
         "sessiontree lease @",
-        "sessiontree lease 3fa9c0de --acquire worker-1 --ttl 120",
-        "sessiontree lease 3fa9c0de --release",
-        "sessiontree lease 3fa9c0de --clear-expired",
+        "sessiontree lease 3a19 --acquire worker-1 --ttl 120",
+        "sessiontree lease 3a19 --release",
+        "sessiontree lease 3a19 --clear-expired",
     ],
 )
 @thread_argument
@@ -44,14 +43,14 @@ def lease(
     Exits with code 4 while another owner has the lease.
     """
     if acquire == "":
-        raise UsageError("--acquire is empty; name the owner of the lease")
-    found = thread_or_pick(cli, thread)
+        raise UsageError("--acquire is empty; name the owner of the lease.")
+    found = thread_or_pick(cli, thread, "lease")
     active = cli.journal.active_lease(found.id)
     if dry_run:
         if acquire is not None and active is not None:
             raise ActiveTurnError(found.id, active.owner, active.turn_id, active.expires_ns)
         owner = active.owner if active else "none"
-        cli.out.plan(f"would change the lease of {short(found.id)}; current owner: {owner}")
+        cli.out.plan(f"would change the lease of {cli.threads[found.id]}; current owner: {owner}")
         return
     if acquire is not None:
         active = cli.journal.acquire_lease(found.id, owner=acquire, ttl_seconds=ttl)
@@ -63,7 +62,6 @@ def lease(
     if cli.out.is_json:
         cli.out.json(lease=active)
     elif active is None:
-        cli.out.info(f"thread {short(found.id)} has no active lease")
+        cli.out.info(f"thread {cli.threads[found.id]} has no active lease")
     else:
-        owner, turn_id = one_line(active.owner, 200), one_line(active.turn_id, 200)
-        cli.out.line(f"{owner}\t{turn_id}\t{active.token}\t{active.expires_at.isoformat()}")
+        cli.out.row((active.owner, active.turn_id, active.token, active.expires_at.isoformat()))

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable
 from typing import Any
 
 import click
 
-from sessiontree.cli.addresses import short
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import choice_option, command, count_option
-from sessiontree.cli.output import Column
-from sessiontree.cli.render.text import ago, nanoseconds
-from sessiontree.model import Thread, ThreadOrder, ThreadQuery
+from sessiontree.cli.output import LISTS
+from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, NAME, Line
+from sessiontree.cli.screen.threads import list_lines
+from sessiontree.cli.summaries import summaries
+from sessiontree.cli.times import nanoseconds
+from sessiontree.model import Page, Thread, ThreadOrder, ThreadQuery
+from sessiontree.render.figures import count
+from sessiontree.render.threads import ThreadSummary, tool_of
+from sessiontree.render.times import iso
 
-__all__ = ["ls"]
+__all__ = ["ls", "print_rows"]
 
 
 _MOST_COUNTED = 1000
-
-_COLUMNS = (
-    Column(name="id", style="yellow"),
-    Column(name="updated", style="dim"),
-    Column(name="messages", is_number=True),
-    Column(name="tokens", is_number=True),
-    Column(name="title", weight=1),
-)
+_LEGEND_FROM = 90
 
 
 @command(
@@ -37,8 +35,9 @@ _COLUMNS = (
         "sessiontree ls | cut -f1",
     ],
 )
-@count_option("--limit", "-n", default=50, about="List at most N threads.")
-@click.option("--cursor", default="", help="Continue after a page, with the cursor that it printed.")
+@count_option("--limit", "-n", default=20, about="List at most N threads.")
+@count_option("--page", "-p", default=1, about="Show the Nth page.")
+@click.option("--cursor", default="", help="Continue after a page of --json, with the cursor that it holds.")
 @click.option("--title", default="", help="Only threads with this text in their title.")
 @click.option("tags", "--tag", multiple=True, help="Only threads with this tag; may be repeated.")
 @click.option("--workspace", default="", help="Only threads of this workspace.")
@@ -56,6 +55,7 @@ def ls(
     cli: CliContext,
     *,
     limit: int,
+    page: int,
     cursor: str,
     title: str,
     tags: tuple[str, ...],
@@ -68,7 +68,10 @@ def ls(
 ) -> None:
     """List threads, most recently changed first. Archived threads, and empty ones without a message, are left out.
 
-    In a pipe: id, time, messages, tokens and title, separated by tabs, not truncated.
+    \b
+    ▶ a turn is running   ! the last turn was cut off   ‹4› has 4 branches
+
+    In a pipe: id, time, entries, branches, cost, tool, folder and title, separated by tabs.
     """
     filters: dict[str, Any] = {
         "limit": limit,
@@ -80,43 +83,84 @@ def ls(
     texts = {"cursor": cursor, "title_contains": title, "workspace": workspace, "model": model}
     filters |= {name: value for name, value in texts.items() if value}
     if since:
-        filters["updated_after_ns"] = nanoseconds("--since", since)
+        filters["updated_after_ns"] = nanoseconds(cli, "--since", since)
     query = ThreadQuery(**filters)
-    page = cli.journal.list_threads(query)
     if cli.out.is_json:
-        cli.out.json(threads=page.threads, cursor=page.cursor)
+        found = _page(cli, query, page)
+        cli.out.json(threads=found.threads, cursor=found.cursor)
         return
-    now = datetime.now().astimezone()
-    cli.out.table(_COLUMNS, [_row(thread, now, is_short=cli.out.is_terminal) for thread in page])
-    if page.cursor and cli.out.is_terminal:
-        cli.out.info(f"more: sessiontree ls --limit {limit} --cursor {page.cursor}")
-    if not everything and not cursor:
-        _mention_empty(cli, query)
-    if not page.threads:
+    found = _page(cli, query, page)
+    if not cli.out.is_terminal:
+        print_rows(cli, found.threads)
+        return
+    cli.out.draw(list_lines(summaries(cli, found.threads), cli.threads, cli.now, cli.out.width))
+    _say_the_rest(cli, query, found, page)
+
+
+def _is_given(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
+def _page(cli: CliContext, query: ThreadQuery, number: int) -> Page:
+    """The page of this number."""
+    from msgspec.structs import replace  # noqa: PLC0415  seldom needed
+
+    found = cli.journal.list_threads(query)
+    for _ in range(number - 1):
+        if found.cursor is None:
+            return Page(threads=())
+        found = cli.journal.list_threads(replace(query, cursor=found.cursor))
+    return found
+
+
+def print_rows(cli: CliContext, threads: Iterable[Thread]) -> None:
+    """Print threads as tab-separated values, complete."""
+    for row in summaries(cli, threads):
+        cli.out.row(_values(row))
+
+
+def _values(row: ThreadSummary) -> tuple[object, ...]:
+    thread: Thread = row.thread
+    cost = "" if row.cost.amount is None else f"{row.cost.amount:.6f}"
+    branches = "" if row.branches is None else row.branches
+    return (
+        thread.id, iso(thread.updated_at), row.entries, branches, cost, tool_of(thread), thread.workspace,
+        row.title + (" (archived)" if thread.is_archived else ""),
+    )  # fmt: skip
+
+
+def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -> None:
+    """The last line: how many there are, how to see more, what the marks mean."""
+    if not found.threads:
         _explain_empty(cli)
+        return
+    total = cli.journal.list_threads(query, limit=_MOST_COUNTED + 1, cursor=None)
+    shown = count(len(total)) if len(total) <= _MOST_COUNTED else f"more than {count(_MOST_COUNTED)}"
+    line = Line((f"{len(found)} of {shown}", DIM))
+    if found.cursor is not None:
+        limit = f" -n {query.limit}" if _is_given("limit") else ""
+        line.add(" · more: ", DIM).add(f"sessiontree ls{limit} -p {page + 1}")
+    if cli.out.width >= _LEGEND_FROM:
+        line.add("    ").add("▶", GOOD).add(" running  ", DIM).add("!", ATTENTION).add(" cut off  ", DIM)
+        line.add("‹2›", NAME).add(" branches", DIM)
+    if not cli.is_quiet:
+        cli.out.draw([Line(), line.cut(min(cli.out.width, LISTS))])
+    _mention_empty(cli, query)
 
 
 def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
+    if query.is_empty is None or query.cursor:
+        return
     found = len(cli.journal.list_threads(query, is_empty=True, limit=_MOST_COUNTED))
     if found:
-        number = f"{found} or more" if found == _MOST_COUNTED else f"{found}"
-        noun = "empty thread is" if found == 1 else "empty threads are"
-        cli.out.info(f"{number} {noun} left out; `sessiontree ls --all` lists all threads")
+        cli.out.hint((f"{count(found)} without a message left out:", "sessiontree ls --all"))
 
 
 def _explain_empty(cli: CliContext) -> None:
     if cli.journal.list_threads(is_archived=None, limit=1).threads:
-        cli.out.info("no thread matches; `sessiontree ls --all` lists all threads")
+        cli.out.info("No thread matches.")
+        cli.out.hint(("all of them:", "sessiontree ls --all"))
     else:
-        cli.out.info("the store has no threads yet; start one with: sessiontree new")
-
-
-def _row(thread: Thread, now: datetime, *, is_short: bool) -> list[str]:
-    title = thread.title or "(no title)"
-    return [
-        short(thread.id) if is_short else thread.id,
-        ago(thread.updated_at, now) if is_short else thread.updated_at.isoformat(),
-        str(thread.messages),
-        str(thread.tokens),
-        f"{title} [archived]" if thread.is_archived else title,
-    ]
+        cli.out.info("No threads here yet.")
+        cli.out.hint(("start one:", 'sessiontree new "…"'), ("bring yours in:", "sessiontree import"))

@@ -7,7 +7,7 @@ import click
 from sessiontree.cli.commands.rm import delete_threads
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, yes_option
-from sessiontree.cli.render.text import nanoseconds
+from sessiontree.cli.times import nanoseconds
 from sessiontree.model import ThreadQuery
 
 __all__ = ["prune"]
@@ -33,7 +33,7 @@ __all__ = ["prune"]
 @dry_run_option
 def prune(cli: CliContext, *, older_than: str, everything: bool, empty: bool, yes: bool, dry_run: bool) -> None:
     """Delete archived threads that have not changed for a while, permanently."""
-    before = nanoseconds("--older-than", older_than)
+    before = nanoseconds(cli, "--older-than", older_than)
     is_archived = None if everything or empty else True
     old = ThreadQuery(updated_before_ns=before, is_archived=is_archived, is_empty=empty or None, limit=1000)
     found = list(cli.journal.iter_threads(old))

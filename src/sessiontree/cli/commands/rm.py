@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
+from collections.abc import Sequence
 
-from sessiontree.cli.addresses import resolve_thread, short
+from sessiontree.cli.addresses import resolve_thread, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.cli.output import Column
-from sessiontree.cli.render.text import ago
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, ID, Line, paragraph
+from sessiontree.cli.screen.threads import list_lines
+from sessiontree.cli.summaries import summaries
 from sessiontree.errors import ThreadChangedError
 from sessiontree.model import Thread, ThreadQuery
+from sessiontree.render.figures import plural
+from sessiontree.render.threads import ThreadSummary
+from sessiontree.render.times import iso
 
 __all__ = ["delete_threads", "rm"]
 
 
-_COLUMNS = (
-    Column(name="id", style="yellow"),
-    Column(name="changed"),
-    Column(name="entries", is_number=True),
-    Column(name="title", weight=1),
-)
-
-
-@command("rm", examples=["sessiontree rm 3fa9c0de --dry-run", "sessiontree rm 3fa9c0de 77b1e2aa --yes"])
-@argument("thread", "The threads.", nargs=-1, required=True)
+@command("rm", examples=["sessiontree rm 3a19 --dry-run", "sessiontree rm 3a19 77b1 --yes"])
+@argument("thread", "The threads.", nargs=-1)
 @yes_option
 @dry_run_option
 def rm(cli: CliContext, *, thread: tuple[str, ...], yes: bool, dry_run: bool) -> None:
@@ -34,7 +30,8 @@ def rm(cli: CliContext, *, thread: tuple[str, ...], yes: bool, dry_run: bool) ->
 
     To put a thread aside so that it can be brought back, use `archive`.
     """
-    found = {thread.id: thread for thread in (resolve_thread(cli.journal, address) for address in thread)}
+    chosen = [resolve_thread(cli, address) for address in thread] or [thread_or_pick(cli, None, "rm")]
+    found = {one.id: one for one in chosen}
     delete_threads(cli, list(found.values()), is_confirmed=yes, is_dry_run=dry_run)
 
 
@@ -54,7 +51,7 @@ def delete_threads(
             cli.out.json(is_dry_run=True, threads=threads)
         return
     if not is_confirmed:
-        _confirm(cli, f"delete {len(threads)} thread{'s' * (len(threads) != 1)} permanently?")
+        _confirm(cli, threads)
     reports = []
     changed: list[str] = []
     with cli.progress("deleting") as progress:
@@ -69,23 +66,43 @@ def delete_threads(
         return
     removed = sum(report.entries_removed for report in reports)
     kept = sum(report.entries_kept for report in reports)
-    cli.out.info(f"deleted {len(reports)} threads, {removed} entries" + (f"; {kept} stay with forks" if kept else ""))
+    words = f"deleted {plural(len(reports), 'thread')}, {plural(removed, 'entry', 'entries')}"
+    cli.out.done(words + (f"; {kept} stay with forks" if kept else ""))
     if changed:
-        cli.out.info(f"kept {len(changed)} threads that changed meanwhile: {', '.join(changed)}")
+        cli.out.info(f"kept {plural(len(changed), 'thread')} that changed meanwhile: {', '.join(changed)}")
 
 
-def _list(cli: CliContext, threads: list[Thread]) -> None:
-    now = datetime.now().astimezone()
-    rows = [
-        [short(t.id) if cli.out.is_terminal else t.id, ago(t.updated_at, now), str(t.entries), t.title] for t in threads
-    ]
-    cli.out.table(_COLUMNS, rows)
+def _list(cli: CliContext, threads: Sequence[Thread]) -> None:
+    if not cli.out.is_terminal:
+        for thread in threads:
+            cli.out.row((thread.id, iso(thread.updated_at), thread.entries, thread.title))
+        return
+    rows = summaries(cli, threads)
+    if len(rows) > 1:
+        cli.out.draw(list_lines(rows, cli.threads, cli.now, cli.out.width))
+    else:
+        cli.out.draw(_one(cli, rows[0]))
 
 
-def _confirm(cli: CliContext, question: str) -> None:
+def _one(cli: CliContext, row: ThreadSummary) -> list[Line]:
+    head = Line(("! ", ATTENTION), (cli.threads[row.thread.id], ID), "  ", row.title).cut(cli.out.width)
+    facts = [plural(row.entries, "entry", "entries")]
+    if row.branches is not None and row.branches > 1:
+        facts.append(f"{row.branches} branches")
+    words = f"{', '.join(facts)} go for good; there is no undo for this."
+    return [head, *paragraph(words, cli.out.width, lead="  ")]
+
+
+def _confirm(cli: CliContext, threads: Sequence[Thread]) -> None:
+    what = "it" if len(threads) == 1 else f"{len(threads)} threads"
     if not cli.can_ask:
-        raise UsageError(f"{question} This is not a terminal: confirm with --yes, or use --dry-run to see the effect")
-    sys.stderr.write(f"{question} [y/N] ")
-    sys.stderr.flush()
+        raise UsageError(
+            f"Delete {plural(len(threads), 'thread')} permanently? This is not a terminal: "
+            "confirm with --yes, or use --dry-run to see the effect."
+        )
+    cli.out.ask(Line(("? ", ATTENTION), (f"Delete {what}?", BOLD), (" [y/N] ", DIM)))
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise UsageError("nothing was deleted")
+        names = " ".join(cli.threads[thread.id] for thread in threads[:1])
+        raise UsageError(
+            "Nothing was deleted.", [Line(("  put it away instead: ", DIM), f"sessiontree archive {names}")]
+        )

@@ -2,50 +2,31 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterator
+from datetime import date
 
 import click
 
 from sessiontree.cli.addresses import resolve_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command
-from sessiontree.cli.render.text import bars, nanoseconds, sparkline
-from sessiontree.model import (
-    AssistantMessage,
-    Entry,
-    MessagePayload,
-    Record,
-    SystemMessage,
-    Thread,
-    ToolCallMessage,
-    Usage,
-    UsageReport,
-)
-from sessiontree.model.prices import cost_of, sum_of
-from sessiontree.model.sanitize import one_line
+from sessiontree.cli.screen.charts import bars, beside_each_other, heatmap
+from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, Line, paragraph
+from sessiontree.cli.screen.threads import NARROW
+from sessiontree.cli.tally import Totals, count_entries
+from sessiontree.cli.times import nanoseconds
+from sessiontree.model import Thread
+from sessiontree.render.cells import cell_width, pad
+from sessiontree.render.figures import count, money, money_column, percent
+from sessiontree.render.threads import title_of
+from sessiontree.render.times import moment_at, short_day
 
 __all__ = ["stats"]
 
 
-_MOST_TOOLS = 12
-_MOST_DAYS = 60
-
-
-class Totals(Record, kw_only=True, frozen=True):
-    """What was counted. Tokens and cost were reported by providers; only ``estimated_tokens`` is our estimate."""
-
-    threads: int
-    entries: int
-    messages: int
-    estimated_tokens: int
-    input_tokens: int
-    output_tokens: int
-    cached_tokens: int
-    cost: dict[str, float]
-    roles: dict[str, int]
-    tools: dict[str, int]
-    models: dict[str, int]
-    days: dict[str, int]
+_MOST_ROWS = 8
+_TWO_FROM = 90
+_FOUR_FROM = 150
 
 
 @command(
@@ -57,101 +38,140 @@ class Totals(Record, kw_only=True, frozen=True):
     "--since", default="", metavar="TIME", help="Count only entries since then: a date, or an age such as 30d."
 )
 def stats(cli: CliContext, *, thread: str | None, since: str) -> None:
-    """Count messages, tokens, cost, tools and models, and plot the messages of each day."""
-    start = nanoseconds("--since", since) if since else 0
-    threads = (
-        [resolve_thread(cli.journal, thread)]
-        if thread
-        else list(cli.journal.iter_threads(is_archived=None, limit=1000))
-    )
-    totals = _count(cli, threads, start, is_whole_store=thread is None)
+    """Count threads, prompts, steps, tokens and cost; by day, tool, model and folder.
+
+    Tokens are what the providers counted. Where they reported no cost, it is estimated from list prices.
+    """
+    start = nanoseconds(cli, "--since", since) if since else 0
+    one = resolve_thread(cli, thread) if thread else None
+    threads = [one] if one else list(cli.journal.iter_threads(is_archived=None, limit=1000))
+    totals = count_entries(cli, threads, start, is_whole_store=one is None)
     if cli.out.is_json:
         cli.out.json(stats=totals)
+    elif not cli.out.is_terminal:
+        _print_rows(cli, totals)
     else:
-        _print(cli, totals)
+        cli.out.draw(_lines(cli, totals, one, start))
+        if one is None and threads:
+            newest = max(threads, key=lambda thread: thread.updated_ns)
+            name = cli.threads[newest.id]
+            cli.out.hint(
+                ("of one thread:", f"sessiontree stats {name}"), ("of a week:", "sessiontree stats --since 7d")
+            )
 
 
-def _count(cli: CliContext, threads: list[Thread], start: int, *, is_whole_store: bool) -> Totals:
-    tally = _Tally()
-    known = {thread.id for thread in threads}
-    orphans: set[tuple[str, str]] = set()
-    with cli.progress("counting") as progress:
-        for number, thread in enumerate(threads, start=1):
-            for entry in cli.journal.entries(thread.id):
-                # Shared entries are counted with the thread they were written to, or once if it has been deleted.
-                if is_whole_store and entry.thread_id != thread.id:
-                    if entry.thread_id in known or (thread.tree, entry.id) in orphans:
-                        continue
-                    orphans.add((thread.tree, entry.id))
-                if entry.created_ns >= start:
-                    tally.add(entry)
-            progress(number, len(threads))
-    return tally.totals(threads)
-
-
-class _Tally:
-    """Adds up entries."""
-
-    def __init__(self) -> None:
-        self._entries = 0
-        self._messages = 0
-        self._usages: list[Usage] = []
-        self._roles: Counter[str] = Counter()
-        self._tools: Counter[str] = Counter()
-        self._models: Counter[str] = Counter()
-        self._days: Counter[str] = Counter()
-
-    def add(self, entry: Entry) -> None:
-        self._entries += 1
-        payload = entry.payload
-        if isinstance(payload, MessagePayload):
-            self._roles[payload.message.role] += 1
-            # A system prompt is no message: threads do not count it either.
-            if not isinstance(payload, SystemMessage):
-                self._messages += 1
-                self._days[f"{entry.created_at.astimezone().date()}"] += 1
-            self._tools.update(call.name for call in payload.message.tool_calls)
-        if isinstance(payload, AssistantMessage | ToolCallMessage | UsageReport):
-            if payload.model:
-                self._models[payload.model] += 1
-            if payload.usage is not None:
-                self._usages.append(payload.usage)
-
-    def totals(self, threads: list[Thread]) -> Totals:
-        cost = sum_of(cost_of(usage, "", {}) for usage in self._usages)
-        return Totals(
-            threads=len(threads),
-            entries=self._entries,
-            messages=self._messages,
-            estimated_tokens=sum(thread.tokens for thread in threads),
-            input_tokens=cost.input_tokens,
-            output_tokens=cost.output_tokens,
-            cached_tokens=cost.cache_read_tokens,
-            cost=cost.reported,
-            roles=dict(self._roles.most_common()),
-            tools=dict(self._tools.most_common()),
-            models=dict(self._models.most_common()),
-            days=dict(sorted(self._days.items())),
-        )
-
-
-def _print(cli: CliContext, totals: Totals) -> None:
-    line = cli.out.line
-    line(f"threads\t{totals.threads}\nentries\t{totals.entries}\nmessages\t{totals.messages}")
-    line(f"tokens in contexts (estimated)\t{totals.estimated_tokens}")
-    line(f"tokens reported: in\t{totals.input_tokens}\ntokens reported: out\t{totals.output_tokens}")
-    line(f"tokens reported: from cache\t{totals.cached_tokens}")
+def _print_rows(cli: CliContext, totals: Totals) -> None:
+    for name, value in (
+        ("threads", totals.threads), ("entries", totals.entries), ("messages", totals.messages),
+        ("prompts", totals.prompts), ("tokens", totals.tokens), ("tokens in", totals.input_tokens),
+        ("tokens out", totals.output_tokens), ("tokens from cache", totals.cached_tokens),
+    ):  # fmt: skip
+        cli.out.row((name, value))
     for currency, amount in totals.cost.items():
-        line(f"cost\t{amount:.4f} {one_line(currency, 10)}")
-    width = min(cli.out.width, 100)
-    is_ascii = cli.out.is_plain_ascii
-    for title, counts in (("roles", totals.roles), ("tools", totals.tools), ("models", totals.models)):
-        if counts:
-            line(cli.out.styled(f"\n{title}", "bold"))
-            named = {one_line(name, 30): count for name, count in list(counts.items())[:_MOST_TOOLS]}
-            for row in bars(named, width, is_ascii=is_ascii):
-                line(row)
-    if totals.days:
-        days = dict(list(totals.days.items())[-_MOST_DAYS:])
-        line(cli.out.styled(f"\nmessages a day, {min(days)} to {max(days)}", "bold"))
-        line(sparkline(list(days.values()), is_ascii=is_ascii))
+        cli.out.row(("cost", f"{amount:.6f}", currency))
+    for currency, amount in totals.estimated_cost.items():
+        cli.out.row(("cost, estimated", f"{amount:.6f}", currency))
+    for name, tool in totals.steps.items():
+        cli.out.row(("tool", name, tool.calls, tool.failures))
+    for model, number in totals.models.items():
+        cli.out.row(("model", model, number, f"{totals.model_costs.get(model, 0.0):.6f}"))
+    for day, number in totals.days.items():
+        cli.out.row(("day", day, number))
+
+
+def _lines(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -> Iterator[Line]:
+    width = cli.out.width
+    yield from _head(cli, totals, thread, start)
+    yield from _figures(totals, width)
+    yield from _explanation(totals, width)
+    yield Line()
+    blocks = [block for block in _blocks(cli, totals, width) if len(block) > 1]
+    columns = 4 if width >= _FOUR_FROM else 2 if width >= _TWO_FROM else 1
+    for at in range(0, len(blocks), columns):
+        row = blocks[at : at + columns]
+        padded = [*row, *([[]] * (columns - len(row)))] if columns > 1 else row
+        yield from beside_each_other(padded, width, gap=4 if columns == 4 else 6)
+        yield Line()
+
+
+def _head(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -> Iterator[Line]:
+    days = [date.fromisoformat(day) for day in totals.days]
+    period = f"Since {short_day(moment_at(start, cli.now).date())}" if start else "All time"
+    scope = "all threads" if thread is None else f"{cli.threads[thread.id]} {title_of(thread, cli.now)}"
+    span = f"{short_day(days[0])} {days[0].year} – {short_day(days[-1])} {days[-1].year} · " if days else ""
+    line = Line((period, BOLD))
+    about = f"  {span}{scope}"
+    yield line.add(about if cli.out.width >= NARROW or thread is not None else f"  {scope}", DIM).cut(cli.out.width)
+
+
+def _figures(totals: Totals, width: int) -> Iterator[Line]:
+    calls = sum(tool.calls for tool in totals.steps.values())
+    failures = sum(tool.failures for tool in totals.steps.values())
+    total = _total_cost(totals)
+    cells = [
+        (count(totals.threads), "thread" if totals.threads == 1 else "threads"),
+        (count(totals.entries), "entries"),
+        (count(totals.prompts), "prompts"),
+        (count(totals.tokens), "tokens"),
+        (total, "cost"),
+        (percent(failures, calls), "failed steps"),
+    ]
+    texts = [f"{number} {word}" for number, word in cells]
+    if sum(map(cell_width, texts)) + 4 * 5 <= width:
+        yield _figure_line(cells, [0] * len(cells))
+        return
+    columns = 3 if width >= NARROW else 2
+    widths = [max(cell_width(cells[at][0]) for at in range(column, 6, columns)) for column in range(columns)]
+    words = [max(cell_width(cells[at][1]) for at in range(column, 6, columns)) for column in range(columns)]
+    for row in range(0, 6, columns):
+        yield _figure_line(cells[row : row + columns], widths, words).cut(width)
+
+
+def _figure_line(cells: list[tuple[str, str]], widths: list[int], words: list[int] | None = None) -> Line:
+    line = Line()
+    for number, (value, word) in enumerate(cells):
+        is_bad = word == "failed steps" and value.rstrip("%").replace(".", "").isdigit() and float(value[:-1]) >= 10
+        line.add(pad(value, widths[number], is_right=True), FAILURE if is_bad else BOLD)
+        is_last = number == len(cells) - 1
+        line.add(" " + (pad(word, words[number]) if words else word) + ("" if is_last else "    "), DIM)
+    return line
+
+
+def _total_cost(totals: Totals) -> str:
+    amounts: dict[str, float] = {}
+    for part in (totals.cost, totals.estimated_cost):
+        for currency, amount in part.items():
+            amounts[currency] = amounts.get(currency, 0.0) + amount
+    if not amounts:
+        return money(None)
+    currency = max(amounts, key=lambda name: amounts[name])
+    return money(amounts[currency], currency, is_estimate=not totals.cost)
+
+
+def _explanation(totals: Totals, width: int) -> Iterator[Line]:
+    if width < NARROW or not totals.tokens:
+        return
+    words = f"tokens are what the providers counted, {percent(totals.cached_tokens, totals.tokens)} of them read from a cache"
+    estimated = sum(totals.estimated_cost.values())
+    if estimated:
+        words += f"; {money(estimated)} of the cost is estimated from list prices"
+    yield from (Line((line.plain, DIM)) for line in paragraph(words, min(width, 100)))
+
+
+def _blocks(cli: CliContext, totals: Totals, width: int) -> Iterator[list[Line]]:
+    columns = 4 if width >= _FOUR_FROM else 2 if width >= _TWO_FROM else 1
+    room = (width - 6 * (columns - 1)) // columns
+    days = {date.fromisoformat(day): number for day, number in totals.days.items()}
+    yield heatmap(days, cli.now.date(), "Entries a day")
+    tools = list(totals.steps.items())[:_MOST_ROWS]
+    yield bars(
+        "Tools", [(name, count(one.calls), one.calls, one.failures / max(1, one.calls)) for name, one in tools], room
+    )
+    yield bars("Models", _cost_rows({name or "unnamed": cost for name, cost in totals.model_costs.items()}), room)
+    yield bars("Folders", _cost_rows({name or "no folder": cost for name, cost in totals.folder_costs.items()}), room)
+
+
+def _cost_rows(costs: dict[str, float]) -> list[tuple[str, str, float, float]]:
+    shown = list(costs.items())[:_MOST_ROWS]
+    numbers = money_column([(amount, "USD", False) for _, amount in shown])
+    return [(name, number, amount, 0.0) for (name, amount), number in zip(shown, numbers, strict=True)]

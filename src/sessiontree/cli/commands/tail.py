@@ -8,13 +8,18 @@ from collections.abc import Iterator
 
 import click
 
-from sessiontree.cli.addresses import short, thread_or_pick
+from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import all_entries_option, command, count_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import SCHEMA_VERSION, as_json
-from sessiontree.cli.render.text import gist, is_bookkeeping, role_of
+from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.screen.rows import entry_line
+from sessiontree.cli.views import build_view
 from sessiontree.model import Entry, Thread
+from sessiontree.render.entries import role_of, words_of
+from sessiontree.render.times import clock, iso
+from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["tail"]
 
@@ -23,7 +28,7 @@ __all__ = ["tail"]
     "tail",
     examples=[
         "sessiontree tail @",
-        "sessiontree tail 3fa9c0de -n 0 --json | jq --unbuffered .entry",
+        "sessiontree tail 3a19 -n 0 --json | jq --unbuffered .entry",
         "sessiontree tail @ --for 30",
     ],
 )
@@ -44,15 +49,15 @@ def tail(cli: CliContext, *, thread: str | None, lines: int, seconds: float, eve
     When the thread continues from an earlier entry, a message names that entry.
     """
     if math.isnan(seconds):
-        raise UsageError("--for must be a number of seconds")
-    found = thread_or_pick(cli, thread)
+        raise UsageError("--for must be a number of seconds.")
+    found = thread_or_pick(cli, thread, "tail")
     previous: Entry | None = None
     for entry in _follow(cli, found, lines, seconds or None):
         if previous is not None and entry.parent != previous.id:
-            cli.out.info(f"-- back to {short(entry.parent or 'the start')}")
+            cli.out.info(f"-- back to {cli.entries(found.id)[entry.parent] if entry.parent else 'the start'}")
         previous = entry
         if everything or not is_bookkeeping(entry):
-            _print(cli, entry)
+            _print(cli, found, entry)
 
 
 def _follow(cli: CliContext, thread: Thread, lines: int, timeout: float | None) -> Iterator[Entry]:
@@ -64,11 +69,13 @@ def _follow(cli: CliContext, thread: Thread, lines: int, timeout: float | None) 
     yield from (entry for entry in new if entry.id not in seen)
 
 
-def _print(cli: CliContext, entry: Entry) -> None:
+def _print(cli: CliContext, thread: Thread, entry: Entry) -> None:
     if cli.out.is_json:
         cli.out.line(as_json({"schema_version": SCHEMA_VERSION, "entry": entry}).decode())
+    elif cli.out.is_terminal:
+        view = build_view(cli, thread, [entry], width=cli.out.width)
+        line = Line((f"{clock(entry.created_at, cli.now)}  ", DIM)).extend(entry_line(view, entry, is_active=True))
+        cli.out.draw([line.cut(cli.out.width)])
     else:
-        lead = f"{short(entry.id)} {role_of(entry):<9} "
-        width = cli.out.width if cli.out.is_terminal else 2000
-        cli.out.line(cli.out.styled(lead, "cyan") + gist(entry, max(16, width - len(lead))))
+        cli.out.row((entry.id, iso(entry.created_at), role_of(entry), words_of(entry, thread.workspace)))
     sys.stdout.flush()

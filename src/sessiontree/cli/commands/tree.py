@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import chain, islice
+
 import click
 
-from sessiontree.cli.addresses import resolve, short, thread_or_pick
+from sessiontree.cli.addresses import resolve, resolve_thread, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import (
     all_entries_option,
@@ -14,40 +16,124 @@ from sessiontree.cli.declare import (
     no_pager_option,
     thread_argument,
 )
-from sessiontree.cli.output import cell_width, fit
-from sessiontree.cli.render.text import clock_time, gist, is_bookkeeping, role_of
-from sessiontree.cli.render.tree import ASCII, Row, rows_of
-from sessiontree.model import Thread
-from sessiontree.model.sanitize import one_line
+from sessiontree.cli.screen.graph import graph_lines, log_lines
+from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.screen.rows import ThreadView
+from sessiontree.cli.screen.tree import TreeFilter, tree_lines
+from sessiontree.cli.screen.turn_table import turn_table_lines
+from sessiontree.cli.times import nanoseconds
+from sessiontree.cli.views import head_of, view_of
+from sessiontree.model import Entry, Thread
+from sessiontree.render.branches import Branches
+from sessiontree.render.entries import role_of, words_of
+from sessiontree.render.figures import count, plural
+from sessiontree.render.times import iso
+from sessiontree.render.turns import is_bookkeeping, is_prompt
 
 __all__ = ["log", "tree"]
 
 
-_STYLES = {"user": "cyan", "assistant": "green", "tool": "magenta", "system": "blue"}
-_NARROWEST_TEXT = 8
-_WIDE = 70
+_SMALL = 200
+"""A thread with more entries is drawn as a table, one row for each message of the user."""
 
 
 @command(
     "tree",
     examples=[
         "sessiontree tree @",
-        "sessiontree tree 3fa9c0de --no-fold",
-        "sessiontree tree 3fa9c0de --all --json",
+        "sessiontree tree 3a19 --full",
+        "sessiontree tree 3a19 --failed --since 2d",
+        "sessiontree tree 3a19 --all --json",
     ],
 )
 @thread_argument
-@click.option("--no-fold", is_flag=True, help="Show every entry of long runs without a branch.")
+@click.option("--full", is_flag=True, help="Fold nothing, also in a large thread.")
+@click.option("--user", is_flag=True, help="Only what users said.")
+@click.option("--no-tools", is_flag=True, help="Only what was said, without steps.")
+@click.option("--labeled", is_flag=True, help="Only entries with a label.")
+@click.option("--failed", is_flag=True, help="Only steps that failed.")
+@click.option("--since", default="", metavar="TIME", help="Only entries since then: a date, or an age such as 2d.")
 @all_entries_option
 @no_pager_option
-def tree(cli: CliContext, *, thread: str | None, no_fold: bool, everything: bool, no_pager: bool) -> None:
+def tree(
+    cli: CliContext,
+    *,
+    thread: str | None,
+    full: bool,
+    user: bool,
+    no_tools: bool,
+    labeled: bool,
+    failed: bool,
+    since: str,
+    everything: bool,
+    no_pager: bool,
+) -> None:
     """Draw all branches of a thread: the active path runs straight down, the others are indented where they start.
 
+    A thread with more than 200 entries is a table: one row for each message of the user.
+
     \b
-    ● active path   ○ other branch   ◆ compaction   ✗ failed turn   ◼ checkpoint   ⋮ folded entries
+    ❯ user   ● answer on the active path   ○ on another branch   ┆ folded steps   ≈ compaction   ! cut off
     """
-    found = thread_or_pick(cli, thread)
-    _draw(cli, found, is_folded=not no_fold, shows_all=everything, is_paged=not no_pager)
+    found = thread_or_pick(cli, thread, "tree")
+    if cli.out.is_json:
+        _print_json(cli, found)
+        return
+    view = view_of(cli, found)
+    keep = _filter(cli, view, is_user=user, is_talk=no_tools, is_labeled=labeled, is_failed=failed, since=since)
+    is_small = sum(not is_bookkeeping(entry) for entry in view.entries) <= _SMALL
+    if is_small or full or everything or keep is not None:
+        is_folded = not (full or everything or failed)
+        body = tree_lines(view, is_folded=is_folded, shows_all=everything, keep=keep)
+        cli.out.draw_paged(chain(head_of(cli, view), body), is_enabled=not no_pager)
+        return
+    lines = chain(head_of(cli, view), turn_table_lines(view), _count_line(cli, view))
+    cli.out.draw_paged(lines, is_enabled=not no_pager)
+
+
+def _count_line(cli: CliContext, view: ThreadView) -> list[Line]:
+    """The last line below a table: how much there is, and how to open one of its turns."""
+    prompts = [entry for entry in view.entries if is_prompt(entry)]
+    entries = sum(not is_bookkeeping(entry) for entry in view.entries)
+    line = Line((f"{plural(len(prompts), 'message')} of yours, {count(entries)} entries", DIM))
+    if prompts:
+        address = f"{cli.threads[view.thread.id]}:{view.ids[prompts[-1].id]}"
+        command = Line((" · ", DIM), f"sessiontree show {address}", (" opens a turn", DIM))
+        if line.width + command.width <= view.width:
+            line.extend(command)
+    return [Line(), line.cut(view.width)]
+
+
+def _filter(
+    cli: CliContext, view: ThreadView, *, is_user: bool, is_talk: bool, is_labeled: bool, is_failed: bool, since: str
+) -> TreeFilter | None:
+    start = nanoseconds(cli, "--since", since) if since else 0
+    if not (is_user or is_talk or is_labeled or is_failed or since):
+        return None
+
+    def keep(entry: Entry) -> bool:
+        if entry.created_ns < start:
+            return False
+        if is_user and not is_prompt(entry):
+            return False
+        if is_talk and (entry.message is None or entry.message.role not in {"user", "assistant"}):
+            return False
+        if is_labeled and entry.id not in view.labels:
+            return False
+        return not is_failed or any(gist.is_failed for gist in view.gists(entry))
+
+    return keep
+
+
+def _print_json(cli: CliContext, thread: Thread) -> None:
+    entries = cli.journal.entries(thread.id)
+    branches = Branches(entries, thread.leaf)
+    rows = [
+        {"entry": entry, "depth": run.depth, "is_active": run.is_active, "is_head": entry.id == branches.head}
+        for run in branches.runs()
+        for entry in run.entries
+    ]
+    cli.out.json(thread=thread, labels=cli.journal.labels(thread.id), rows=rows)
 
 
 @command(
@@ -55,91 +141,61 @@ def tree(cli: CliContext, *, thread: str | None, no_fold: bool, everything: bool
     examples=[
         "sessiontree log @ -n 10",
         "sessiontree log @ --graph",
-        "sessiontree log 3fa9c0de:good",
+        "sessiontree log 3a19:good",
     ],
 )
 @argument("address", "A thread, or the entry to start from.", required=False)
 @count_option("--limit", "-n", default=50, about="List at most N entries.")
-@click.option("--graph", is_flag=True, help="Draw branches, as `tree` does.")
+@click.option("--graph", is_flag=True, help="Draw all branches, newest first.")
+@click.option("--moves", is_flag=True, help="List the moves of the head instead.")
 @all_entries_option
 @no_pager_option
-def log(cli: CliContext, *, address: str | None, limit: int, graph: bool, everything: bool, no_pager: bool) -> None:
-    """List the entries of a path, newest first.
+def log(
+    cli: CliContext, *, address: str | None, limit: int, graph: bool, moves: bool, everything: bool, no_pager: bool
+) -> None:
+    """List the entries of a path, newest first; a tool call stands together with its result.
 
-    In a pipe: id, time, role and text, separated by tabs.
+    In a pipe: id, parent, time, role and text, separated by tabs.
     """
+    found = resolve(cli, address) if address is not None else resolve(cli, thread_or_pick(cli, None, "log").id)
+    if moves:
+        _print_moves(cli, resolve_thread(cli, found.thread.id), limit)
+        return
     if graph:
-        thread = thread_or_pick(cli, address)
-        _draw(cli, thread, is_folded=True, shows_all=everything, is_paged=not no_pager)
+        view = view_of(cli, found.thread)
+        _draw(cli, list(graph_lines(view, shows_all=everything)), limit, is_paged=not no_pager)
         return
-    found = resolve(cli.journal, address or thread_or_pick(cli, None).id)
     path = cli.journal.path(found.thread.id, found.entry_id)
-    shown = [entry for entry in reversed(path) if everything or not is_bookkeeping(entry)][:limit]
+    shown = [entry for entry in path if everything or not is_bookkeeping(entry)]
     if cli.out.is_json:
-        cli.out.json(thread=found.thread, entries=shown)
-        return
-
-    def write() -> None:
-        for entry in shown:
-            if not cli.out.is_terminal:
-                cells = (entry.id, entry.created_at.isoformat(), role_of(entry), gist(entry, 2000))
-                cli.out.line("\t".join(cells))
-                continue
-            when = f"  {clock_time(entry.created_at)}" if cli.out.width >= _WIDE else ""
-            lead = f"{short(entry.id)}{when}  {role_of(entry):<10} "
-            text = gist(entry, max(_NARROWEST_TEXT, cli.out.width - len(lead)))
-            cli.out.line(cli.out.styled(lead, _STYLES.get(role_of(entry), "")) + text)
-
-    cli.out.page(write, is_enabled=not no_pager)
+        cli.out.json(thread=found.thread, entries=shown[::-1][:limit])
+    elif not cli.out.is_terminal:
+        folder = found.thread.workspace
+        for entry in shown[::-1][:limit]:
+            cells = (entry.id, entry.parent or "", iso(entry.created_at), role_of(entry), words_of(entry, folder))
+            cli.out.row(cells)
+    else:
+        view = view_of(cli, found.thread)
+        _draw(cli, list(log_lines(view, shown, shows_all=everything)), limit, is_paged=not no_pager)
 
 
-def _draw(cli: CliContext, thread: Thread, *, is_folded: bool, shows_all: bool, is_paged: bool) -> None:
-    journal = cli.journal
-    entries = journal.entries(thread.id)
-    forks: dict[str, list[Thread]] = {}
-    for other in journal.list_threads(tree=thread.tree, is_archived=None, limit=1000):
-        if other.forked_from_entry and other.id != thread.id:
-            forks.setdefault(other.forked_from_entry, []).append(other)
-    rows = rows_of(
-        entries,
-        leaf=thread.leaf,
-        labels=journal.labels(thread.id),
-        notable=set(forks),
-        glyphs=ASCII if cli.out.is_plain_ascii else None,
-        is_folded=is_folded,
-        shows_all=shows_all,
-    )
+def _draw(cli: CliContext, lines: list[Line], limit: int, *, is_paged: bool) -> None:
+    cli.out.draw_paged(islice(lines, limit), is_enabled=is_paged)
+    if len(lines) > limit:
+        cli.out.hint((f"{count(len(lines) - limit)} more:", f"-n {len(lines)}"))
+
+
+def _print_moves(cli: CliContext, thread: Thread, limit: int) -> None:
+    """List the moves of the head, newest first."""
+    moves = cli.journal.reflog(thread.id)[::-1][:limit]
     if cli.out.is_json:
-        cli.out.json(thread=thread, rows=list(rows))
-        return
-
-    def write() -> None:
-        title = one_line(thread.title or "(no title)", max(_NARROWEST_TEXT, cli.out.width - 12))
-        cli.out.line(f"{cli.out.styled(short(thread.id), 'yellow')}  {cli.out.styled(title, 'bold')}")
-        for row in rows:
-            cli.out.line(_line(cli, row, forks))
-
-    cli.out.page(write, is_enabled=is_paged)
-
-
-def _line(cli: CliContext, row: Row, forks: dict[str, list[Thread]]) -> str:
-    styled = cli.out.styled
-    width = cli.out.width if cli.out.is_terminal else 200
-    prefix = _shortened(row.prefix, max(4, (width - 36) // 2)) if cli.out.is_terminal else row.prefix
-    if row.entry is None:
-        return f"{styled(prefix, 'dim')}{row.glyph} " + styled(f"{row.folded} entries", "dim")
-    role = role_of(row.entry)
-    notes = [f"[{one_line(name, 30)}]" for name in row.labels]
-    notes += [f"fork {short(fork.id)}" for fork in forks.get(row.entry.id, ())]
-    if row.is_leaf:
-        notes.append("<- leaf" if cli.out.is_plain_ascii else "← leaf")
-    lead = f"{row.glyph} {short(row.entry.id)} {role:<9} "
-    tail = (" " + " ".join(notes)) if notes else ""
-    text = fit(gist(row.entry, width), max(_NARROWEST_TEXT, width - len(prefix) - cell_width(lead) - cell_width(tail)))
-    body = styled(lead, _STYLES.get(role, "yellow") if row.is_active else "dim") + text
-    return styled(prefix, "dim") + body + styled(tail, "bold")
-
-
-def _shortened(prefix: str, width: int) -> str:
-    """Cut a deep indentation on the left, so that there is room for the entry."""
-    return prefix if len(prefix) <= width else "…" + prefix[len(prefix) - width + 1 :]
+        cli.out.json(thread=thread, moves=moves)
+    elif not cli.out.is_terminal:
+        for move in moves:
+            cli.out.row((move.number, iso(move.at), move.reason, move.from_entry or "", move.to_entry or ""))
+    else:
+        ids = cli.entries(thread.id)
+        for back, move in enumerate(moves, start=1):
+            start, end = (ids[one] if one else "the start" for one in (move.from_entry, move.to_entry))
+            line = Line((f"@{{-{back}}}", DIM), f"  {move.reason}  {start} → {end}")
+            cli.out.draw([line.cut(cli.out.width)])

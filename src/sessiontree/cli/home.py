@@ -1,0 +1,92 @@
+"""``sessiontree`` alone: the last threads, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from sessiontree.cli.context import CliContext
+from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside
+from sessiontree.cli.screen.threads import NARROW, branch_mark, mark_of
+from sessiontree.cli.summaries import summaries
+from sessiontree.render.cells import cell_width, fit, pad
+from sessiontree.render.figures import plural, size
+from sessiontree.render.threads import ThreadSummary, folder_of
+from sessiontree.render.times import when
+
+__all__ = ["show_home"]
+
+
+_SHOWN = 5
+_WIDEST = 100
+
+
+def show_home(cli: CliContext) -> None:
+    """Print the last threads and five commands; in a pipe, the list."""
+    threads = cli.journal.list_threads(limit=_SHOWN, is_empty=False).threads
+    if not cli.out.is_terminal:
+        from sessiontree.cli.commands.ls import print_rows  # noqa: PLC0415  only needed in a pipe
+
+        print_rows(cli, cli.journal.list_threads(limit=20, is_empty=False).threads)
+        return
+    width = min(cli.out.width, _WIDEST)
+    rows = summaries(cli, threads)
+    cli.out.draw(_filled(cli, rows, width) if rows else _empty(width))
+
+
+def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
+    total = cli.journal.stats()
+    about = plural(total.threads, "thread") + (f" · {size(total.bytes)}" if width >= NARROW else "")
+    yield beside(Line(("Last threads", BOLD)), Line((about, DIM)), width)
+    yield Line()
+    yield from _rows(cli, rows, width)
+    yield Line()
+    name = cli.threads[rows[0].thread.id]
+    branches = rows[0].branches or 1
+    commands = [
+        (f"show {name}", "read the newest one"),
+        (f"tree {name}", f"see its {branches} branches" if branches > 1 else "see it at a glance"),
+        ("search …", "find what anybody said"),
+        ("import", "bring in the sessions of another tool"),
+        ("stats", "what it took: steps, tokens, cost"),
+    ]
+    yield from _commands(commands, width)
+    yield Line(("  all verbs: ", DIM), "sessiontree --help")
+
+
+def _rows(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
+    is_narrow = width < NARROW
+    ids = cli.threads
+    names = [ids.end_of(row.thread.id) if is_narrow else ids[row.thread.id] for row in rows]
+    id_width = max(map(cell_width, names))
+    times = [when(row.thread.updated_at, cli.now, is_short=is_narrow) for row in rows]
+    folders = [fit(folder_of(row.thread), 14) or "–" for row in rows]
+    for row, name, time, folder in zip(rows, names, times, folders, strict=True):
+        right = Line() if is_narrow else Line((pad(folder, max(map(cell_width, folders))) + "  ", DIM))
+        right.add(pad(time, 0 if is_narrow else max(map(cell_width, times)), is_right=True), DIM)
+        mark = branch_mark(row)
+        line = Line(mark_of(row), " ", (pad(name, id_width), ID), "  ")
+        room = width - line.width - right.width - 2 - (cell_width(mark) + 1 if mark else 0)
+        line.add(fit(row.title, max(8, room))).add(f" {mark}" if mark else "", NAME)
+        yield beside(line, right, width)
+
+
+def _empty(width: int) -> Iterator[Line]:
+    yield Line(("No threads here yet.", BOLD))
+    yield Line()
+    yield from _commands(
+        [
+            ("import", "bring in what other tools stored; the originals stay untouched"),
+            ("demo", "see what this is good for, in 2 seconds"),
+            ('new "…"', "start a thread of your own"),
+        ],
+        width,
+    )
+
+
+def _commands(rows: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
+    """Commands with a few words each; a narrow screen leaves out the name of the program."""
+    prefix = "" if width < NARROW else "sessiontree "
+    names = [prefix + name for name, _ in rows]
+    widest = max(map(cell_width, names))
+    for name, (_, words) in zip(names, rows, strict=True):
+        yield Line("  ", pad(name, widest), (f"  {words}", DIM)).cut(width)

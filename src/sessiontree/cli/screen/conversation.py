@@ -1,0 +1,342 @@
+"""A conversation to be read: what the user said, the steps with their outcomes, the answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from sessiontree.cli.output import PROSE
+from sessiontree.cli.screen.lines import (
+    BOLD,
+    DIM,
+    FAILURE,
+    GOOD,
+    ID,
+    NAME,
+    THOUGHT,
+    TOOL,
+    USER,
+    Line,
+    beside,
+    paragraph,
+)
+from sessiontree.cli.screen.prose import plain_lines, prose_lines
+from sessiontree.cli.screen.rows import ThreadView, outcome_line
+from sessiontree.cli.screen.threads import NARROW
+from sessiontree.model import (
+    Compaction,
+    Entry,
+    FilePart,
+    ImagePart,
+    OpaquePart,
+    ReasoningPart,
+    Record,
+    RunFailure,
+    TextPart,
+    TurnMarker,
+)
+from sessiontree.model.sanitize import for_terminal
+from sessiontree.render.branches import Branches
+from sessiontree.render.cells import cell_width, cut_middle, fit, pad
+from sessiontree.render.changes import Change
+from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
+from sessiontree.render.figures import count, duration, money, plural
+from sessiontree.render.outcomes import result_text, telling_lines
+from sessiontree.render.times import clock
+from sessiontree.render.turns import Step, Turn, figures_of, steps_of, turns_of
+
+__all__ = ["Reading", "conversation_lines"]
+
+
+_WIDEST = 120
+_MARGIN_FROM = 70
+_MOST_DIFF_LINES = 14
+_LONGEST_TEXT = 20_000
+_TOGETHER = {("steps", "steps"), ("thought", "steps"), ("thought", "text"), ("text", "steps")}
+"""Blocks that follow each other without an empty line between them."""
+
+
+class Reading(Record, frozen=True, kw_only=True):
+    """How a conversation is shown: nothing cut, thoughts opened, Markdown rendered, and what takes a compaction back."""
+
+    is_full: bool = False
+    has_thinking: bool = False
+    is_raw: bool = False
+    uncompact: str = ""
+
+
+def conversation_lines(view: ThreadView, path: Sequence[Entry], reading: Reading) -> Iterator[Line]:
+    """Draw a path."""
+    page = _Page(view, reading)
+    for turn in turns_of(path):
+        yield from page.turn(turn)
+
+
+class _Page:
+    def __init__(self, view: ThreadView, reading: Reading) -> None:
+        self._view = view
+        self._reading = reading
+        self._width = min(view.width, _WIDEST)
+        self._branches = Branches(view.entries, view.thread.leaf)
+        self._above = {child.id: entry for entry in view.entries for child in self._branches.children(entry.id)}
+        has_margin = self._width >= _MARGIN_FROM
+        self._margin = view.id_width + 9 if has_margin else 0
+        self._prose = min(PROSE, self._width - self._margin - 4) if has_margin else self._width - 2
+
+    def turn(self, turn: Turn) -> Iterator[Line]:
+        steps = {id(step.call): step for step in steps_of(turn.all_entries, self._view.folder)}
+        if turn.prompt is not None:
+            yield from self._prompt(turn.prompt)
+        last = ""
+        for kind, lines in self._blocks(turn, list(steps.values())):
+            if last and (last, kind) not in _TOGETHER:
+                yield Line()
+            yield from lines
+            last = kind
+        if turn.prompt is not None or steps:
+            yield from self._summary(turn, list(steps.values()))
+        if last or turn.prompt is not None:
+            yield Line()
+
+    def _prompt(self, entry: Entry) -> Iterator[Line]:
+        message = entry.message
+        assert message is not None
+        lines = list(self._text(message.text, BOLD, self._room_beside(entry))) if message.text.strip() else []
+        lines += [Line((words, DIM)) for words in _attachments(entry)]
+        yield from self._with_margin(
+            entry, lines or [Line((words_of(entry, self._view.folder), BOLD))], lead=("❯ ", USER)
+        )
+        yield from self._siblings(entry)
+        yield Line()
+
+    def _siblings(self, entry: Entry) -> Iterator[Line]:
+        """Other answers to a message, by their labels or ids."""
+        below = self._branches.children(entry.id)
+        if len(below) < 2:
+            return
+        at = next((number for number, one in enumerate(below, start=1) if one.id in self._branches.active), len(below))
+        line = Line("  ", ("‹ ", DIM), (f"{at}/{len(below)}", NAME), (" ›", DIM))
+        line.add("  also " if self._width < NARROW else "  other answers: ", DIM)
+        others = [one for number, one in enumerate(below, start=1) if number != at]
+        for number, other in enumerate(others):
+            name, style = self._name_of(other)
+            line.add(", " if number else "", DIM).add(name, style)
+        yield line.cut(self._width)
+
+    def _name_of(self, start: Entry) -> tuple[str, str]:
+        """The first label on a branch, or the id where it starts."""
+        entry: Entry | None = start
+        while entry is not None:
+            if entry.id in self._view.labels:
+                return f"[{self._view.labels[entry.id][0]}]", NAME
+            below = self._branches.children(entry.id)
+            entry = below[-1] if below else None
+        return self._view.ids[start.id], ID
+
+    def _blocks(self, turn: Turn, steps: Sequence[Step]) -> Iterator[tuple[str, list[Line]]]:
+        by_entry = {key: list(group) for key, group in groupby(steps, key=lambda step: step.entry.id)}
+        answered = {step.result.call_id for step in steps if step.result is not None}
+        for entry in turn.entries:
+            if entry.message is None:
+                yield "note", list(self._note(entry))
+                continue
+            for part in entry.message.parts:
+                match part:
+                    case ReasoningPart(text=text) if text.strip():
+                        yield "thought", list(self._thought(text))
+                    case ImagePart() | FilePart() | OpaquePart():
+                        yield "text", [Line("  ", (words, DIM)) for words in _attachments(entry)[:1]]
+            text = entry.message.text.strip()
+            if text:
+                role = entry.message.role
+                lines = list(self._text(text, room=self._room_beside(entry)))
+                if role != "assistant":
+                    lines.insert(0, Line((role, DIM)))
+                yield "text", list(self._with_margin(entry, lines, lead=("  ", "")))
+            if entry.id in by_entry:
+                yield "steps", list(self._steps(by_entry[entry.id]))
+            loose = [result for result in entry.message.tool_results if result.call_id not in answered]
+            for result in loose:
+                words = fit(" ".join(for_terminal(result_text(result)).split()) or "no output", self._prose - 14)
+                yield "steps", [Line("  ", ("─ result ", DIM), (words, FAILURE if result.is_error else DIM))]
+
+    def _with_margin(self, entry: Entry, lines: Sequence[Line], lead: tuple[str, str]) -> Iterator[Line]:
+        """Lines with the labels, the time and the id of their entry at the right of the first one."""
+        labels = self._view.labels.get(entry.id, ())
+        for number, line in enumerate(lines):
+            shown = Line(lead if number == 0 else "  ").extend(line)
+            if number or not self._margin:
+                yield shown.cut(self._width)
+                continue
+            right = Line()
+            for name in labels:
+                right.add(f"[{name[:30]}]", NAME).add(" ")
+            right.add(
+                f"{clock(entry.created_at, self._view.now)}  {pad(self._view.ids[entry.id], self._view.id_width)}", DIM
+            )
+            yield beside(shown, right, self._width)
+        if labels and not self._margin:
+            yield Line("  ", (" ".join(f"[{name[:30]}]" for name in labels), NAME)).cut(self._width)
+
+    def _room_beside(self, entry: Entry) -> int:
+        """The cells for the text of an entry, whose labels stand in the margin."""
+        labels = sum(cell_width(name[:30]) + 3 for name in self._view.labels.get(entry.id, ()))
+        return max(20, min(self._prose, self._width - self._margin - labels - 4)) if self._margin else self._prose
+
+    def _text(self, text: str, style: str = "", room: int = 0) -> Iterator[Line]:
+        cells = room or self._prose
+        shown, note = text, ""
+        if not self._reading.is_full and len(text) > _LONGEST_TEXT:
+            shown, note = text[:_LONGEST_TEXT], f"… {len(text) - _LONGEST_TEXT:,} more characters; --full shows them"
+        if style or self._reading.is_raw:
+            for line in plain_lines(shown, cells):
+                yield Line(*((span.text, style) for span in line.spans))
+        else:
+            yield from prose_lines(shown, cells)
+        if note:
+            yield Line((note, DIM)).cut(self._prose)
+
+    def _thought(self, text: str) -> Iterator[Line]:
+        words = plural(len(text.split()), "word")
+        if self._reading.has_thinking or self._reading.is_full:
+            for number, line in enumerate(plain_lines(text, self._prose - 2)):
+                yield (
+                    Line("  " if number else "  ✻ ", (line.plain, THOUGHT))
+                    if not number
+                    else Line("    ", (line.plain, THOUGHT))
+                )
+            return
+        first = " ".join(for_terminal(text[:1000]).split())
+        room = self._prose - 2 - (cell_width(words) + 2 if self._width >= NARROW else 0)
+        line = Line(("  ✻ ", DIM), (fit(first, min(room, 84)), THOUGHT))
+        yield (line.add(f"  {words}", DIM) if self._width >= NARROW else line).cut(self._width)
+
+    def _steps(self, steps: Sequence[Step]) -> Iterator[Line]:
+        """Calls made at once, joined by a bracket, with objects and outcomes aligned."""
+        name_width = max(5, *(cell_width(step.gist.name) for step in steps))
+        room = self._width - 4 - name_width - 2
+        outcomes = max(cell_width(step.gist.outcome) + (2 if step.gist.is_failed else 0) for step in steps)
+        reserved = min(outcomes, 12 if self._width < NARROW else 28)
+        widest = max(cell_width(self._object(step)) for step in steps)
+        object_width = min(widest, max(10, room - reserved - 2 - (6 if self._width >= NARROW else 0)))
+        for number, step in enumerate(steps):
+            glyph = "─" if len(steps) == 1 else "╭" if number == 0 else "╰" if number == len(steps) - 1 else "├"
+            below = "│" if 0 <= number < len(steps) - 1 else " "
+            yield self._step_line(step, glyph, name_width, object_width)
+            yield from self._below(step, f"  {below}   " if len(steps) > 1 else "      ")
+
+    def _object(self, step: Step) -> str:
+        return step.gist.object or "–"
+
+    def _step_line(self, step: Step, glyph: str, name_width: int, object_width: int) -> Line:
+        gist = step.gist
+        style = FAILURE if gist.is_failed else DIM
+        text = self._object(step)
+        shown = cut_middle(text, object_width) if gist.kind in {"read", "edit", "write"} else fit(text, object_width)
+        line = Line("  ", (glyph, style), " ", (pad(gist.name, name_width), FAILURE if gist.is_failed else TOOL), "  ")
+        line.add(pad(shown, object_width)).extend(outcome_line(gist))
+        seconds = step.seconds
+        if seconds is not None and seconds >= 1 and self._width >= NARROW:
+            line.add(f"  {duration(seconds)}", DIM)
+        return line.cut(self._width)
+
+    def _below(self, step: Step, indent: str) -> Iterator[Line]:
+        """What a step shows below its line: why it failed, what it changed, or with --full all of it."""
+        if self._reading.is_full:
+            yield from self._everything(step, indent)
+            return
+        if step.gist.is_failed and step.result is not None:
+            lines, more = telling_lines(step.result)
+            for line in lines:
+                yield Line((indent, DIM), (line, FAILURE)).cut(self._width)
+            if more:
+                yield Line((indent, DIM), (f"… {plural(more, 'more line', 'more lines')}", DIM)).cut(self._width)
+        elif step.gist.kind == "edit":
+            for change in step.gist.changes:
+                yield from self._diff(change, indent)
+
+    def _diff(self, change: Change, indent: str) -> Iterator[Line]:
+        limit = len(change.lines) if self._reading.is_full else _MOST_DIFF_LINES
+        for sign, text in change.lines[:limit]:
+            style = {"+": GOOD, "-": FAILURE}.get(sign, DIM)
+            yield Line((indent, DIM), (f"{sign.replace('-', '−')} {text}", style)).cut(self._width)
+        if len(change.lines) > limit:
+            more = plural(len(change.lines) - limit, "more line", "more lines")
+            yield Line((indent, DIM), (f"… {more}", DIM)).cut(self._width)
+
+    def _everything(self, step: Step, indent: str) -> Iterator[Line]:
+        if step.gist.changes:
+            for change in step.gist.changes:
+                yield from self._diff(change, indent)
+        else:
+            yield from (
+                Line((indent, DIM), (line.plain, DIM)) for line in plain_lines(step.call.arguments, self._width - 6)
+            )
+        if step.result is not None:
+            text = result_text(step.result)
+            is_diff = "\n@@ " in "\n" + text[:5000] or text.startswith("diff --git")
+            for line in plain_lines(text, self._width - 6):
+                style = {"+": GOOD, "-": FAILURE}.get(line.plain[:1], DIM) if is_diff else DIM
+                yield Line((indent, DIM), (line.plain, FAILURE if step.gist.is_failed else style))
+
+    def _note(self, entry: Entry) -> Iterator[Line]:
+        match entry.payload:
+            case Compaction() as compaction:
+                yield from self._compaction(compaction)
+            case RunFailure() | TurnMarker(status="failed" | "aborted"):
+                for line in paragraph(f"cut off: {words_of(entry)}", self._prose, FAILURE, lead="! "):
+                    yield Line("  ").extend(line).cut(self._width)
+            case _:
+                yield Line("  ", (f"{role_of(entry)}: {words_of(entry)}", DIM)).cut(self._width)
+
+    def _compaction(self, compaction: Compaction) -> Iterator[Line]:
+        words = compaction_words(compaction).replace("compacted, ", "compacted: ")
+        if self._width < NARROW:
+            words = words.removeprefix("compacted: ")
+        head = f"≈ {words} "
+        yield Line((head + "┄" * max(0, self._width - cell_width(head)), DIM)).cut(self._width)
+        if compaction.reverts:
+            return
+        summary = summary_text(compaction)
+        shown = summary if self._reading.is_full else summary[:1200]
+        for text in shown.splitlines():
+            yield from (Line("  ", (line.plain, THOUGHT)) for line in plain_lines(text, self._prose))
+        if len(summary) > len(shown):
+            yield Line(("  …", DIM))
+        if self._reading.uncompact:
+            words = "" if self._width < NARROW else "all entries are still here: "
+            yield Line((f"  {words}", DIM), self._reading.uncompact).cut(self._width)
+
+    def _summary(self, turn: Turn, steps: Sequence[Step]) -> Iterator[Line]:
+        """The dim line that ends a turn: model, steps, time, tokens, cost, failures."""
+        figures = figures_of(turn.all_entries, self._view.folder, steps)
+        if not turn.entries or not (figures.steps or figures.models):
+            return
+        is_narrow = self._width < NARROW
+        cost = figures.cost
+        facts = [
+            "" if is_narrow else ", ".join(figures.models),
+            plural(figures.steps, "step") if figures.steps else "",
+            duration(figures.seconds) if figures.seconds else "",
+            "" if is_narrow or figures.tokens.count is None else f"{count(figures.tokens.count)} tokens",
+            "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate),
+        ]
+        line = Line(("  " + " · ".join(fact for fact in facts if fact), DIM))
+        if figures.failures:
+            line.add(" · ", DIM).add(f"{figures.failures} failed", FAILURE)
+        yield line.cut(self._width)
+
+
+def _attachments(entry: Entry) -> list[str]:
+    found: list[str] = []
+    for part in entry.message.parts if entry.message is not None else ():
+        match part:
+            case ImagePart(mime=mime):
+                found.append(f"[image {mime}]" if mime else "[image]")
+            case FilePart(name=name, mime=mime):
+                found.append(f"[file {name or mime}]")
+            case OpaquePart(provider=provider):
+                found.append(f"[{provider} block]")
+            case TextPart() | _:
+                continue
+    return found
