@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Literal, Unpack, cast
+from typing import Literal, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 
@@ -19,6 +19,8 @@ from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, Thre
 from sessiontree.stores.commands import Deleted, Erased, OnDuplicate
 
 __all__ = ["EntryVerbs", "ThreadVerbs"]
+
+C = TypeVar("C", bound=Payload | Message)
 
 
 class ThreadVerbs(Verbs):
@@ -139,7 +141,7 @@ class EntryVerbs(Verbs):
     def append(
         self,
         thread_id: ThreadLike,
-        content: Payload | Message,
+        content: C,
         *,
         id: str | None = None,
         parent: str | UnsetType | None = UNSET,
@@ -152,7 +154,7 @@ class EntryVerbs(Verbs):
         expect_version: int | None = None,
         create: bool = False,
         moves_leaf: bool = True,
-    ) -> Entry:
+    ) -> Entry[C]:
         """Append one entry under the leaf, or under ``parent``; it is durable when this returns.
 
         An ``id`` that is there already with the same content is not appended again, so a write whose outcome is
@@ -189,8 +191,8 @@ class EntryVerbs(Verbs):
             expect_live=expect_live,
         )
         if entries.has_prompt(command.drafts):
-            return (self.run(entries.commit_append(command)))[0]
-        stored = cast("tuple[Entry, ...]", self.store.commit(command))
+            return cast("Entry[C]", (self.run(entries.commit_append(command)))[0])
+        stored = cast("tuple[Entry[C], ...]", self.store.commit(command))
         return stored[0]
 
     def append_many(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable
-from typing import Literal, Unpack, cast
+from typing import Literal, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 
@@ -19,6 +19,8 @@ from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, Thre
 from sessiontree.stores.commands import Deleted, Erased, OnDuplicate
 
 __all__ = ["AsyncEntryVerbs", "AsyncThreadVerbs"]
+
+C = TypeVar("C", bound=Payload | Message)
 
 
 class AsyncThreadVerbs(AsyncVerbs):
@@ -142,7 +144,7 @@ class AsyncEntryVerbs(AsyncVerbs):
     async def append(
         self,
         thread_id: ThreadLike,
-        content: Payload | Message,
+        content: C,
         *,
         id: str | None = None,
         parent: str | UnsetType | None = UNSET,
@@ -155,7 +157,7 @@ class AsyncEntryVerbs(AsyncVerbs):
         expect_version: int | None = None,
         create: bool = False,
         moves_leaf: bool = True,
-    ) -> Entry:
+    ) -> Entry[C]:
         """Append one entry under the leaf, or under ``parent``; it is durable when this returns.
 
         An ``id`` that is there already with the same content is not appended again, so a write whose outcome is
@@ -192,8 +194,8 @@ class AsyncEntryVerbs(AsyncVerbs):
             expect_live=expect_live,
         )
         if entries.has_prompt(command.drafts):
-            return (await self.run(entries.commit_append(command)))[0]
-        stored = cast("tuple[Entry, ...]", await self.store.acommit(command))
+            return cast("Entry[C]", (await self.run(entries.commit_append(command)))[0])
+        stored = cast("tuple[Entry[C], ...]", await self.store.acommit(command))
         return stored[0]
 
     async def append_many(

@@ -7,9 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
 
+from msgspec import UNSET, UnsetType
+
 from sessiontree.journal.journal import Journal
 from sessiontree.journal.thread_ids import BoundToThread
-from sessiontree.model import Thread, ThreadFields
+from sessiontree.model import Entry, Lease, Message, Payload, Thread, ThreadFields
 from sessiontree.workspace import Conflicts
 
 __all__ = ["ThreadHandle"]
@@ -17,6 +19,7 @@ __all__ = ["ThreadHandle"]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+C = TypeVar("C", bound=Payload | Message)
 
 
 class _Bound(Generic[P, R_co]):
@@ -55,7 +58,6 @@ class ThreadHandle(BoundToThread):
     delete = _Bound(Journal.delete_thread)
     suggest_title = _Bound(Journal.suggest_title)
 
-    append = _Bound(Journal.append)
     append_many = _Bound(Journal.append_many)
     entry = _Bound(Journal.entry)
     entries = _Bound(Journal.entries)
@@ -87,6 +89,29 @@ class ThreadHandle(BoundToThread):
 
     costs = _Bound(Journal.costs)
     export = _Bound(Journal.export)
+
+    def append(
+        self,
+        content: C,
+        *,
+        id: str | None = None,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+        created_ns: int | None = None,
+        turn_id: str = "",
+    ) -> Entry[C]:
+        """Append one entry under the leaf, or under ``parent``; it is durable when this returns."""
+        return self.journal.append(
+            self.id,
+            content,
+            id=id,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            created_ns=created_ns,
+            turn_id=turn_id,
+        )
 
     def fork(
         self,

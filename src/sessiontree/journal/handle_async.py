@@ -7,9 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, Unpack, overload
 
+from msgspec import UNSET, UnsetType
+
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.thread_ids import BoundToThread
-from sessiontree.model import Thread, ThreadFields
+from sessiontree.model import Entry, Lease, Message, Payload, Thread, ThreadFields
 from sessiontree.workspace import Conflicts
 
 __all__ = ["AsyncThreadHandle"]
@@ -17,6 +19,7 @@ __all__ = ["AsyncThreadHandle"]
 
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
+C = TypeVar("C", bound=Payload | Message)
 
 
 class _AsyncBound(Generic[P, R_co]):
@@ -55,7 +58,6 @@ class AsyncThreadHandle(BoundToThread):
     delete = _AsyncBound(AsyncJournal.delete_thread)
     suggest_title = _AsyncBound(AsyncJournal.suggest_title)
 
-    append = _AsyncBound(AsyncJournal.append)
     append_many = _AsyncBound(AsyncJournal.append_many)
     entry = _AsyncBound(AsyncJournal.entry)
     entries = _AsyncBound(AsyncJournal.entries)
@@ -87,6 +89,29 @@ class AsyncThreadHandle(BoundToThread):
 
     costs = _AsyncBound(AsyncJournal.costs)
     export = _AsyncBound(AsyncJournal.export)
+
+    async def append(
+        self,
+        content: C,
+        *,
+        id: str | None = None,
+        parent: str | UnsetType | None = UNSET,
+        expect_leaf: str | UnsetType | None = UNSET,
+        lease: Lease | None = None,
+        created_ns: int | None = None,
+        turn_id: str = "",
+    ) -> Entry[C]:
+        """Append one entry under the leaf, or under ``parent``; it is durable when this returns."""
+        return await self.journal.append(
+            self.id,
+            content,
+            id=id,
+            parent=parent,
+            expect_leaf=expect_leaf,
+            lease=lease,
+            created_ns=created_ns,
+            turn_id=turn_id,
+        )
 
     async def fork(
         self,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background import Background
@@ -18,6 +18,8 @@ from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
 
 __all__ = ["Turn", "TurnVerbs"]
+
+C = TypeVar("C", bound=Payload | Message)
 
 
 class Turn:
@@ -58,10 +60,10 @@ class Turn:
         """The id of the turn."""
         return self.lease.turn_id
 
-    def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+    def append(self, content: C, *, id: str | None = None) -> Entry[C]:
         """Append an entry under the lease. Raises FencedError once another worker has taken the turn over."""
         stored = self.append_many([NewEntry(content=content, id=id)])
-        return stored[0]
+        return cast("Entry[C]", stored[0])
 
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         """Append several entries under the lease, all or none."""

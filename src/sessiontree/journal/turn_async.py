@@ -7,7 +7,7 @@ import asyncio
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar, cast
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background_async import AsyncBackground
@@ -19,6 +19,8 @@ from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
 
 __all__ = ["AsyncTurn", "AsyncTurnVerbs"]
+
+C = TypeVar("C", bound=Payload | Message)
 
 
 class AsyncTurn:
@@ -59,10 +61,10 @@ class AsyncTurn:
         """The id of the turn."""
         return self.lease.turn_id
 
-    async def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+    async def append(self, content: C, *, id: str | None = None) -> Entry[C]:
         """Append an entry under the lease. Raises FencedError once another worker has taken the turn over."""
         stored = await self.append_many([NewEntry(content=content, id=id)])
-        return stored[0]
+        return cast("Entry[C]", stored[0])
 
     async def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         """Append several entries under the lease, all or none."""

@@ -17,7 +17,7 @@ A role that is none of the four is kept in a custom entry, which no model sees:
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from msgspec.structs import replace
 
@@ -71,10 +71,14 @@ STORAGE_COMPACTED = Custom(name="storage_compacted")
 
 _PAYLOAD_TYPES = frozenset(get_args(Payload))
 _ROLES = frozenset(get_args(Role))
+_PARTS: tuple[type, ...] = get_args(Part)
+_RESULT_PARTS: tuple[type, ...] = get_args(ResultContent)
 
 
 def system(text: str) -> SystemMessage:
     """Return a system message: the system prompt from this entry on."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"a system prompt is a text, not {text!r:.200}")
     return SystemMessage(message=Message(role="system", parts=(TextPart(text=text),)))
 
 
@@ -116,7 +120,7 @@ def tool_result(
     view: ResultView | None = None,
 ) -> ToolResultMessage:
     """Return the result of the tool call ``call_id``."""
-    parts = (TextPart(text=content),) if isinstance(content, str) else tuple(content)
+    parts = (TextPart(text=content),) if isinstance(content, str) else _checked(content, _RESULT_PARTS)
     result = ToolResultPart(call_id=call_id, name=name, parts=parts, is_error=is_error, view=view)
     return ToolResultMessage(message=Message(role="tool", parts=(result,)))
 
@@ -171,4 +175,26 @@ def _message_payload(message: Message) -> MessagePayload | Custom:
 def _parts(content: str | Sequence[Part]) -> tuple[Part, ...]:
     if isinstance(content, str):
         return (TextPart(text=content),) if content else ()
-    return tuple(content)
+    return _checked(content, _PARTS)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def _checked(content: Sequence[P], allowed: tuple[type, ...]) -> tuple[P, ...]:
+    parts = tuple(content) if isinstance(content, Iterable) else (content,)
+    if isinstance(content, Iterable) and all(isinstance(part, allowed) for part in parts):
+        return parts
+    hint = (
+        "; store bytes with put_artifact and show them in an ImagePart or a FilePart"
+        if _has_bytes(content, *parts)
+        else ""
+    )
+    names = ", ".join(kind.__name__ for kind in allowed)
+    raise InvalidInputError(
+        f"a message is made from text or a list of parts ({names}), not from {content!r:.200}{hint}"
+    )
+
+
+def _has_bytes(*items: object) -> bool:
+    return any(isinstance(item, bytes | bytearray | memoryview) for item in items)

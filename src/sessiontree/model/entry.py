@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, Self, overload
 
 from sessiontree.model._base import Record, moment
 from sessiontree.model.message import Message, ResultCut
@@ -325,8 +325,35 @@ def entry_type(payload: Payload) -> str:
     return str(payload.__struct_config__.tag)
 
 
-class Entry(Record, frozen=True, kw_only=True):
-    """One record of a tree. ``thread_id`` is the thread that it was appended to."""
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar  # typing has defaults of type variables from Python 3.13 on
+
+    C_co = TypeVar("C_co", covariant=True, bound=Payload | Message, default=Payload)
+else:
+    from typing import TypeVar
+
+    C_co = TypeVar("C_co", covariant=True)
+
+
+class _MessageOfEntry:
+    """The message of an entry: always there in what was made from a message, optional in other entries."""
+
+    @overload
+    def __get__(self, entry: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, entry: Entry[MessagePayload | Message], owner: type) -> Message: ...
+    @overload
+    def __get__(self, entry: Entry[Payload | Message], owner: type) -> Message | None: ...
+    def __get__(self, entry: Entry[Payload | Message] | None, owner: type) -> Self | Message | None:
+        return self if entry is None else getattr(entry.payload, "message", None)
+
+
+class Entry(Record, Generic[C_co], frozen=True, kw_only=True):
+    """One record of a tree. ``thread_id`` is the thread that it was appended to.
+
+    ``message`` is the message of the payload, or ``None`` if it has none. The type parameter is the type of the content
+    that the entry was made from: type checkers know by it that ``append(user("hello")).message`` is a message.
+    """
 
     id: str
     thread_id: str
@@ -334,6 +361,8 @@ class Entry(Record, frozen=True, kw_only=True):
     created_ns: int
     turn_id: str = ""
     payload: Payload
+
+    message = _MessageOfEntry()
 
     @property
     def type(self) -> str:
@@ -358,14 +387,3 @@ class Entry(Record, frozen=True, kw_only=True):
         from sessiontree.model.codec import content_hash  # noqa: PLC0415  codec imports the payloads from here
 
         return content_hash(self.payload)
-
-    @property
-    def message(self) -> Message | None:
-        """The message of the payload, if it has one."""
-        match self.payload:
-            case UserMessage() | AssistantMessage() | ToolCallMessage() | ToolResultMessage() | SystemMessage():
-                return self.payload.message
-            case Custom():
-                return self.payload.message
-            case _:
-                return None

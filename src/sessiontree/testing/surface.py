@@ -45,6 +45,7 @@ __all__ = ["SyncOverAsync"]
 
 
 T = TypeVar("T")
+C = TypeVar("C", bound=Payload | Message)
 
 
 class SyncOverAsync(Journal):
@@ -165,7 +166,7 @@ class _TurnOverAsync:
     def id(self) -> str:
         return self._turn.id
 
-    def append(self, content: Payload | Message, *, id: str | None = None) -> Entry:
+    def append(self, content: C, *, id: str | None = None) -> Entry[C]:
         return self._journal.wait_for(self._turn.append(content, id=id))
 
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
