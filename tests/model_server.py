@@ -1,4 +1,4 @@
-"""A local HTTP server that speaks the chat protocol of OpenAI and the messages protocol of Anthropic."""
+"""A local HTTP server for the SDKs of model providers. What it answers is in ``provider_answers``."""
 
 import json
 import threading
@@ -14,6 +14,20 @@ class Reply:
         self.raw = json.dumps(body or {}).encode() if raw is None else raw
         self.headers = headers or {}
         self.hold = hold
+
+
+class StreamReply:
+    """Server-sent events, each as it goes over the wire.
+
+    After ``pause_after`` events the server waits for ``go_on``; with ``is_cut`` it closes the connection there.
+    """
+
+    def __init__(self, events, pause_after=None, is_cut=False):
+        self.events = events
+        self.pause_after = pause_after
+        self.is_cut = is_cut
+        self.paused = threading.Event()
+        self.go_on = threading.Event()
 
 
 class ModelServer(ThreadingHTTPServer):
@@ -36,6 +50,9 @@ class Handler(BaseHTTPRequestHandler):
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
         reply = self.server.replies.pop(0)
+        if isinstance(reply, StreamReply):
+            self._stream(reply)
+            return
         if reply.hold is not None:
             reply.hold.wait(30)
             self.close_connection = True
@@ -46,6 +63,25 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("content-length", str(len(reply.raw)))
         self.end_headers()
         self.wfile.write(reply.raw)
+
+    def _stream(self, reply):
+        self.send_response(200)
+        self.send_header("content-type", "text/event-stream")
+        self.send_header("transfer-encoding", "chunked")
+        self.end_headers()
+        try:
+            for number, event in enumerate(reply.events):
+                if number == reply.pause_after:
+                    reply.paused.set()
+                    if reply.is_cut:
+                        self.close_connection = True
+                        return
+                    reply.go_on.wait(60)
+                self.wfile.write(b"%x\r\n%s\r\n" % (len(event), event))
+                self.wfile.flush()
+            self.wfile.write(b"0\r\n\r\n")
+        except (BrokenPipeError, ConnectionResetError):
+            self.close_connection = True
 
     def log_message(self, *arguments):
         pass

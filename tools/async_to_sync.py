@@ -38,6 +38,7 @@ HEADER = "# Generated from {} by tools/async_to_sync.py; do not edit.\n"
 NAMES = {
     "__aenter__": "__enter__",
     "__aexit__": "__exit__",
+    "__aiter__": "__iter__",
     "aclose": "close",
     "acommit": "commit",
     "amark": "mark",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sessiontree.context import build_context as build_context
     from sessiontree.context.dialects import DIALECTS as DIALECTS
     from sessiontree.errors import ActiveTurnError as ActiveTurnError
+    from sessiontree.errors import AnswerInterruptedError as AnswerInterruptedError
     from sessiontree.errors import BlobNotFoundError as BlobNotFoundError
     from sessiontree.errors import ClaimLostError as ClaimLostError
     from sessiontree.errors import CommitUnknownError as CommitUnknownError
@@ -93,6 +94,8 @@ if TYPE_CHECKING:
     from sessiontree.journal.opening_async import open_async as open_async
     from sessiontree.journal.operations.costs import CostReport as CostReport
     from sessiontree.journal.operations.turns import Resumption as Resumption
+    from sessiontree.journal.stream import AnswerStream as AnswerStream
+    from sessiontree.journal.stream_async import AsyncAnswerStream as AsyncAnswerStream
     from sessiontree.model import ActiveToolsChange as ActiveToolsChange
     from sessiontree.model import ArtifactRef as ArtifactRef
     from sessiontree.model import AssistantMessage as AssistantMessage
@@ -189,7 +192,7 @@ _NAMES = {
     "sessiontree.context": "Context Segment build_context",
     "sessiontree.context.dialects": "DIALECTS",
     "sessiontree.errors": """
-        ActiveTurnError BlobNotFoundError ClaimLostError CommitUnknownError CompactionClaimedError ConflictError
+        ActiveTurnError AnswerInterruptedError BlobNotFoundError ClaimLostError CommitUnknownError CompactionClaimedError ConflictError
         ContextOverflowError CopyMismatchError DamagedDataError DuplicateEntryError EmptySummaryError
         EntryNotFoundError FencedError FolderChangedError ForeignStoreError InvalidInputError InvalidParentError
         InvalidTransitionError MissingBlobsError MissingExtraError NetworkFileSystemError NewerFormatError
@@ -208,6 +211,8 @@ _NAMES = {
     "sessiontree.journal.opening_async": "open_async",
     "sessiontree.journal.operations.costs": "CostReport",
     "sessiontree.journal.operations.turns": "Resumption",
+    "sessiontree.journal.stream": "AnswerStream",
+    "sessiontree.journal.stream_async": "AsyncAnswerStream",
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
         CompactionClaim ContextUsage Custom Entry Event FilePart ImagePart Label Lease Memory Message MessagePayload

@@ -7,6 +7,7 @@
     ├── MissingExtraError                an optional package is not installed
     ├── DamagedDataError                 stored bytes are not what was written: run doctor
     ├── ContextOverflowError             too long for the model, even after a compaction
+    ├── AnswerInterruptedError           a streamed answer has no end; a part of it is stored
     ├── NotFoundError
     │   ├── ThreadNotFoundError
     │   ├── EntryNotFoundError
@@ -111,6 +112,14 @@ class ContextOverflowError(SessionTreeError):
         )
 
 
+class AnswerInterruptedError(SessionTreeError):
+    def __init__(self, thread_id: str, answer_id: str, reason: str) -> None:
+        self.thread_id, self.answer_id, self.reason = thread_id, answer_id, reason
+        super().__init__(
+            f"the answer in thread {thread_id!r} was interrupted ({reason}); what was shown is stored, try again"
+        )
+
+
 class NotFoundError(SessionTreeError):
     """The store does not contain what was asked for."""
 
@@ -139,10 +148,7 @@ class SessionNotFoundError(NotFoundError):
 class BlobNotFoundError(NotFoundError):
     def __init__(self, hash: str) -> None:
         self.hash = hash
-        super().__init__(
-            f"no blob {hash!r} in this store; an artifact is deleted with the last entry that refers to it, "
-            "and `sessiontree doctor` shows which entries need it"
-        )
+        super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which entries need it")
 
 
 class NoCheckpointError(NotFoundError):
@@ -324,9 +330,8 @@ class MissingBlobsError(ConflictError):
         self.thread_id = thread_id
         self.hashes = tuple(hashes)
         super().__init__(
-            f"an entry for thread {thread_id!r} refers to content that is not in the store "
-            f"({', '.join(self.hashes[:3])}{' …' if len(self.hashes) > 3 else ''}); "
-            "store that content first, then append again"
+            f"an entry for thread {thread_id!r} refers to content that is not in the store: "
+            f"{', '.join(self.hashes[:3])}; store it first, then append again"
         )
 
 

@@ -12,6 +12,9 @@ from types import FunctionType
 from typing import Any, get_type_hints
 
 import sessiontree as st
+from sessiontree.context.dialects import Dialect
+from sessiontree.journal.turn import Turn
+from sessiontree.journal.turn_async import AsyncTurn
 from sessiontree.journal.workspace import Workspace
 from sessiontree.journal.workspace_async import AsyncWorkspace
 
@@ -29,8 +32,13 @@ LOADED_ON_FIRST_USE: dict[str, Any] = {
     "AsyncWorkspace": AsyncWorkspace,
     "ThreadHandle": st.ThreadHandle,
     "AsyncThreadHandle": st.AsyncThreadHandle,
+    "AnswerStream": st.AnswerStream,
+    "AsyncAnswerStream": st.AsyncAnswerStream,
+    "Dialect": Dialect,
+    "Turn": Turn,
+    "AsyncTurn": AsyncTurn,
 }
-"""A program that resolves the annotations of ``Journal.workspace`` and ``open_thread`` imports these itself."""
+"""A program that resolves the annotations of methods that load modules on first use imports these itself."""
 
 
 def functions_of(kind: type) -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -11,7 +11,7 @@
 from sessiontree.context.build import build_context, segments_of
 from sessiontree.context.control import CONTROL_KIND
 from sessiontree.context.pairing import LATE_RESULT_KIND, MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
-from sessiontree.context.projection import Window, project, window_of
+from sessiontree.context.projection import Window, as_finished, project, window_of
 from sessiontree.context.records import Context, Loss, Projected, Purpose, Segment
 from sessiontree.context.summary_message import (
     FLORET_SCHEMA,
@@ -36,6 +36,7 @@ __all__ = [
     "Purpose",
     "Segment",
     "Window",
+    "as_finished",
     "build_context",
     "extract_summary",
     "pair",

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from msgspec.structs import replace
+
 from sessiontree.context.control import replace_signals
 from sessiontree.context.records import Projected
 from sessiontree.context.result_views import show_cuts
@@ -107,6 +109,16 @@ def project(path: Sequence[Entry]) -> list[Projected]:
     return project_window(window_of(path))
 
 
+def as_finished(path: Sequence[Entry]) -> list[Entry]:
+    """Return a path on which interrupted answers count as finished, so that a context holds them."""
+    return [
+        replace(entry, payload=replace(entry.payload, is_partial=False))
+        if isinstance(entry.payload, AssistantMessage) and entry.payload.is_partial
+        else entry
+        for entry in path
+    ]
+
+
 def project_window(window: Window) -> list[Projected]:
     """Return the visible messages of a window."""
     cuts = _cuts(window)
@@ -134,6 +146,8 @@ def _messages(entries: Sequence[Entry], cuts: Mapping[str, Sequence[ResultCut]])
 
 def _message(entry: Entry) -> Message | None:
     match entry.payload:
+        case AssistantMessage(is_partial=True):
+            return None
         case UserMessage(message=message) | AssistantMessage(message=message) | ToolResultMessage(message=message):
             return message
         case ToolCallMessage(message=message):

@@ -46,12 +46,16 @@ class AsyncCompactionVerbs(AsyncVerbs):
         purpose: Purpose = "provider_request",
         count: TokenCounter = estimate_text,
         tools: Tools = (),
+        include_partial: bool = False,
     ) -> Context:
         """Return what the model sees at a leaf: the messages, and their segments with token estimates.
 
-        ``tools`` are the tool definitions that you send with the request; they count.
+        ``tools`` are the tool definitions that you send with the request; they count. Answers that were interrupted
+        are left out; ``include_partial`` shows them as if they were finished.
         """
-        return await self.run(reads.context(id_of(thread_id), leaf, purpose, count, tools))
+        return await self.run(
+            reads.context(id_of(thread_id), leaf, purpose, count, tools, include_partial=include_partial)
+        )
 
     async def compact(
         self,

@@ -180,7 +180,7 @@ class EntryVerbs(Verbs):
                 expect_live=expect_live,
                 moves_leaf=moves_leaf,
             )
-            return (self.run(together))[0]
+            return cast("Entry[C]", (self.run(together))[0])
         command = entries.append_command(
             self.runtime,
             id_of(thread_id),

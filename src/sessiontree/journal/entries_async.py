@@ -183,7 +183,7 @@ class AsyncEntryVerbs(AsyncVerbs):
                 expect_live=expect_live,
                 moves_leaf=moves_leaf,
             )
-            return (await self.run(together))[0]
+            return cast("Entry[C]", (await self.run(together))[0])
         command = entries.append_command(
             self.runtime,
             id_of(thread_id),

@@ -82,6 +82,7 @@ class ThreadHandle(BoundToThread):
 
     context = _Bound(Journal.context)
     compact = _Bound(Journal.compact)
+    needs_compaction = _Bound(Journal.needs_compaction)
     compact_if_needed = _Bound(Journal.compact_if_needed)
     uncompact = _Bound(Journal.uncompact)
     replace_context = _Bound(Journal.replace_context)
@@ -100,6 +101,9 @@ class ThreadHandle(BoundToThread):
         lease: Lease | None = None,
         created_ns: int | None = None,
         turn_id: str = "",
+        fields: ThreadFields | None = None,
+        expect_version: int | None = None,
+        moves_leaf: bool = True,
     ) -> Entry[C]:
         """Append one entry under the leaf, or under ``parent``; it is durable when this returns."""
         return self.journal.append(
@@ -111,6 +115,9 @@ class ThreadHandle(BoundToThread):
             lease=lease,
             created_ns=created_ns,
             turn_id=turn_id,
+            fields=fields,
+            expect_version=expect_version,
+            moves_leaf=moves_leaf,
         )
 
     def fork(

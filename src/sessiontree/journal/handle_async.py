@@ -82,6 +82,7 @@ class AsyncThreadHandle(BoundToThread):
 
     context = _AsyncBound(AsyncJournal.context)
     compact = _AsyncBound(AsyncJournal.compact)
+    needs_compaction = _AsyncBound(AsyncJournal.needs_compaction)
     compact_if_needed = _AsyncBound(AsyncJournal.compact_if_needed)
     uncompact = _AsyncBound(AsyncJournal.uncompact)
     replace_context = _AsyncBound(AsyncJournal.replace_context)
@@ -100,6 +101,9 @@ class AsyncThreadHandle(BoundToThread):
         lease: Lease | None = None,
         created_ns: int | None = None,
         turn_id: str = "",
+        fields: ThreadFields | None = None,
+        expect_version: int | None = None,
+        moves_leaf: bool = True,
     ) -> Entry[C]:
         """Append one entry under the leaf, or under ``parent``; it is durable when this returns."""
         return await self.journal.append(
@@ -111,6 +115,9 @@ class AsyncThreadHandle(BoundToThread):
             lease=lease,
             created_ns=created_ns,
             turn_id=turn_id,
+            fields=fields,
+            expect_version=expect_version,
+            moves_leaf=moves_leaf,
         )
 
     async def fork(

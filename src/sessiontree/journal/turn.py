@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background import Background
@@ -16,6 +16,10 @@ from sessiontree.journal.operations.entries import Content, NewEntry, append_man
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
+
+if TYPE_CHECKING:
+    from sessiontree.context.dialects import Dialect
+    from sessiontree.journal.stream import AnswerStream
 
 __all__ = ["Turn", "TurnVerbs"]
 
@@ -48,6 +52,7 @@ class Turn:
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
         self._heartbeat = Background()
+        self._answers: list[AnswerStream] = []
 
     @property
     def lease(self) -> Lease:
@@ -69,6 +74,29 @@ class Turn:
         """Append several entries under the lease, all or none."""
         operation = append_many(self._journal.runtime, self._thread_id, contents, lease=self.lease)
         return self._journal.run(operation)
+
+    def stream(
+        self,
+        dialect: str | Dialect,
+        events: Iterable[Any] | None = None,
+        *,
+        durable_every_seconds: float | None = None,
+    ) -> AnswerStream:
+        """Return a streamed answer of a model: iterate over it for its text, and it is stored at its end.
+
+        ``events`` is what the provider's SDK streams, in the format of ``dialect``. An answer that is interrupted is
+        stored as a partial one. With ``durable_every_seconds`` it is saved as it grows, so that ``resume`` finds it
+        after a crash: 0 saves each text before it is shown.
+        """
+        from sessiontree.journal.stream import AnswerStream  # noqa: PLC0415  slow to load, and few stream
+
+        answer = AnswerStream(self, dialect, events, durable_every_seconds)
+        self._answers.append(answer)
+        return answer
+
+    def new_id(self) -> str:
+        """Return a new id for an entry."""
+        return self._journal.runtime.ids.new()
 
     def save_point(self, reason: str = "") -> Entry:
         """Mark a place that a retry of this turn can go back to."""
@@ -111,6 +139,8 @@ class Turn:
 
     def _end(self, marker: TurnMarker, text: str) -> None:
         try:
+            for answer in self._answers:
+                answer.close()
             self._heartbeat.close()
             self._take_files("after_turn")
         finally:

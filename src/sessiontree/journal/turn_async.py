@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import AsyncIterable, Iterable
 from types import TracebackType
-from typing import Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background_async import AsyncBackground
@@ -17,6 +17,10 @@ from sessiontree.journal.operations.entries import Content, NewEntry, append_man
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
+
+if TYPE_CHECKING:
+    from sessiontree.context.dialects import Dialect
+    from sessiontree.journal.stream_async import AsyncAnswerStream
 
 __all__ = ["AsyncTurn", "AsyncTurnVerbs"]
 
@@ -49,6 +53,7 @@ class AsyncTurn:
         self._ending: TurnMarker = TurnMarker(status="completed")
         self._lease: Lease | None = None
         self._heartbeat = AsyncBackground()
+        self._answers: list[AsyncAnswerStream] = []
 
     @property
     def lease(self) -> Lease:
@@ -70,6 +75,29 @@ class AsyncTurn:
         """Append several entries under the lease, all or none."""
         operation = append_many(self._journal.runtime, self._thread_id, contents, lease=self.lease)
         return await self._journal.run(operation)
+
+    def stream(
+        self,
+        dialect: str | Dialect,
+        events: AsyncIterable[Any] | None = None,
+        *,
+        durable_every_seconds: float | None = None,
+    ) -> AsyncAnswerStream:
+        """Return a streamed answer of a model: iterate over it for its text, and it is stored at its end.
+
+        ``events`` is what the provider's SDK streams, in the format of ``dialect``. An answer that is interrupted is
+        stored as a partial one. With ``durable_every_seconds`` it is saved as it grows, so that ``resume`` finds it
+        after a crash: 0 saves each text before it is shown.
+        """
+        from sessiontree.journal.stream_async import AsyncAnswerStream  # noqa: PLC0415  slow to load, and few stream
+
+        answer = AsyncAnswerStream(self, dialect, events, durable_every_seconds)
+        self._answers.append(answer)
+        return answer
+
+    def new_id(self) -> str:
+        """Return a new id for an entry."""
+        return self._journal.runtime.ids.new()
 
     async def save_point(self, reason: str = "") -> Entry:
         """Mark a place that a retry of this turn can go back to."""
@@ -125,6 +153,8 @@ class AsyncTurn:
 
     async def _end(self, marker: TurnMarker, text: str) -> None:
         try:
+            for answer in self._answers:
+                await answer.close()
             await self._heartbeat.close()
             await self._take_files("after_turn")
         finally:

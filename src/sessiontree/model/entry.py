@@ -129,13 +129,17 @@ class UserMessage(_Payload, tag="user_message", frozen=True, kw_only=True):
 
 
 class AssistantMessage(_Payload, tag="assistant_message", frozen=True, kw_only=True):
-    """A message of the model without tool calls."""
+    """A message of the model without tool calls.
+
+    ``is_partial`` means that the answer was interrupted: it is what was shown of it, and in no context.
+    """
 
     message: Message
     provider: str = ""
     model: str = ""
     stop_reason: str = ""
     usage: Usage | None = None
+    is_partial: bool = False
 
 
 class ToolCallMessage(_Payload, tag="tool_call", frozen=True, kw_only=True):

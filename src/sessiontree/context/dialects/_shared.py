@@ -20,6 +20,7 @@ import msgspec
 
 from sessiontree.context import Context, pair
 from sessiontree.context.dialects._request_fields import ECHOED
+from sessiontree.context.dialects._streaming import AnswerBuilder
 from sessiontree.model import (
     AssistantMessage,
     FilePart,
@@ -108,13 +109,15 @@ class Dialect(Record, frozen=True, kw_only=True):
 
     ``to_request`` returns the fields of a request that hold the conversation; ``from_request`` returns the system
     prompt and the messages of a request; ``from_response`` reads the model's answer: the SDK's object or a dump of it.
-    ``blocks_of`` returns what a request holds of one part of a message.
+    ``answer_builder`` puts the events of a streamed answer together. ``blocks_of`` returns what a request holds of one
+    part of a message.
     """
 
     name: str
     to_request: RequestWriter
     from_request: Callable[[Any], tuple[str, list[Message]]]
     from_response: Callable[[Any], Answer]
+    answer_builder: Callable[[], AnswerBuilder]
     blocks_of: Callable[[Part, Role], Sequence[str | Wire]]
     has_error_results: bool
 

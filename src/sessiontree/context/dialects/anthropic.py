@@ -43,6 +43,7 @@ from sessiontree.context.dialects._shared import (
     web_url,
     without,
 )
+from sessiontree.context.dialects.anthropic_stream import AnthropicAnswer
 from sessiontree.model import (
     FilePart,
     ImagePart,
@@ -114,6 +115,7 @@ DIALECT = Dialect(
     to_request=to_request,
     from_request=from_request,
     from_response=from_response,
+    answer_builder=AnthropicAnswer,
     blocks_of=blocks_of,
     has_error_results=True,
 )

@@ -43,6 +43,7 @@ from sessiontree.context.dialects._shared import (
     web_url,
     without,
 )
+from sessiontree.context.dialects.gemini_stream import GeminiAnswer
 from sessiontree.model import (
     FilePart,
     ImagePart,
@@ -145,6 +146,7 @@ DIALECT = Dialect(
     to_request=to_request,
     from_request=from_request,
     from_response=from_response,
+    answer_builder=GeminiAnswer,
     blocks_of=blocks_of,
     has_error_results=True,
 )

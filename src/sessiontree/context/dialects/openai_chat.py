@@ -38,6 +38,7 @@ from sessiontree.context.dialects._shared import (
     was_block,
     without,
 )
+from sessiontree.context.dialects.openai_chat_stream import ChatAnswer
 from sessiontree.model import (
     FilePart,
     ImagePart,
@@ -185,6 +186,7 @@ DIALECT = Dialect(
     to_request=to_request,
     from_request=from_request,
     from_response=from_response,
+    answer_builder=ChatAnswer,
     blocks_of=blocks_of,
     has_error_results=False,
 )

@@ -35,6 +35,7 @@ from sessiontree.context.dialects._shared import (
     web_url,
     without,
 )
+from sessiontree.context.dialects.openai_responses_stream import ResponsesAnswer
 from sessiontree.model import (
     FilePart,
     ImagePart,
@@ -110,6 +111,7 @@ DIALECT = Dialect(
     to_request=to_request,
     from_request=from_request,
     from_response=from_response,
+    answer_builder=ResponsesAnswer,
     blocks_of=blocks_of,
     has_error_results=False,
 )

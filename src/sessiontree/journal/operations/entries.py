@@ -436,6 +436,8 @@ def draft_as_given(
 
 def weight_of(payload: Payload) -> tuple[int, int]:
     """Return how many messages a payload adds to a conversation, and how many estimated tokens to its context."""
+    if isinstance(payload, AssistantMessage) and payload.is_partial:
+        return 1, 0
     if isinstance(payload, _COUNTED):
         return 1, estimate_message(payload.message)
     match payload:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import UnsetType
 from msgspec.structs import replace
 
-from sessiontree.context import Context, Purpose, build_context
+from sessiontree.context import Context, Purpose, as_finished, build_context
 from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
 from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.requests import Operation, Runtime
@@ -51,11 +51,18 @@ __all__ = [
 
 
 def context(
-    thread_id: str, leaf: str | UnsetType | None, purpose: Purpose, count: TokenCounter, tools: Tools = ()
+    thread_id: str,
+    leaf: str | UnsetType | None,
+    purpose: Purpose,
+    count: TokenCounter,
+    tools: Tools = (),
+    *,
+    include_partial: bool = False,
 ) -> Operation[Context]:
     """Build what the model sees."""
     path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
-    found = build_context(path, purpose=purpose, count=count, tools=tools)
+    shown = as_finished(path) if include_partial else path
+    found = build_context(shown, purpose=purpose, count=count, tools=tools)
     return (yield from with_artifacts(found)) if purpose == "provider_request" else found
 
 

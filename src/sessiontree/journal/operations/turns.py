@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from sessiontree.errors import InvalidInputError, SessionTreeError
+from sessiontree.journal.operations.answers import unfinished_answers
 from sessiontree.journal.operations.entries import NewEntry, append_many, checked_id, checked_lease
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
@@ -157,7 +158,7 @@ def end_turn(runtime: Runtime, lease: Lease, marker: TurnMarker, error: str = ""
 
 
 def resume(runtime: Runtime, thread_id: str, owner: str | None) -> Operation[Resumption]:
-    """Mark turns that a crash left open as interrupted. A worker that has the owner's name may take over its lease."""
+    """Mark turns that a crash left open as interrupted, with what was saved of their answers. A worker that has the owner's name may take over its lease."""
     held: Lease | None = yield ReadLease(thread_id=thread_id)
     if held is not None and held.owner == owner:
         yield from release_lease(held)
@@ -190,13 +191,14 @@ def _close_open_turns(runtime: Runtime, lease: Lease) -> Operation[tuple[str, ..
     path: list[Entry] = yield ReadPath(thread_id=lease.thread_id)
     seen: list[Entry] = yield ReadEntries(thread_id=lease.thread_id)
     interrupted = tuple(open_turns(path, seen))
-    yield from append_many(runtime, lease.thread_id, _interruptions(interrupted), lease=lease)
+    yield from append_many(runtime, lease.thread_id, _interruptions(interrupted, seen), lease=lease)
     return interrupted
 
 
-def _interruptions(turn_ids: tuple[str, ...]) -> list[NewEntry]:
+def _interruptions(turn_ids: tuple[str, ...], seen: list[Entry]) -> list[NewEntry]:
     entries: list[NewEntry] = []
     for turn_id in turn_ids:
+        entries += unfinished_answers(seen, turn_id)
         failure = RunFailure(error="the turn was interrupted before it ended")
         marker = TurnMarker(status="aborted", reason="interrupted", is_recoverable=True)
         entries += [NewEntry(content=failure, turn_id=turn_id), NewEntry(content=marker, turn_id=turn_id)]
