@@ -29,7 +29,7 @@ def started(script: Path, *arguments: object) -> Iterator[Process]:
         stdout=subprocess.PIPE,
         text=True,
         bufsize=1,
-        env=os.environ | {"PYTHONPATH": str(script.parents[1])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(script.parents[1]), os.environ.get("PYTHONPATH", "")])},
     )
     assert process.stdin
     assert process.stdout
