@@ -39,8 +39,9 @@ with warnings.catch_warnings():
 TARGET = Path(__file__).parent.parent / "src/sessiontree/context/dialects/_request_fields.py"
 HEAD = '''"""What response types have and request types have not. Written by ``tools/request_fields.py``; do not edit.
 
-``drop``: fields that a request has no place for; ``null``: fields that are left out when they are null; ``rename``: the
-name of a field in a request; ``inside``: the same for nested objects, by field and by their ``type``.
+``drop``: fields that a request has no place for; ``null``: fields that are left out when they are null; ``fill``: fields
+that a request must have and that may be null; ``rename``: the name of a field in a request; ``inside``: the same for
+nested objects, by field and by their ``type``.
 """
 
 from __future__ import annotations
@@ -104,9 +105,12 @@ def _difference(response: type[BaseModel], request: Any, seen: tuple[Any, ...]) 
     if response in seen:
         return {}
     wanted = _hints(request)
-    table: Table = {"drop": [], "null": [], "rename": {}, "inside": {}}
+    table: Table = {"drop": [], "null": [], "fill": [], "rename": {}, "inside": {}}
+    required = _required(request)
     for name, field in response.model_fields.items():
         wire = field.alias or name
+        if wire in required and wire in wanted and _takes_none(wanted[wire]) and _takes_none(field.annotation):
+            table["fill"].append(wire)
         if wire not in wanted:
             table["drop"] += sorted({name, wire})
             continue
@@ -156,6 +160,11 @@ def _camel_case(name: str) -> str:
 
 def _hints(typed_dict: Any) -> dict[str, Any]:
     return typing_extensions.get_type_hints(typed_dict, include_extras=False)
+
+
+def _required(typed_dict: Any) -> set[str]:
+    hints = typing_extensions.get_type_hints(typed_dict, include_extras=True)
+    return {name for name, hint in hints.items() if get_origin(hint) is typing_extensions.Required}
 
 
 def _is_typed_dict(kind: Any) -> bool:

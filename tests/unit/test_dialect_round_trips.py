@@ -47,13 +47,7 @@ CHAT: dict[str, list[Wire]] = {
         {"role": "assistant", "audio": {"id": "audio_1"}},
         ASK,
     ],
-    "refusal": [ASK, {"role": "assistant", "content": None, "refusal": "I cannot."}, ASK],
     "refusal as a block": [ASK, {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}, ASK],
-    "reasoning of compatible servers": [
-        ASK,
-        {"role": "assistant", "content": "x", "reasoning_content": "hm", "reasoning_details": [{"data": "AA"}]},
-        ASK,
-    ],
     "parallel calls": [
         ASK,
         {
@@ -181,7 +175,7 @@ RESPONSES: dict[str, list[Wire]] = {
             "arguments": '{"a": 1}',
             "status": "completed",
         },
-        {"type": "function_call", "call_id": "call_2", "name": "w", "arguments": ""},
+        {"type": "function_call", "call_id": "call_2", "name": "w", "arguments": "{}"},
         {"type": "function_call_output", "call_id": "call_1", "output": "sun", "id": "fco_1", "status": "completed"},
         {
             "type": "function_call_output",
@@ -208,6 +202,14 @@ RESPONSES: dict[str, list[Wire]] = {
         {"type": "mcp_list_tools", "id": "m", "server_label": "s", "tools": []},
         {"role": "assistant", "content": "x"},
         {"type": "item_reference", "id": "msg_9"},
+        {
+            "type": "computer_call",
+            "id": "cu_1",
+            "call_id": "c",
+            "action": {"type": "screenshot"},
+            "pending_safety_checks": [],
+            "status": "completed",
+        },
         {"type": "computer_call_output", "call_id": "c", "output": {"type": "computer_screenshot", "file_id": "f"}},
     ],
 }
@@ -347,12 +349,18 @@ GEMINI: dict[str, list[Wire]] = {
     ],
     "calls with an id": [
         {"role": "user", "parts": [{"text": "hi"}]},
-        {"role": "model", "parts": [{"functionCall": {"id": "f1", "name": "w", "args": {}}}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"id": "f1", "name": "w", "args": {}}, "thoughtSignature": "c2ln"}],
+        },
         {"role": "user", "parts": [{"functionResponse": {"id": "f1", "name": "w", "response": {"result": 1}}}]},
     ],
     "results with media": [
         {"role": "user", "parts": [{"text": "hi"}]},
-        {"role": "model", "parts": [{"functionCall": {"id": "f1", "name": "w", "args": {}}}]},
+        {
+            "role": "model",
+            "parts": [{"functionCall": {"id": "f1", "name": "w", "args": {}}, "thoughtSignature": "c2ln"}],
+        },
         {
             "role": "user",
             "parts": [

@@ -7,11 +7,14 @@ stay in the log; a table that is derived from the SDKs (``_request_fields``) say
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
-__all__ = ["cleaned", "cleaned_block", "plain"]
+from sessiontree.errors import InvalidInputError
+
+__all__ = ["cleaned", "cleaned_block", "plain", "plain_response"]
 
 
 Wire = dict[str, Any]
@@ -40,6 +43,26 @@ def plain(value: Any) -> Any:
             return str(value)
 
 
+def plain_response(body: Any, dialect: str, fields: tuple[str, ...]) -> Wire:
+    """Return a response as plain values, also from its JSON text. It has at least one of the ``fields``."""
+    if isinstance(body, str | bytes | bytearray):
+        try:
+            body = json.loads(body)
+        except ValueError:
+            body = {}
+    response = plain(body)
+    if not isinstance(response, dict) or not any(field in response for field in fields):
+        raise InvalidInputError(
+            f"from_response() of {dialect} takes a whole response, which has {' or '.join(map(repr, fields))}: the SDK's "
+            f"object, a dump of it, or its JSON text; got {_described(response)}"
+        )
+    return response
+
+
+def _described(value: Any) -> str:
+    return f"a dict with {', '.join(map(repr, value)) or 'nothing'}" if isinstance(value, dict) else repr(value)[:80]
+
+
 def cleaned(wire: Wire, table: Wire) -> Wire:
     """Return an object of a response with the names and fields that a request has.
 
@@ -53,7 +76,7 @@ def cleaned(wire: Wire, table: Wire) -> Wire:
         key: _inside(value, inside[key]) if key in inside else value
         for key, value in named.items()
         if key not in table.get("drop", ()) and not (value is None and key in table.get("null", ()))
-    }
+    } | {key: None for key in table.get("fill", ()) if key not in named}
 
 
 def cleaned_block(block: Any, tables: Wire) -> Any:

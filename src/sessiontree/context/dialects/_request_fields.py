@@ -1,7 +1,8 @@
 """What response types have and request types have not. Written by ``tools/request_fields.py``; do not edit.
 
-``drop``: fields that a request has no place for; ``null``: fields that are left out when they are null; ``rename``: the
-name of a field in a request; ``inside``: the same for nested objects, by field and by their ``type``.
+``drop``: fields that a request has no place for; ``null``: fields that are left out when they are null; ``fill``: fields
+that a request must have and that may be null; ``rename``: the name of a field in a request; ``inside``: the same for
+nested objects, by field and by their ``type``.
 """
 
 from __future__ import annotations
@@ -36,18 +37,25 @@ RESPONSES: dict[str, Any] = {
         },
     },
     "web_search_call": {"inside": {"action": {"search": {"null": ["queries", "query", "sources"]}}}},
-    "computer_call": {"null": ["action", "actions"]},
+    "computer_call": {
+        "null": ["action", "actions"],
+        "inside": {"action": {"double_click": {"fill": ["keys"]}}, "actions": {"double_click": {"fill": ["keys"]}}},
+    },
     "computer_call_output": {
         "drop": ["created_by"],
         "inside": {"output": {"computer_screenshot": {"null": ["file_id", "image_url"]}}},
     },
     "reasoning": {"null": ["content", "status"]},
-    "tool_search_call": {"drop": ["created_by"]},
+    "tool_search_call": {"drop": ["created_by"], "fill": ["arguments"]},
     "tool_search_output": {
         "drop": ["created_by"],
         "inside": {
             "tools": {
-                "function": {"null": ["async", "defer_loading"], "rename": {"async_": "async"}},
+                "function": {
+                    "null": ["async", "defer_loading"],
+                    "fill": ["parameters", "strict"],
+                    "rename": {"async_": "async"},
+                },
                 "file_search": {
                     "null": ["max_num_results", "ranking_options"],
                     "inside": {"ranking_options": {"": {"null": ["hybrid_search", "ranker", "score_threshold"]}}},
@@ -143,7 +151,11 @@ RESPONSES: dict[str, Any] = {
     "additional_tools": {
         "inside": {
             "tools": {
-                "function": {"null": ["async", "defer_loading"], "rename": {"async_": "async"}},
+                "function": {
+                    "null": ["async", "defer_loading"],
+                    "fill": ["parameters", "strict"],
+                    "rename": {"async_": "async"},
+                },
                 "file_search": {
                     "null": ["max_num_results", "ranking_options"],
                     "inside": {"ranking_options": {"": {"null": ["hybrid_search", "ranker", "score_threshold"]}}},
@@ -239,13 +251,16 @@ RESPONSES: dict[str, Any] = {
     "compaction": {"drop": ["created_by"]},
     "image_generation_call": {
         "null": ["error", "svg_usage"],
-        "inside": {"error": {"": {"null": ["moderation_details"]}}},
+        "fill": ["result"],
+        "inside": {"error": {"": {"null": ["moderation_details"], "fill": ["code", "param"]}}},
     },
+    "code_interpreter_call": {"fill": ["code", "outputs"]},
     "shell_call": {"drop": ["created_by"]},
     "shell_call_output": {"drop": ["created_by"], "inside": {"output": {"": {"drop": ["created_by"]}}}},
     "apply_patch_call": {"drop": ["created_by"]},
     "apply_patch_call_output": {"drop": ["created_by"]},
-    "mcp_call": {"null": ["status"]},
+    "mcp_call": {"null": ["status"], "inside": {"error": {"mcp_tool_execution_error": {"fill": ["content"]}}}},
+    "mcp_list_tools": {"inside": {"tools": {"": {"fill": ["input_schema"]}}}},
     "custom_tool_call": {"null": ["id", "async", "namespace"], "rename": {"async_": "async"}},
     "custom_tool_call_output": {
         "drop": ["status", "created_by"],
@@ -273,9 +288,11 @@ ANTHROPIC: dict[str, Any] = {
         "drop": ["parsed_output"],
         "inside": {
             "citations": {
-                "char_location": {"drop": ["file_id"]},
-                "page_location": {"drop": ["file_id"]},
-                "content_block_location": {"drop": ["file_id"]},
+                "char_location": {"drop": ["file_id"], "fill": ["document_title"]},
+                "page_location": {"drop": ["file_id"], "fill": ["document_title"]},
+                "content_block_location": {"drop": ["file_id"], "fill": ["document_title"]},
+                "web_search_result_location": {"fill": ["title"]},
+                "search_result_location": {"fill": ["title"]},
             }
         },
     },

@@ -23,12 +23,9 @@ from sessiontree.context.dialects._request_fields import ECHOED
 from sessiontree.context.dialects._streaming import AnswerBuilder
 from sessiontree.model import (
     AssistantMessage,
-    FilePart,
-    ImagePart,
     Message,
     Part,
     Role,
-    TextPart,
     ToolCallMessage,
     ToolCallPart,
     Usage,
@@ -37,7 +34,6 @@ from sessiontree.model._base import Record
 
 __all__ = [
     "CONTINUE",
-    "IMAGE_TYPES",
     "OPENING",
     "Answer",
     "CallIds",
@@ -49,27 +45,20 @@ __all__ = [
     "answer_of",
     "arguments_of",
     "block_extra",
+    "block_note",
     "content_of",
     "conversation",
-    "data_url",
-    "file_fields",
-    "image_url",
     "in_turn",
     "is_blank",
     "is_blank_item",
     "leftover",
-    "media_note",
-    "media_notes",
-    "media_source",
     "merged",
     "object_of",
     "object_text",
     "own_fields",
-    "source_of",
     "text_block",
     "tool_name",
     "was_block",
-    "web_url",
     "without",
 ]
 
@@ -85,13 +74,8 @@ OPENING = "(The conversation starts here.)"
 CONTINUE = "(Continue.)"
 """The text of the user message that is inserted where a provider requires one after an answer."""
 
-IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
-
 _RAW = "_raw"
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
-_NOTE_LIMIT = 200
-_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
-_DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 
 
 Answer = AssistantMessage | ToolCallMessage
@@ -133,6 +117,11 @@ def answer_of(
     kept = {key: value for key, value in around.items() if key not in ECHOED and value not in (None, [], {})}
     origin = {"response": kept} if kept else {}
     return kind(message=message, provider=provider, model=model, stop_reason=stop_reason, usage=usage, origin=origin)
+
+
+def block_note(block: Wire) -> str:
+    """Return the text that replaces a block where the dialect does not allow one of its type."""
+    return f"[{block.get('type') or 'block'}]"
 
 
 def block_extra(dialect: str, fields: Wire) -> Wire:
@@ -241,27 +230,6 @@ def tool_name(name: str, allowed: str = "a-zA-Z0-9_-") -> str:
     return re.sub(f"[^{allowed}]", "_", name)[:64] or "_"
 
 
-def data_url(mime: str, data: str) -> str:
-    """Return base64 data as a data URL."""
-    return f"data:{mime};base64,{data}"
-
-
-def source_of(url: str) -> Wire:
-    """Return the fields of an image or file part for a URL; a data URL is split into type and data.
-
-    >>> source_of("data:image/png;base64,AAAA")
-    {'mime': 'image/png', 'data': 'AAAA'}
-    """
-    match = _DATA_URL.fullmatch(url)
-    return {"mime": match[1], "data": match[2]} if match else {"url": url}
-
-
-def media_source(part: ImagePart | FilePart) -> Wire:
-    """Return the source of an image or file: ``mime`` and ``data``, or ``url``; no ``data`` if it is not base64."""
-    source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
-    return source if _BASE64.fullmatch(source.get("data", "")) else {**source, "data": ""}
-
-
 def content_of(items: Iterable[str | Wire]) -> str | list[Wire]:
     """Return the content of a message: a single text that was not read from a block stays a plain string.
 
@@ -288,47 +256,6 @@ def is_blank_item(item: str | Wire) -> bool:
     if isinstance(item, str):
         return is_blank(item)
     return item.get("type") == "text" and is_blank(item["text"])
-
-
-def media_note(part: ImagePart | FilePart) -> str:
-    """Return the text that replaces an image or file where the dialect does not allow one."""
-    kind = "image" if isinstance(part, ImagePart) else "file"
-    label = part.artifact.label or part.artifact.sha256 if part.artifact else ""
-    source = media_source(part)
-    words = [kind, getattr(part, "name", ""), label, source.get("mime", part.mime), _address(part.url)]
-    return f"[{' '.join(word[:_NOTE_LIMIT] for word in words if word)}]"
-
-
-def _address(url: str) -> str:
-    """A data URL is no address: nobody can read it in a note."""
-    return "" if url.startswith("data:") else url
-
-
-def media_notes(parts: Iterable[Part]) -> list[Part]:
-    """Return parts with a note in place of every image and file."""
-    return [TextPart(text=media_note(part)) if isinstance(part, ImagePart | FilePart) else part for part in parts]
-
-
-def web_url(part: ImagePart | FilePart) -> str:
-    """Return the address of an image or file on the web; empty if it has none."""
-    return part.url if part.url.startswith(("http://", "https://")) else ""
-
-
-def image_url(part: ImagePart) -> str:
-    """Return the URL of an image that OpenAI accepts: on the web, or data of a known type; empty if it has none."""
-    source = media_source(part)
-    if source.get("data") and source["mime"] in IMAGE_TYPES:
-        return part.url or data_url(source["mime"], source["data"])
-    return web_url(part)
-
-
-def file_fields(part: FilePart) -> Wire:
-    """Return ``file_data`` and ``filename``, which OpenAI wants together; empty if the file has no typed data."""
-    source = media_source(part)
-    if not (source.get("data") and source["mime"]):
-        return {}
-    name = part.name or f"file.{re.sub('[^a-z0-9]', '', source['mime'].rpartition('/')[2]) or 'bin'}"
-    return {"file_data": data_url(source["mime"], source["data"]), "filename": name}
 
 
 class OpenCall(NamedTuple):

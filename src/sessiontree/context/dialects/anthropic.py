@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._plain import cleaned_block, plain
+from sessiontree.context.dialects._media import IMAGE_TYPES, media_note, media_notes, media_source, media_text, web_url
+from sessiontree.context.dialects._plain import cleaned_block, plain, plain_response
 from sessiontree.context.dialects._request_fields import ANTHROPIC
 from sessiontree.context.dialects._shared import (
     CONTINUE,
-    IMAGE_TYPES,
     OPENING,
     Answer,
     CallIds,
@@ -26,21 +26,18 @@ from sessiontree.context.dialects._shared import (
     answer_of,
     arguments_of,
     block_extra,
+    block_note,
     content_of,
     conversation,
     in_turn,
     is_blank,
     is_blank_item,
     leftover,
-    media_note,
-    media_notes,
-    media_source,
     object_of,
     own_fields,
     text_block,
     tool_name,
     was_block,
-    web_url,
     without,
 )
 from sessiontree.context.dialects.anthropic_stream import AnthropicAnswer
@@ -68,6 +65,7 @@ _SERVER_CALL = "server_tool_use"
 _ID_LIMIT = 64
 _THOUGHTS = ("thinking", "redacted_thinking")
 _DOCUMENT_TYPES = frozenset({"application/pdf"})
+_RESULT_BLOCKS = frozenset({"text", "image", "search_result", "document", "tool_reference"})
 
 
 def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
@@ -94,7 +92,7 @@ def from_request(body: Any) -> tuple[str, list[Message]]:
 
 def from_response(body: Any) -> Answer:
     """Return the message of a response."""
-    response: Wire = plain(body)
+    response = plain_response(body, NAME, ("content",))
     return answer_of(
         message=Message(role="assistant", parts=tuple(_read_content(response.get("content")))),
         provider=NAME,
@@ -199,7 +197,7 @@ def _items(part: Part, role: Role, ids: CallIds) -> Iterable[str | Wire]:
         case ReasoningPart():
             return _thought(part)
         case ImagePart() | FilePart() if role == "assistant":
-            return [media_note(part)]
+            return [media_text(part)]
         case OpaquePart(block={"type": "thinking", "signature": ""}):
             return []
         case _:
@@ -217,7 +215,7 @@ def _blocks(part: Part) -> list[str | Wire]:
         case FilePart():
             source = _source(part, _DOCUMENT_TYPES)
             title = {"title": part.name} if part.name else {}
-            return [{"type": "document", "source": source, **title, **rest} if source else media_note(part)]
+            return [{"type": "document", "source": source, **title, **rest} if source else media_text(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return [_clean(block)]
         case _:
@@ -254,7 +252,7 @@ def _tool_use(call: ToolCallPart, ids: CallIds) -> Wire:
 
 def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
     parts: Iterable[Part] = _texts(result.parts) if result.is_error else result.parts
-    items = [item for part in parts for item in _blocks(part) if not is_blank_item(item)]
+    items = [item for part in parts for item in _result_blocks(part) if not is_blank_item(item)]
     content = content_of(items) or ("The tool failed." if result.is_error else "")
     wire: Wire = {"type": "tool_result", "tool_use_id": ids.pop().id}
     if content:
@@ -262,6 +260,14 @@ def _tool_result(result: ToolResultPart, ids: CallIds) -> Wire:
     if result.is_error:
         wire["is_error"] = True
     return {**wire, **own_fields(result.extra, NAME)}
+
+
+def _result_blocks(part: Part) -> list[str | Wire]:
+    match part:
+        case OpaquePart(provider=provider, block=block) if provider == NAME and block.get("type") not in _RESULT_BLOCKS:
+            return [block_note(block)]
+        case _:
+            return _blocks(part)
 
 
 def _texts(parts: Iterable[Part]) -> list[Part]:

@@ -15,7 +15,8 @@ from typing import Any
 import msgspec
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._plain import cleaned, plain
+from sessiontree.context.dialects._media import media_notes, media_source, media_text, type_of
+from sessiontree.context.dialects._plain import cleaned, plain, plain_response
 from sessiontree.context.dialects._request_fields import GEMINI
 from sessiontree.context.dialects._shared import (
     CONTINUE,
@@ -32,15 +33,10 @@ from sessiontree.context.dialects._shared import (
     in_turn,
     is_blank,
     leftover,
-    media_note,
-    media_notes,
-    media_source,
     merged,
     object_of,
     own_fields,
     tool_name,
-    was_block,
-    web_url,
     without,
 )
 from sessiontree.context.dialects.gemini_stream import GeminiAnswer
@@ -65,14 +61,18 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 NAME = "gemini"
 _ID_LIMIT = 64
 _NAME_CHARACTERS = "a-zA-Z0-9_.:-"
-_FIRST_SIGNED_VERSION = 3
+_UPLOADED = "https://generativelanguage.googleapis.com/"
 _NO_SIGNATURE = "skip_thought_signature_validator"
-_IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+_INLINE_TYPES = re.compile(
+    r"image/(?:png|jpeg|webp|heic|heif)|audio/[\w.+-]+|video/[\w.+-]+|application/pdf|text/[\w.+-]+"
+)
+_RESULT_TYPES = re.compile(r"image/(?:png|jpeg|webp)|application/pdf|text/plain")
 _NOT_KEPT = (
     *("candidates", "modelVersion", "model_version", "usageMetadata", "usage_metadata", "parsed"),
     *("sdkHttpResponse", "sdk_http_response"),
     *("automaticFunctionCallingHistory", "automatic_function_calling_history"),
 )
+_RESPONSE_FIELDS = ("candidates", "promptFeedback", "prompt_feedback", "usageMetadata", "usage_metadata")
 _SNAKE = {
     "functionCall": "function_call",
     "functionResponse": "function_response",
@@ -97,7 +97,7 @@ def to_request(context: Context, *, placeholders: Placeholders = "required") -> 
     """Return ``system_instruction`` and ``contents``: the user first and last, the results of a batch in one content."""
     ids = CallIds(_ID_LIMIT)
     messages = _with_joined_results(conversation(context))
-    written = [_content(message, ids, _needs_signatures(context.model)) for message in messages]
+    written = [_content(message, ids) for message in messages]
     contents = _in_turn([content for content in written if content["parts"]], placeholders)
     if placeholders == "required" and (not contents or contents[0]["role"] == "model"):
         contents.insert(0, _said(OPENING))
@@ -118,7 +118,7 @@ def from_request(body: Any) -> tuple[str, list[Message]]:
 
 def from_response(body: Any) -> Answer:
     """Return the first candidate of a response; a blocked prompt is an answer without content."""
-    response: Wire = plain(body)
+    response = plain_response(body, NAME, _RESPONSE_FIELDS)
     candidate: Wire = next(iter(response.get("candidates") or ()), {})
     content = candidate.get("content") or {}
     parts = tuple(_read_part(_standard(cleaned(part, GEMINI))) for part in content.get("parts") or ())
@@ -176,12 +176,6 @@ def _in_turn(contents: Iterable[Wire], placeholders: Placeholders) -> list[Wire]
     return in_turn(contents, "parts", joins, between=_said(CONTINUE))
 
 
-def _needs_signatures(model: str) -> bool:
-    """Return whether a model rejects calls without a signature, whoever made them: Gemini from version 3."""
-    version = re.search(r"gemini-(\d+)", model)
-    return version is not None and int(version[1]) >= _FIRST_SIGNED_VERSION
-
-
 def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
     joined: list[Message] = []
     for message in messages:
@@ -192,17 +186,19 @@ def _with_joined_results(messages: Iterable[Message]) -> list[Message]:
     return joined
 
 
-def _content(message: Message, ids: CallIds, needs_signatures: bool) -> Wire:
+def _content(message: Message, ids: CallIds) -> Wire:
     role = "model" if message.role == "assistant" else "user"
     parts = [wire for part in message.parts for wire in _wire_parts(part, ids)]
-    call = next(iter(message.tool_calls), None)
-    if call and role == "model" and (needs_signatures or not was_block(call.extra, NAME)):
+    if message.tool_calls and role == "model":
         parts = _signed(parts)
     return {"role": role, "parts": parts, **own_fields(message.extra, NAME)}
 
 
 def _signed(parts: list[Wire]) -> list[Wire]:
-    """Return the parts with a signature on the first call: its own, or the one that skips the check."""
+    """Return the parts with a signature on the first call: its own, or the one that skips the check.
+
+    Gemini rejects calls without one from version 3 on, whoever made them; earlier versions ignore it.
+    """
     index = next(index for index, part in enumerate(parts) if "functionCall" in part or "function_call" in part)
     if parts[index].get("thoughtSignature") or parts[index].get("thought_signature"):
         return parts
@@ -230,7 +226,7 @@ def _plain_parts(part: Part) -> list[Wire]:
             return _told({"text": text, "thought": True, **signed, **rest})
         case ImagePart() | FilePart():
             media = _media(part)
-            return [{**media, **rest} if media else {"text": media_note(part)}]
+            return [{**media, **rest} if media else {"text": media_text(part)}]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return _told(block)
         case _:
@@ -246,12 +242,12 @@ def _told(wire: Wire) -> list[Wire]:
 
 def _media(part: ImagePart | FilePart) -> Wire | None:
     source = media_source(part)
-    is_known = bool(source.get("mime")) and (source["mime"] in _IMAGE_TYPES or not source["mime"].startswith("image/"))
-    if source.get("data") and is_known:
+    if source.get("data") and _INLINE_TYPES.fullmatch(source["mime"]):
         return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
-    if web_url(part) or part.url.startswith("gs://"):
-        typed = {"mimeType": part.mime} if part.mime else {}
-        return {"fileData": {"fileUri": part.url, **typed}}
+    if part.url.startswith(_UPLOADED):
+        return {"fileData": {"fileUri": part.url, **({"mimeType": part.mime} if part.mime else {})}}
+    if part.url.startswith(("https://", "gs://")) and type_of(part):
+        return {"fileData": {"fileUri": part.url, "mimeType": type_of(part)}}
     return None
 
 
@@ -297,7 +293,7 @@ def _result_text(part: ResultContent) -> str:
         case TextPart(text=text):
             return text
         case ImagePart() | FilePart():
-            return media_note(part)
+            return media_text(part)
         case OpaquePart():
             return ""
 
@@ -341,7 +337,7 @@ def _read_part(wire: Wire) -> Part:
 
 def _is_written(part: Part) -> bool:
     """Return whether a request holds a part as such: not left out, and no note in its place."""
-    notes = [{"text": media_note(part)}] if isinstance(part, ImagePart | FilePart) else []
+    notes = [{"text": media_text(part)}] if isinstance(part, ImagePart | FilePart) else []
     return _plain_parts(part) not in ([], notes)
 
 

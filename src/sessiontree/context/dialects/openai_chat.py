@@ -7,11 +7,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._plain import cleaned, plain
+from sessiontree.context.dialects._media import (
+    file_fields,
+    file_image,
+    image_url,
+    media_text,
+    source_of,
+)
+from sessiontree.context.dialects._plain import cleaned, plain, plain_response
 from sessiontree.context.dialects._request_fields import CHAT
 from sessiontree.context.dialects._shared import (
     OPENING,
@@ -22,17 +30,13 @@ from sessiontree.context.dialects._shared import (
     Wire,
     answer_of,
     block_extra,
+    block_note,
     content_of,
     conversation,
-    file_fields,
-    image_url,
     is_blank,
     leftover,
-    media_note,
-    media_notes,
     object_text,
     own_fields,
-    source_of,
     text_block,
     tool_name,
     was_block,
@@ -58,14 +62,25 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 
 NAME = "openai-chat"
 _ID_LIMIT = 40
+_FILE_TYPES = re.compile("application/pdf")
+_ANSWER_BLOCKS = frozenset({"text", "refusal"})
+_RESULT_BLOCKS = frozenset({"text"})
+_REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_details")
+
+Reasoning = Literal["omit", "send"]
+"""Whether a request has the reasoning that a server told. OpenAI, Groq and Mistral refuse it; DeepSeek, Kimi and MiMo
+want it back inside a tool loop."""
+
 _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 
 
-def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
+def to_request(context: Context, *, placeholders: Placeholders = "required", reasoning: Reasoning = "omit") -> Wire:
     """Return ``messages``, the system prompt first."""
     ids = CallIds(_ID_LIMIT, may_repeat=True)
     head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
     written = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]
+    if reasoning == "omit":
+        written = [without(wire, *_REASONING_FIELDS) for wire in written]
     if not written and placeholders == "required":
         written = [{"role": "user", "content": OPENING}]
     return {"messages": [*head, *written]}
@@ -86,7 +101,7 @@ def from_request(body: Any) -> tuple[str, list[Message]]:
 
 def from_response(body: Any) -> Answer:
     """Return the first choice of a completion; a completion without choices is an answer without content."""
-    completion: Wire = plain(body)
+    completion = plain_response(body, NAME, ("choices",))
     choice: Wire = next(iter(completion.get("choices") or ()), {})
     return answer_of(
         message=_message({"role": "assistant", **(choice.get("message") or {})}),
@@ -119,7 +134,7 @@ def _input_message(message: Message, rest: Wire) -> Iterable[Wire]:
 
 
 def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[Wire]:
-    content = content_of(block for part in message.parts for block in _output_blocks(part))
+    content = content_of(block for part in message.parts for block in _output_blocks(part, _ANSWER_BLOCKS))
     calls = [_wire_call(call, ids) for call in message.tool_calls]
     thoughts = [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.provider == NAME]
     if not calls:
@@ -133,7 +148,15 @@ def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[W
         wire["tool_calls"] = calls
     omitted = message.extra.get(NAME, {}).get("$omit", ())
     given = {key: value for key, value in {**wire, **rest}.items() if key not in omitted or value}
-    return [cleaned(given, CHAT)]
+    return [cleaned(_with_refusal(given), CHAT)]
+
+
+def _with_refusal(answer: Wire) -> Wire:
+    """An answer without content and calls must not have null: a refusal takes its place."""
+    if answer.get("content") or any(answer.get(key) for key in ("tool_calls", "audio", "function_call")):
+        return answer
+    refusal = answer.get("refusal")
+    return {**without(answer, "refusal"), "content": [{"type": "refusal", "refusal": refusal}]} if refusal else answer
 
 
 def _or_none(content: Any, message: Message) -> Any:
@@ -155,19 +178,27 @@ def _input_blocks(part: Part) -> list[str | Wire]:
         case ImagePart() if url := image_url(part):
             image = {"url": url, **rest.pop("image_url", {})}
             return [{"type": "image_url", "image_url": image, **rest}]
-        case FilePart() if file := file_fields(part):
+        case FilePart() if file := file_fields(part, _FILE_TYPES):
             return [{"type": "file", "file": {**file, **rest.pop("file", {})}, **rest}]
+        case FilePart() if url := file_image(part):
+            return [{"type": "image_url", "image_url": {"url": url}}]
         case ImagePart() | FilePart():
-            return [media_note(part)]
+            return [media_text(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return [block]
         case _:
             return []
 
 
-def _output_blocks(part: Part) -> list[str | Wire]:
-    """Only texts and refusals are allowed in an answer."""
-    return _input_blocks(*media_notes([part]))
+def _output_blocks(part: Part, allowed: frozenset[str]) -> list[str | Wire]:
+    """Only texts and refusals are allowed in an answer, and only texts in a result."""
+    match part:
+        case ImagePart() | FilePart():
+            return [media_text(part)]
+        case OpaquePart(provider=provider, block=block) if provider == NAME and block.get("type") not in allowed:
+            return [block_note(block)]
+        case _:
+            return _input_blocks(part)
 
 
 def blocks_of(part: Part, role: Role) -> list[str | Wire]:
@@ -175,10 +206,12 @@ def blocks_of(part: Part, role: Role) -> list[str | Wire]:
     match part:
         case ToolCallPart():
             return [_wire_call(part, CallIds(_ID_LIMIT))]
-        case ReasoningPart(provider=provider, text=text):
-            return [text] if provider == NAME and text else []
+        case ReasoningPart():
+            return []
         case _:
-            return _input_blocks(part) if role == "user" else _output_blocks(part)
+            if role == "user":
+                return _input_blocks(part)
+            return _output_blocks(part, _ANSWER_BLOCKS if role == "assistant" else _RESULT_BLOCKS)
 
 
 DIALECT = Dialect(
@@ -203,7 +236,7 @@ def _wire_call(call: ToolCallPart, ids: CallIds) -> Wire:
 
 
 def _tool_message(result: ToolResultPart, ids: CallIds, rest: Wire) -> Wire:
-    blocks = [block for part in result.parts for block in _output_blocks(part)]
+    blocks = [block for part in result.parts for block in _output_blocks(part, _RESULT_BLOCKS)]
     return {"role": "tool", "tool_call_id": ids.pop().id, "content": content_of(blocks), **rest}
 
 

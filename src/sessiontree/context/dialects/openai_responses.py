@@ -7,11 +7,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain
+from sessiontree.context.dialects._media import (
+    file_fields,
+    file_image,
+    image_url,
+    media_text,
+    source_of,
+    web_url,
+)
+from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain, plain_response
 from sessiontree.context.dialects._request_fields import AWAITED_CALLS, RESPONSES
 from sessiontree.context.dialects._shared import (
     OPENING,
@@ -23,16 +32,12 @@ from sessiontree.context.dialects._shared import (
     answer_of,
     block_extra,
     conversation,
-    file_fields,
-    image_url,
     is_blank,
     leftover,
-    media_note,
+    object_text,
     own_fields,
-    source_of,
     tool_name,
     was_block,
-    web_url,
     without,
 )
 from sessiontree.context.dialects.openai_responses_stream import ResponsesAnswer
@@ -56,6 +61,8 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 
 NAME = "openai-responses"
 _ID_LIMIT = 64
+_FILE_TYPES = re.compile(r"(?!(?:audio|video|image|font)/|application/(?:zip|octet-stream)$).+/.+")
+_REASONING_ID = re.compile(r"rs[A-Za-z0-9_-]{0,62}")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _USER_ITEMS = ("item_reference", "mcp_approval_response", "compaction_trigger", "additional_tools")
@@ -86,7 +93,7 @@ def from_request(body: Any) -> tuple[str, list[Message]]:
 
 def from_response(body: Any) -> Answer:
     """Return all output items as one message."""
-    response: Wire = plain(body)
+    response = plain_response(body, NAME, ("output",))
     incomplete = response.get("incomplete_details") or {}
     parts = tuple(part for item in response.get("output") or () for part in _output(item))
     return answer_of(
@@ -118,13 +125,28 @@ DIALECT = Dialect(
 
 
 def _without_unanswered_calls(items: list[Wire]) -> list[Wire]:
-    """Drop calls of the provider's own tools that were never answered, which the provider would reject."""
-    answered = {(item.get("type"), item.get("call_id")) for item in items}
-    return [
-        item
-        for item in items
-        if item.get("type") not in AWAITED_CALLS or (f"{item['type']}_output", item.get("call_id")) in answered
-    ]
+    """Drop calls of the provider's own tools without an output, and outputs without a call, which it would reject."""
+    found = {(item.get("type"), _call_id(item)) for item in items}
+
+    def is_complete(item: Wire) -> bool:
+        kind = str(item.get("type"))
+        if kind in AWAITED_CALLS:
+            return (f"{kind}_output", _call_id(item)) in found
+        return (
+            kind.removesuffix("_output") not in AWAITED_CALLS
+            or (
+                kind.removesuffix("_output"),
+                _call_id(item),
+            )
+            in found
+        )
+
+    return [item for item in items if is_complete(item)]
+
+
+def _call_id(item: Wire) -> Any:
+    """The output of a local shell has the id of its call as its own."""
+    return item.get("id") if item.get("type") == "local_shell_call_output" else item.get("call_id")
 
 
 def _without_loose_thoughts(items: list[Wire]) -> list[Wire]:
@@ -179,10 +201,12 @@ def _input_blocks(part: Part) -> list[str | Wire]:
         case ImagePart() if url := image_url(part):
             detail = {} if was_block(part.extra, NAME) else {"detail": "auto"}
             return [{"type": "input_image", "image_url": url, **detail, **rest}]
-        case FilePart() if source := {"file_url": web_url(part)} if web_url(part) else file_fields(part):
+        case FilePart() if source := {"file_url": web_url(part)} if web_url(part) else file_fields(part, _FILE_TYPES):
             return [{"type": "input_file", **source, **rest}]
+        case FilePart() if url := file_image(part):
+            return [{"type": "input_image", "image_url": url, "detail": "auto"}]
         case ImagePart() | FilePart():
-            return [media_note(part)]
+            return [media_text(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return [block]
         case _:
@@ -198,8 +222,8 @@ def _output_items(part: Part, ids: CallIds) -> list[Wire]:
         case TextPart(text=text):
             return [] if is_blank(text) else [{"role": "assistant", "content": text}]
         case ImagePart() | FilePart():
-            return [{"role": "assistant", "content": media_note(part)}]
-        case ReasoningPart(provider=provider) if provider == NAME and part.id:
+            return [{"role": "assistant", "content": media_text(part)}]
+        case ReasoningPart(provider=provider) if provider == NAME and _REASONING_ID.fullmatch(part.id):
             return [_reasoning_item(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return [cleaned_block(block, RESPONSES)]
@@ -238,7 +262,8 @@ def _reasoning_item(part: ReasoningPart) -> Wire:
 
 def _call_item(call: ToolCallPart, ids: CallIds) -> Wire:
     kind = _call_type(call)
-    body = {"name": tool_name(call.name), _CALLS[kind]: call.arguments}
+    text = object_text(call.arguments) if kind == "function_call" else call.arguments
+    body = {"name": tool_name(call.name), _CALLS[kind]: text}
     item: Wire = {"type": kind, "call_id": ids.add(call), **body, **own_fields(call.extra, NAME)}
     return cleaned(item, RESPONSES[kind])
 

@@ -16,7 +16,8 @@ from typing import Any, cast
 
 from msgspec.structs import replace
 
-from sessiontree.context.dialects._shared import data_url, text_block
+from sessiontree.context.dialects._media import data_url
+from sessiontree.context.dialects._shared import text_block
 from sessiontree.model import (
     Custom,
     ImagePart,
