@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -105,10 +107,21 @@ def test_a_journal_that_is_closed_while_it_opens_leaves_nothing_running():
 
 
 @pytest.mark.parametrize("wrong", ["nobody@127.0.0.1:{port}/postgres", "postgres@127.0.0.1:{port}/no_such_database"])
-def test_a_refusal_is_raised_at_once(tcp_server, wrong):
+def test_a_refusal_is_raised_at_once_and_not_called_safe_to_try_again(tcp_server, wrong):
     address = "postgresql://" + wrong.format(port=tcp_server.port)
-    with pytest.raises(st.StoreUnavailableError, match="does not exist"):
+    with pytest.raises(st.StoreError, match=r"check the user, password and database.*does not exist") as caught:
         st.open(with_options(address, open_retry_seconds=3600))
+    assert "safe to try again" not in str(caught.value)
+
+
+def test_the_warnings_of_a_pool_that_waits_for_its_server_were_printed():
+    """As a program without logging would: Python prints warnings then that no handler takes."""
+    script = (
+        "import logging, sys, sessiontree.stores.postgres\n"
+        "logging.getLogger('psycopg.pool').warning('error connecting in pool-1')"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_the_first_host_may_be_dead(tcp_server):

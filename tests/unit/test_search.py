@@ -435,3 +435,25 @@ def test_search_and_compaction_know_the_same_arguments_that_name_files(journal, 
     said = journal.append(journal.create_thread().id, st.assistant(calls=[st.call("c", "read_file", arguments)]))
     assert [hit.entry.id for hit in journal.search("file:only_here.py")] == [said.id]
     assert files_in([said.message]).read == ("lib/only_here.py",)
+
+
+def test_a_search_in_a_fresh_process_read_the_file_once_for_each_hit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sessiontree.stores.jsonl.tree import Tree  # noqa: PLC0415
+
+    with st.open(address("jsonl", tmp_path)) as first:
+        first.create_thread("t")
+        first.append_many("t", [st.user(f"needle {number}") for number in range(40)])
+        assert len(first.search("needle", limit=20).hits) == 20
+    reads: list[str] = []
+    read = Tree.read
+
+    def counted(name: str, path: Path) -> Tree:
+        reads.append(name)
+        return read(name, path)
+
+    monkeypatch.setattr(Tree, "read", counted)
+    with st.open(address("jsonl", tmp_path)) as fresh:
+        assert len(fresh.search("needle", limit=20).hits) == 20
+    assert len(reads) == 1

@@ -27,6 +27,7 @@ __all__ = [
     "PackedBlob",
     "batches",
     "blob_of",
+    "check_blob",
     "chunks_of",
     "data_of",
     "hash_of",
@@ -39,6 +40,7 @@ CHUNK_BYTES = 1 << 20
 """The size of the rows into which a database splits a pack."""
 
 _LEVEL = 3
+_PIECE_BYTES = 1 << 20
 _BATCH_BYTES = 8 << 20
 _BATCH_ITEMS = 1000
 
@@ -90,14 +92,47 @@ def blob_of(data: bytes, hash: str = "") -> Blob:
 
 def data_of(blob: Blob) -> bytes:
     """Return the data of a blob, checked against its hash."""
-    zstd = _zstd()
-    try:
-        data = blob.body if len(blob.body) == blob.size else zstd.decompress(blob.body)
-    except zstd.ZstdError as error:
-        raise DamagedDataError(f"blob {blob.hash}", 0, str(error)) from error
+    data = b"".join(_pieces(blob))
     if hash_of(data) != blob.hash:
-        raise DamagedDataError(f"blob {blob.hash}", 0, "the data does not match the hash")
+        raise _damaged(blob, "the data does not match the hash")
     return data
+
+
+def check_blob(blob: Blob) -> None:
+    """Raise DamagedDataError unless the data of a blob matches its hash, without keeping the data in memory."""
+    from hashlib import sha256  # noqa: PLC0415  as in hash_of
+
+    found = sha256()
+    for piece in _pieces(blob):
+        found.update(piece)
+    if found.hexdigest() != blob.hash:
+        raise _damaged(blob, "the data does not match the hash")
+
+
+def _pieces(blob: Blob) -> Iterator[bytes]:
+    """Decompress a blob piece by piece, and no further than its size: a few bytes can expand to gigabytes."""
+    if len(blob.body) == blob.size:
+        yield blob.body
+        return
+    zstd = _zstd()
+    decompressor = zstd.ZstdDecompressor()
+    body, left = blob.body, blob.size
+    try:
+        while not decompressor.eof:
+            piece = decompressor.decompress(body, max_length=_PIECE_BYTES)
+            body = b""
+            left -= len(piece)
+            if left < 0:
+                raise _damaged(blob, f"it expands to more than its size, {blob.size} bytes")
+            if not piece and decompressor.needs_input:
+                raise _damaged(blob, "its end is missing")
+            yield piece
+    except zstd.ZstdError as error:
+        raise _damaged(blob, str(error)) from error
+
+
+def _damaged(blob: Blob, problem: str) -> DamagedDataError:
+    return DamagedDataError(f"blob {blob.hash}", 0, problem)
 
 
 def pack_of(blobs: Iterable[Blob]) -> Pack:

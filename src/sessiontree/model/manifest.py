@@ -117,7 +117,7 @@ def decode_manifest(data: bytes, place: str = "manifest") -> Manifest:
         base=wire.base.hex(),
         chain=wire.chain,
         changed={
-            path.decode(*_CODEC): ManifestItem(kind, mode, size, content)
+            path.decode(*_CODEC): ManifestItem(kind, _permissions(mode), size, content)
             for path, kind, mode, size, content in wire.changed
         },
         removed=tuple(path.decode(*_CODEC) for path in wire.removed),
@@ -125,6 +125,11 @@ def decode_manifest(data: bytes, place: str = "manifest") -> Manifest:
             LeftOut(path=path.decode(*_CODEC), reason=reason, size=size) for path, reason, size in wire.left_out
         ),
     )
+
+
+def _permissions(mode: int) -> int:
+    """Read, write and execute only: a manifest from elsewhere must not make a file setuid."""
+    return UNKNOWN_MODE if mode < 0 else mode & 0o777
 
 
 def _decoded(data: bytes, place: str) -> _Wire:

@@ -8,7 +8,7 @@ from typing import Protocol
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
 from sessiontree.model import Lease, Move
 from sessiontree.model._base import Progress, counted
-from sessiontree.model.blobs import Blobs, data_of
+from sessiontree.model.blobs import Blobs, check_blob, data_of
 from sessiontree.model.codec import encode_payload
 from sessiontree.model.manifest import reachable
 from sessiontree.stores.commands import Draft
@@ -76,7 +76,7 @@ def blob_findings(roots: BlobRoots, blobs: Blobs, hashes: Iterable[str], place: 
 
 def _blob_findings(blobs: Blobs, name: str, place: str) -> Iterator[Finding]:
     try:
-        data_of(blobs.blobs([name])[0])
+        check_blob(blobs.blobs([name])[0])
     except DamagedDataError as error:
         yield _finding("blob", place, f"{error.place} is damaged: {error.problem}")
 

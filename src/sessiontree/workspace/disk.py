@@ -21,6 +21,10 @@ __all__ = ["Disk", "StateDir"]
 _O_PATH: int = getattr(os, "O_PATH", 0)
 
 
+def _with_special_bits(mode: int, found: int) -> int:
+    return mode & 0o777 | found & 0o7000
+
+
 class Disk:
     """Changes to the disk, relative to open directories. Links are never followed."""
 
@@ -33,15 +37,17 @@ class Disk:
         os.rmdir(name, dir_fd=fd)
 
     def set_mode(self, fd: int, name: str, mode: int) -> None:
-        """Set the permissions of a file or folder."""
+        """Set the permissions of a file or folder; its setuid, setgid and sticky bits stay as they are."""
         if not _O_PATH:
-            os.chmod(name, mode, dir_fd=fd, follow_symlinks=False)
+            found = os.stat(name, dir_fd=fd, follow_symlinks=False).st_mode
+            os.chmod(name, _with_special_bits(mode, found), dir_fd=fd, follow_symlinks=False)
             return
         # chmod on Linux always follows links, so open the path itself and change what it names.
         file = os.open(name, _O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=fd)
         try:
-            if not stat.S_ISLNK(os.fstat(file).st_mode):
-                os.chmod(f"/proc/self/fd/{file}", mode)  # noqa: PTH101  a descriptor, not a path
+            found = os.fstat(file).st_mode
+            if not stat.S_ISLNK(found):
+                os.chmod(f"/proc/self/fd/{file}", _with_special_bits(mode, found))  # noqa: PTH101  a descriptor, not a path
         finally:
             os.close(file)
 
@@ -53,7 +59,7 @@ class Disk:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(file, rest) :]
-            os.fchmod(file, mode)
+            os.fchmod(file, mode & 0o777)
             os.fsync(file)
         finally:
             os.close(file)

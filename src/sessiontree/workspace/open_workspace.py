@@ -17,7 +17,7 @@ from sessiontree.workspace.cache import CacheHeader, Key, StatCache, drop_cache,
 from sessiontree.workspace.disk import Disk, StateDir
 from sessiontree.workspace.ignore import Conflicts, Rules, Settings, root_rules
 from sessiontree.workspace.plan import RestorePlan, RestoreTarget, make_plan
-from sessiontree.workspace.safe_paths import Folder, check_path, check_portable, parts_of
+from sessiontree.workspace.safe_paths import Folder, check_path, check_portable, check_target, parts_of
 from sessiontree.workspace.scan import FolderScan, load, scan
 from sessiontree.workspace.staging import Staged, Staging, discard, pending_restore
 
@@ -183,12 +183,14 @@ class OpenWorkspace:
         """Return what a file was like when it was last read."""
         return self.stats.key(*parts_of(path))
 
-    def check_names(self, paths: Collection[str]) -> None:
-        """Raise UnsafePathError for a path that this folder cannot hold."""
-        for path in paths:
+    def check_names(self, tree: Tree) -> None:
+        """Raise UnsafePathError for a path, or the target of a link, that this folder cannot hold."""
+        for path, item in tree.items():
             check_path(self.root, path)
+            if item.kind == "link":
+                check_target(self.root, path, item.content)
         if self.settings.names == "portable" or not self.folder.is_case_sensitive():
-            check_portable(self.root, paths)
+            check_portable(self.root, tree.keys())
 
     def occupied(self, paths: Iterable[str], tracked: Tree) -> set[str]:
         """Return untracked paths in the way: at one of the paths, or a file where one of them needs a folder."""

@@ -20,11 +20,12 @@ from sessiontree.errors import UnsafePathError, WorkspaceError
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.workspace.ignore import STATE_DIR
 
-__all__ = ["Folder", "check_path", "check_portable", "parts_of", "unsafe_names"]
+__all__ = ["Folder", "check_path", "check_portable", "check_target", "parts_of", "unsafe_names"]
 
 
 _OPEN_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST_NAME = 255
+_LONGEST_TARGET = 4095
 _DEVICES = frozenset(
     ["con", "prn", "aux", "nul", *(f"{port}{number}" for port in ("com", "lpt") for number in range(1, 10))]
 )
@@ -34,6 +35,14 @@ def check_path(root: str, path: str) -> None:
     """Raise UnsafePathError unless a path is relative and made of plain names."""
     if problem := _problem_with(path):
         raise UnsafePathError(root, path, problem)
+
+
+def check_target(root: str, path: str, target: bytes) -> None:
+    """Raise UnsafePathError unless a link can have a target."""
+    if b"\0" in target:
+        raise UnsafePathError(root, path, "is a link to a target that contains NUL")
+    if not 0 < len(target) <= _LONGEST_TARGET:
+        raise UnsafePathError(root, path, f"is a link to a target of {len(target)} bytes")
 
 
 def _problem_with(path: str) -> str:

@@ -228,7 +228,7 @@ def _change_files(
 
 def _target(workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestoreTarget]:
     resolved = yield from resolve(workspace.cache, task.checkpoint.manifest)
-    workspace.check_names(resolved.tree.keys())
+    workspace.check_names(resolved.tree)
     texts = yield from _ignore_texts(resolved.tree)
     return RestoreTarget(resolved.tree, frozenset(out.path for out in resolved.left_out), texts)
 

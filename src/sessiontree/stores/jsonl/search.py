@@ -134,12 +134,15 @@ class JsonlSearch:
             return Scope(source=tree.name, numbers=tuple(node.key for node in tree.state.upwards(leaf)))
 
     def _entry_named(self, source: str, entry_id: str) -> Scope:
-        with self._tree(source) as tree:
+        with self._lock:
+            tree = self._trees.get(source)
             keys = [node.key for node in tree.state.nodes.values() if node.id == entry_id] if tree else []
             return Scope(source=source, numbers=tuple(keys))
 
     def _shown(self, match: Match) -> Shown | None:
-        with self._tree(match.source) as tree:
+        # Cached, because the hits of a page are often in the same trees.
+        with self._lock:
+            tree = self._trees.get(match.source)
             node = tree.state.nodes.get(match.number) if tree else None
             return _shown(tree, node) if tree and node else None
 

@@ -205,9 +205,11 @@ class JsonlBackend:
     def search(self, search: Search) -> SearchPage:
         self._check_open()
         try:
-            return self._searcher().search(search)
+            found = self._searcher().search(search)
         except OSError as error:
             raise translate_error(self.place, error) from error
+        self._save_index()
+        return found
 
     def stats(self) -> StoreStats:
         summaries = self._read_index(self._index.refresh).values()
@@ -280,10 +282,14 @@ class JsonlBackend:
     def _read_index(self, read: Callable[[], T]) -> T:
         with self._reading():
             found = read()
+        self._save_index()
+        return found
+
+    def _save_index(self) -> None:
+        with self._lock:
             has_unsaved = self._index.has_unsaved
         if has_unsaved:
             self._writer.save_index()
-        return found
 
     @contextmanager
     def _reading(self) -> Iterator[None]:

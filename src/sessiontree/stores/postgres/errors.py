@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import time
 from collections.abc import Callable, Iterator
@@ -36,6 +37,9 @@ __all__ = [
 
 
 T = TypeVar("T")
+
+# Without a handler Python prints the warnings of a pool that waits for its server; what they say is in our errors.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 _FIRST_PAUSE_SECONDS = 0.02
 _MAX_PAUSE_SECONDS = 1.0
@@ -86,10 +90,12 @@ def may_open_later(error: psycopg.Error) -> bool:
     >>> may_open_later(psycopg.OperationalError('connection failed: FATAL:  database "x" does not exist'))
     False
     """
-    if not has_lost_server(error):
-        return False
+    return has_lost_server(error) and not _is_refused(error)
+
+
+def _is_refused(error: psycopg.Error) -> bool:
     refusals = [line for line in str(error).splitlines() if "FATAL:" in line]
-    return not refusals or any(words in line for line in refusals for words in _NOT_READY)
+    return bool(refusals) and not any(words in line for line in refusals for words in _NOT_READY)
 
 
 def is_collision(error: psycopg.Error) -> bool:
@@ -111,6 +117,10 @@ def translate_error(error: psycopg.Error, place: str) -> SessionTreeError:
             return DamagedDataError(place, 0, problem)
         case psycopg.DataError() | pg.ProgramLimitExceeded() | pg.StatementTooComplex():
             return InvalidInputError(f"PostgreSQL refused the data: {problem}")
+        case psycopg.OperationalError() if _is_refused(error):
+            return StoreError(
+                place, f"the server refused the connection; check the user, password and database ({problem})"
+            )
         case psycopg.OperationalError() | psycopg.InterfaceError():
             return StoreUnavailableError(place, problem)
         case _ if has_lost_server(error):
