@@ -506,7 +506,7 @@ def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thr
     for source in garbage:
         result = shell.run("import", source, "--from", kind, code=3)
         assert source in result.stderr.splitlines()[0]
-        assert "0 threads" in result.stderr
+        assert "0 sessions" in result.stderr
     assert shell("ls", "-a") == ""
 
 

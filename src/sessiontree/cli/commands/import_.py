@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,65 +13,208 @@ import click
 from msgspec.structs import replace
 
 from sessiontree.cli.context import CliContext, is_missing
-from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
-from sessiontree.cli.exit_codes import DAMAGED, UsageError
+from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, yes_option
+from sessiontree.cli.exit_codes import CONFLICT, DAMAGED, UsageError
+from sessiontree.cli.output import Column
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
+    from sessiontree.transfer.discovery import FoundSessions
     from sessiontree.transfer.formats import ImportReport
 
 __all__ = ["import_"]
 
 
+_SHORTEST_PAUSE = 1.0
+_MOST_BUSY = 0.005
+"""The part of the time that ``--watch`` may spend with looking at files that do not change."""
+_MOST_NOTES = 20
+
+
 @command(
     "import",
     examples=[
-        "sessiontree import talk.jsonl",
-        "sessiontree import ~/.floret/threads --dry-run",
+        "sessiontree import                     everything that other tools keep on this machine",
+        "sessiontree import --watch --yes       the same, and follow it",
+        "sessiontree import ~/Downloads/chatgpt-export.zip",
+        "sessiontree import ~/.claude/projects --dry-run",
         "sessiontree import sessions.db --from zimaos --prefix old-",
     ],
 )
-@argument("source", "The file or folder with the sessions.", type=FilePath())
-@click.option("format_name", "--from", default="", metavar="FORMAT", help="The format; detected if omitted.")
+@argument(
+    "source",
+    "The file or folder with the sessions; without it, what is on this machine.",
+    type=FilePath(),
+    required=False,
+)
+@click.option("format_name", "--from", default="", metavar="FORMAT", help="The format; recognised if omitted.")
 @click.option("--prefix", default="", help="Put this before every thread id.")
+@click.option("is_watching", "--watch", is_flag=True, help="Keep following the files until interrupted.")
+@yes_option
 @dry_run_option
-def import_(cli: CliContext, *, source: Path, format_name: str, prefix: str, dry_run: bool) -> None:
-    """Import the sessions of another program. Repeating it adds only what is new; the source is not changed.
+def import_(
+    cli: CliContext, *, source: Path | None, format_name: str, prefix: str, is_watching: bool, yes: bool, dry_run: bool
+) -> None:
+    """Import the sessions of other tools. Repeating it adds only what is new; the source is not changed.
 
-    Formats: native (our own JSON and JSONL), floret, ggcode, zimaos, openrouter, pi, picoclaw. What cannot be read is
-    reported, and the rest is imported; exits with code 3 if anything was damaged.
+    Without a source it looks where each tool keeps its sessions, says what is there, asks, and imports all of it. With
+    one, the format is recognised by content. What cannot be read is reported, and the rest is imported.
+
+    Exits with code 3 if something was damaged, and with 4 if something differs from what the store already has.
     """
-    from sessiontree.transfer.formats import detect, import_sessions  # noqa: PLC0415  slow to load
+    sources = _given(source, format_name) if source else _found(cli, yes=yes, dry_run=dry_run)
+    if dry_run and source is None:
+        return
+    if is_watching:
+        _watch(cli, sources)
+        return
+    reports = _import_all(cli, sources, prefix, dry_run=dry_run)
+    if cli.out.is_json:
+        cli.out.json(reports=reports, **({"report": reports[0]} if len(reports) == 1 else {}))
+    else:
+        for report in reports:
+            _print(cli, report, is_dry_run=dry_run)
+    _exit(reports)
+
+
+def _given(source: Path, format_name: str) -> list[tuple[str, Path]]:
+    from sessiontree.transfer.formats import TITLES, detect, named  # noqa: PLC0415  slow to load
 
     if not source.exists():
         raise UsageError(f"{source} does not exist; name the file or folder with the sessions")
-    if not format_name and detect(source) is None:
-        raise UsageError(f"the format of {source} was not recognised; name it with --from")
-    journal = open_journal("memory:") if dry_run else cli.create_journal()
-    with cli.progress("importing bytes") as progress:
-        report = import_sessions(journal, source, format=format_name or None, prefix=prefix, progress=progress)
-    if dry_run:
-        if not is_missing(cli.location.url):
-            report = _adjusted(report, rehearsal=journal, journal=cli.journal)
-        journal.close()
-    if cli.out.is_json:
-        cli.out.json(report=report)
-    else:
-        _print(cli, report, is_dry_run=dry_run)
-    if report.damage:
+    if format_name:
+        named(format_name)
+    elif detect(source) is None:
+        known = "\n".join(f"  {name:12} {title}" for name, title in TITLES.items())
+        raise UsageError(
+            f"the format of {source} was not recognised: its content was compared with each of these, which --from takes\n{known}"
+        )
+    return [(format_name, source)]
+
+
+def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path]]:
+    """Say what is on this machine, and ask whether to import it."""
+    from sessiontree.transfer.discovery import discover  # noqa: PLC0415  slow to load
+
+    found = discover(os.environ, Path.home(), Path.cwd(), now_ns=time.time_ns())
+    if cli.out.is_json and dry_run:
+        cli.out.json(found=found)
+    elif not cli.out.is_json:
+        _tell(cli, found)
+    if found and not (yes or dry_run):
+        if not cli.can_ask:
+            raise UsageError("add --yes to import all of it, or name one file or folder")
+        click.confirm("Import all of it?", default=True, abort=True, err=True)
+    return [(one.format, Path(one.folder)) for one in found]
+
+
+def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
+    from sessiontree.transfer.formats import TITLES  # noqa: PLC0415  slow to load
+
+    if not found:
+        cli.out.info("no sessions of other tools were found on this machine; name a file or folder to import it")
+        return
+    names = ("tool", "files", "size", "oldest", "newest", "folder")
+    columns = [Column(name=name, is_number=name in ("files", "size"), weight=name == "folder") for name in names]
+    rows = [
+        (TITLES[one.format], str(one.files), _bytes(one.size), _day(one.oldest_ns), _day(one.newest_ns), one.folder)
+        for one in found
+    ]
+    cli.out.table(columns, rows)
+    for one in found:
+        if one.lost_soon:
+            cli.out.info(
+                f"{TITLES[one.format]} deletes {one.lost_soon} of its {one.files} files within a week,"
+                f" the first on {_day(one.next_loss_ns)}"
+            )
+
+
+def _bytes(size: int) -> str:
+    amount, unit = float(size), "B"
+    for unit in ("B", "kB", "MB", "GB", "TB"):
+        if amount < 1000 or unit == "TB":
+            break
+        amount /= 1000
+    return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
+
+
+def _day(time_ns: int) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(time_ns / 1e9))
+
+
+def _import_all(
+    cli: CliContext, sources: Sequence[tuple[str, Path]], prefix: str, *, dry_run: bool
+) -> list[ImportReport]:
+    from sessiontree.transfer.formats import import_everything, import_sessions  # noqa: PLC0415  slow to load
+
+    reports: list[ImportReport] = []
+    with _target(cli, dry_run=dry_run) as journal, cli.progress("importing bytes") as progress:
+        for name, path in sources:
+            if name:
+                found = [import_sessions(journal, path, format=name, prefix=prefix, progress=progress)]
+            else:
+                found = import_everything(journal, path, prefix=prefix, progress=progress)
+            if dry_run and not is_missing(cli.location.url):
+                found = [_adjusted(one, rehearsal=journal, journal=cli.journal) for one in found]
+            reports += found
+    return reports
+
+
+@contextmanager
+def _target(cli: CliContext, *, dry_run: bool) -> Iterator[Journal]:
+    if not dry_run:
+        yield cli.create_journal()
+        return
+    with open_journal("memory:") as journal:
+        yield journal
+
+
+def _watch(cli: CliContext, sources: Sequence[tuple[str, Path]]) -> None:
+    """Import what changes until interrupted. The pause grows with the number of files, so that waiting costs nothing."""
+    from sessiontree.transfer.follow import Follower, Source  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.formats import detect  # noqa: PLC0415  slow to load
+
+    follower = Follower(cli.create_journal(), [Source(name or detect(path) or "", path) for name, path in sources])
+    cli.out.info("following; Ctrl-C ends it")
+    try:
+        while True:
+            start = time.process_time()
+            for report in follower.poll():
+                if report.entries_added or report.damage or report.conflicts:
+                    _print(cli, report, is_dry_run=False)
+            time.sleep(max(_SHORTEST_PAUSE, (time.process_time() - start) / _MOST_BUSY))
+    except KeyboardInterrupt:
+        cli.out.info("stopped following")
+
+
+def _exit(reports: Sequence[ImportReport]) -> None:
+    if any(report.conflicts for report in reports):
+        raise click.exceptions.Exit(CONFLICT)
+    if any(report.damage for report in reports):
         raise click.exceptions.Exit(DAMAGED)
 
 
 def _print(cli: CliContext, report: ImportReport, *, is_dry_run: bool) -> None:
-    for note in report.notes:
+    from sessiontree.transfer.formats import TITLES  # noqa: PLC0415  slow to load
+
+    for note in report.notes[:_MOST_NOTES]:
         cli.out.warn(f"{note.kind}: {note.place} at byte {note.offset}: {note.problem}")
+    rest = len(report.notes) + report.notes_left_out - _MOST_NOTES
+    if rest > 0:
+        cli.out.warn(f"and {rest} more notes; --json shows them all")
     would = "would be " if is_dry_run else ""
-    cli.out.info(
-        f"{report.format}: {len(report.threads)} threads, {report.created} new; "
-        f"{report.entries_added} entries {would}added, {report.entries_known} known, {len(report.damage)} damaged"
-    )
+    facts = [
+        f"{len(report.threads)} sessions, {report.created} new",
+        f"{report.entries_added} entries {would}added, {report.entries_known} known",
+        *([f"{report.unchanged} unchanged"] if report.unchanged else []),
+        *([f"{len(report.repairs)} mended"] if report.repairs else []),
+        *([f"{report.not_understood} not understood but kept"] if report.not_understood else []),
+        f"{len(report.damage)} damaged",
+        *([f"{len(report.conflicts)} conflicts"] if report.conflicts else []),
+    ]
+    cli.out.info(f"{TITLES[report.format]}: {'; '.join(facts)}")
 
 
 def _adjusted(report: ImportReport, *, rehearsal: Journal, journal: Journal) -> ImportReport:

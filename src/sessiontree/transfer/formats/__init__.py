@@ -22,7 +22,7 @@ import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
@@ -41,6 +41,7 @@ from sessiontree.transfer.formats._records import (
 
 __all__ = [
     "FORMATS",
+    "TITLES",
     "WRITABLE",
     "ExportReport",
     "Format",
@@ -48,7 +49,9 @@ __all__ = [
     "ImportReport",
     "detect",
     "export_sessions",
+    "import_everything",
     "import_sessions",
+    "session_files",
 ]
 
 _MOST_BYTES_HELD = 8 * 1024 * 1024
@@ -100,6 +103,47 @@ def named(name: str) -> Format:
     return cast(Format, importlib.import_module(f"sessiontree.transfer.formats.{module}"))
 
 
+TITLES = {
+    "native": "sessiontree",
+    "floret": "floret",
+    "ggcode": "ggcode",
+    "zimaos": "ZimaOS-Blue",
+    "openrouter": "openrouter-agent-sdk",
+    "pi": "pi",
+    "claude-code": "Claude Code",
+    "codex": "Codex CLI",
+    "gemini": "Gemini CLI",
+    "opencode": "OpenCode",
+    "goose": "goose",
+    "crush": "crush",
+    "cline": "Cline, Roo Code or Kilo Code",
+    "aider": "aider",
+    "openhands": "OpenHands",
+    "copilot": "GitHub Copilot CLI",
+    "lmstudio": "LM Studio",
+    "openwebui": "Open WebUI",
+    "chatgpt": "ChatGPT export",
+    "claude-ai": "claude.ai export",
+    "llm": "llm",
+    "dataset": "data set (OpenAI, Anthropic, ShareGPT, Alpaca, DPO)",
+    "picoclaw": "picoclaw",
+    "chat-log": "chat log (gptme, Vibe)",
+}
+"""What people call each format."""
+
+
+def session_files(source: Path, format_name: str) -> list[Path]:
+    """The files of a format in a file or folder."""
+    reader = named(format_name)
+    files = getattr(reader, "session_files", None)
+    if files is not None:
+        return cast("list[Path]", files(source))
+    if source.is_file():
+        return [source] if reader.detect(source) else []
+    below = (Path(folder, name) for folder, _, names in os.walk(source) for name in sorted(names))
+    return [path for path in below if path.suffix == ".jsonl" and reader.detect(path)]
+
+
 def detect(source: str | os.PathLike[str]) -> str | None:
     """The name of the format of a file or folder, or ``None``."""
     path = Path(source)
@@ -131,16 +175,71 @@ def import_sessions(
     name = format or detect(path)
     if name is None:
         raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")
+    return _import(journal, path, name, _Options(prefix, progress))
+
+
+def import_everything(
+    journal: Journal,
+    source: str | os.PathLike[str],
+    *,
+    prefix: str = "",
+    progress: Progress | None = None,
+) -> list[ImportReport]:
+    """Import a folder that may have the sessions of several tools; a report for each format that was found.
+
+    Each file is read in the first format that recognises it.
+    """
+    path = Path(source)
+    names = [name for name in FORMATS if named(name).detect(path)]
+    by_file = [name for name in names if name == "pi" or hasattr(named(name), "session_files")]
+    if len(by_file) < len(names):
+        # A store that is a folder as a whole: nothing else is in it.
+        names = [next(name for name in names if name not in by_file)]
+    options = _Options(prefix, progress, set())
+    if path.is_file() or len(names) < 2:
+        return [_import(journal, path, name, options) for name in names[:1]]
+    found = [_import_files(journal, path, name, options) for name in names]
+    return [report for report in found if report.threads or report.notes or report.unchanged]
+
+
+class _Options(NamedTuple):
+    """What all imports of one call share."""
+
+    prefix: str = ""
+    progress: Progress | None = None
+    claimed: set[Path] | None = None
+
+
+def _import_files(journal: Journal, path: Path, name: str, options: _Options) -> ImportReport:
+    if name != "pi":
+        return _import(journal, path, name, options)
+    tally = _tally(journal, path, name, options)
+    for file in session_files(path, name):
+        if tally.claim(file):
+            _read(journal, file, name, options, tally)
+    return tally.report(name, str(path))
+
+
+def _tally(journal: Journal, path: Path, name: str, options: _Options) -> Tally:
+    known = _known_files(journal, name, options.prefix)
+    return Tally(named(name).size(path), options.progress, known, options.claimed)
+
+
+def _import(journal: Journal, path: Path, name: str, options: _Options) -> ImportReport:
     reader = named(name)
-    tally = Tally(reader.size(path), progress, _known_files(journal, name, prefix))
-    for found in reader.sessions(path, tally):
-        session = _with_something_readable(found, tally, name)
-        if session is not None:
-            load(journal, session, tally, format_name=name, prefix=prefix)
-    if not tally.threads and not tally.has_damage and not reader.detect(path):
+    tally = _tally(journal, path, name, options)
+    _read(journal, path, name, options, tally)
+    if not tally.threads and not tally.unchanged and not tally.has_damage and not reader.detect(path):
         problem = f"has no sessions in the format {name}; name the file or folder that has them"
         tally.note("damage", str(path), problem)
     return tally.report(name, str(path))
+
+
+def _read(journal: Journal, path: Path, name: str, options: _Options, tally: Tally) -> None:
+    for found in named(name).sessions(path, tally):
+        session = _with_something_readable(found, tally, name)
+        if session is not None:
+            load(journal, session, tally, format_name=name, prefix=options.prefix)
 
 
 def _known_files(journal: Journal, format_name: str, prefix: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import hashlib
 import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
@@ -248,12 +249,14 @@ class Tally:
         total_bytes: int = 0,
         progress: Progress | None = None,
         known_files: Mapping[str, Any] = MappingProxyType({}),
+        claimed: set[Path] | None = None,
     ) -> None:
         self.threads: dict[str, None] = {}
         self.not_understood = 0
         self.unchanged = 0
         self.sessions: set[str] = set()
         self._known_files = known_files
+        self._claimed = set() if claimed is None else claimed
         self.created = 0
         self.added = 0
         self.known = 0
@@ -266,6 +269,12 @@ class Tally:
     @property
     def has_damage(self) -> bool:
         return any(note.kind == "damage" for note in self.notes)
+
+    def claim(self, path: Path) -> bool:
+        """Whether a file is read here: False if it was already read in another format."""
+        is_free = path not in self._claimed
+        self._claimed.add(path)
+        return is_free
 
     def is_unchanged(self, stamp: Mapping[str, Any]) -> bool:
         """Whether a file is as it was when it was imported."""

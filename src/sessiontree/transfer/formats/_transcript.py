@@ -149,6 +149,8 @@ class FileFormat:
     def sessions(self, source: Path, tally: Tally) -> Iterator[ImportedSession]:
         """The sessions of all files that are new or have changed since the last import."""
         for path in self.files(source):
+            if not tally.claim(path):
+                continue
             if tally.is_unchanged(stamp_of(*self._parts(path))):
                 tally.unchanged += 1
                 tally.advance(size_of(*self._parts(path)))

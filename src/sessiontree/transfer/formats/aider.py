@@ -15,7 +15,7 @@ from sessiontree.transfer.formats._files import whole_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, stamp_of
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _START = re.compile(r"^# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$", re.MULTILINE)
@@ -46,7 +46,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.md")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _time(written: str) -> int:

@@ -21,7 +21,7 @@ from sessiontree.transfer.formats._transcript import (
 )
 from sessiontree.transfer.formats._wire import Json, first_text, mapping, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
@@ -53,7 +53,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _first_time(path: Path) -> int | None:

@@ -14,7 +14,7 @@ from sessiontree.transfer.formats._records import ImportedRecord, ImportedSessio
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept
 from sessiontree.transfer.formats._wire import Json, first_text, objects, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _NO_PARENT = "00000000-0000-4000-8000-000000000000"
@@ -35,7 +35,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.zip")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _session(place: Path, wire: Json, tally: Tally) -> ImportedSession:

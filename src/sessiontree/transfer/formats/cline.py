@@ -31,7 +31,7 @@ from sessiontree.transfer.formats._wire import (
     when,
 )
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _HISTORY = "api_conversation_history.json"
@@ -96,7 +96,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json", parts=_parts_on_disk)
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _facts(path: Path, name: str) -> Json:

@@ -15,7 +15,7 @@ from sessiontree.transfer.formats._records import ImportedRecord, ImportedSessio
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, json_records, kept, stamp_of
 from sessiontree.transfer.formats._wire import Json, array, as_text, count, first_text, mapping, objects, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _SPACES = frozenset({"session", "user", "assistant", "tool", "subagent", "hook", "skill", "system", "abort"})
@@ -40,7 +40,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _workspace(path: Path) -> dict[str, str]:

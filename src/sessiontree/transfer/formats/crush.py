@@ -28,7 +28,7 @@ from sessiontree.transfer.formats._sqlite import columns, opened, rows
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, marked
 from sessiontree.transfer.formats._wire import Json, as_text, count, decoded, mapping, objects, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _SILENT = frozenset({"finish"})
@@ -54,7 +54,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.db")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _session(path: Path, connection: sqlite3.Connection, row: Json, tally: Tally) -> ImportedSession | None:

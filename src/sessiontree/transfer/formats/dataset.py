@@ -23,7 +23,7 @@ from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder,
 from sessiontree.transfer.formats._wire import Json, as_text, decoded, mapping, objects, text
 from sessiontree.transfer.formats.codex.records import answer_of, answer_parts, message_payload, result_payload
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _SHAREGPT = {
@@ -83,7 +83,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl", "*.json")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _broken(path: Path, line: Line, problem: str, created: int, tally: Tally) -> ImportedSession:

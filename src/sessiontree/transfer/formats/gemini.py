@@ -38,7 +38,7 @@ from sessiontree.transfer.formats._transcript import (
 )
 from sessiontree.transfer.formats._wire import Json, as_text, first_text, mapping, objects, text, usage, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _PROVIDER = "gemini"
@@ -80,7 +80,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.jsonl")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 class _Log:

@@ -17,7 +17,7 @@ from sessiontree.transfer.formats._sqlite import columns, opened, rows
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept
 from sessiontree.transfer.formats._wire import Json, count, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 def _recognises(head: Head) -> bool:
@@ -37,7 +37,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.db")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _conversations(path: Path, connection: sqlite3.Connection, tally: Tally) -> Iterator[ImportedSession]:

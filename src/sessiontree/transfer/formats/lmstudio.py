@@ -24,7 +24,7 @@ from sessiontree.transfer.formats._records import ImportedRecord, ImportedSessio
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, marked, stamp_of, whole_json
 from sessiontree.transfer.formats._wire import Json, array, as_text, count, first_text, mapping, objects, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 def _recognises(head: Head) -> bool:
@@ -48,7 +48,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _items(whole: Json, recorder: Recorder, tips: list[str | None]) -> Iterator[ImportedRecord]:

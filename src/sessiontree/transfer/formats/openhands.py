@@ -25,7 +25,7 @@ from sessiontree.transfer.formats._transcript import (
 )
 from sessiontree.transfer.formats._wire import Json, array, as_text, first_text, mapping, objects, text, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _NUMBER = re.compile(r"(\d+)")
@@ -89,7 +89,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.jsonl", parts=_parts_on_disk)
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _name(path: Path) -> str:

@@ -18,7 +18,7 @@ from sessiontree.transfer.formats._sqlite import columns, opened, rows
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, whole_json
 from sessiontree.transfer.formats._wire import Json, array, decoded, first_text, mapping, objects, text, usage, when
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _DETAILS = re.compile(r'<details type="(reasoning|tool_calls)"([^>]*)>(.*?)</details>', re.DOTALL)
@@ -50,7 +50,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.db")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _session(path: Path, row: Json, tally: Tally) -> ImportedSession:

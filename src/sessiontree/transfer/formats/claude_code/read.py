@@ -34,7 +34,7 @@ from sessiontree.transfer.formats.claude_code.records import (
     user_payloads,
 )
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
@@ -89,8 +89,7 @@ def _is_ours(record: Json) -> bool:
     is_said = kind in ("user", "assistant") and isinstance(record.get("message"), dict)
     named = {"parentUuid", "sessionId", "uuid", "isSidechain", "cwd"} & record.keys()
     if is_said:
-        is_gemini = isinstance(record["message"].get("parts"), list)
-        return not is_gemini and (bool(named) or set(record) <= {"type", "timestamp", "message", "cwd"})
+        return bool(named) or set(record) <= {"type", "timestamp", "message", "cwd"}
     if kind in ("system", "attachment", "progress"):
         return "uuid" in record and "parentUuid" in record
     return kind is None and "sessionId" in record and "usage" in mapping(record.get("message"))
@@ -125,7 +124,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl", "*.json", order=_order)
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _first_facts(path: Path) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from sessiontree.model import (
     AssistantMessage,
@@ -21,7 +22,7 @@ from sessiontree.model import (
 )
 from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._records import amount
-from sessiontree.transfer.formats._wire import Json, mapping, text, usage
+from sessiontree.transfer.formats._wire import Json, as_text, first_text, mapping, objects, text, usage
 
 __all__ = ["ANSWERED_BY", "answer_of", "is_summary", "message_id", "summary_text", "usage_of", "user_payloads"]
 
@@ -46,7 +47,7 @@ def answer_of(wires: Sequence[Json], spent: Usage | None) -> Payload:
     last = mapping(wires[-1].get("message"))
     parts: list[Part] = []
     for wire in wires:
-        for part in parts_of(mapping(wire.get("message")).get("content")):
+        for part in parts_of(_content(mapping(wire.get("message")))):
             _add(parts, part)
     if any(wire.get("isApiErrorMessage") is True for wire in wires):
         return RunFailure(error="".join(part.text for part in parts if isinstance(part, TextPart)))
@@ -54,6 +55,27 @@ def answer_of(wires: Sequence[Json], spent: Usage | None) -> Payload:
     kind = ToolCallMessage if message.tool_calls else AssistantMessage
     model, stop = text(last.get("model")), text(last.get("stop_reason"))
     return kind(message=message, provider=ANSWERED_BY, model=model, stop_reason=stop, usage=spent)
+
+
+def _content(message: Json) -> Any:
+    """The content of a message; Qwen Code, which uses the same envelope, writes Gemini's parts."""
+    if "content" in message or not isinstance(message.get("parts"), list):
+        return message.get("content")
+    return [_block(part) for part in objects(message["parts"])]
+
+
+def _block(part: Json) -> Json:
+    call, answer = mapping(part.get("functionCall")), mapping(part.get("functionResponse"))
+    if call:
+        return {"type": "tool_use", "id": text(call.get("id")), "name": call.get("name"), "input": call.get("args")}
+    if answer:
+        response = mapping(answer.get("response"))
+        said = first_text(response, "output", "error") or as_text(response)
+        is_error = "error" in response
+        return {"type": "tool_result", "tool_use_id": text(answer.get("id")), "content": said, "is_error": is_error}
+    if part.get("thought") is True:
+        return {"type": "thinking", "thinking": text(part.get("text"))}
+    return {"type": "text", "text": text(part.get("text"))} if "text" in part else part
 
 
 def _add(parts: list[Part], part: Part) -> None:
@@ -78,7 +100,7 @@ def usage_of(wire: Json) -> Usage | None:
 def user_payloads(wire: Json) -> list[Payload]:
     """What a user line says: tool results, then what the user or the host said beside them."""
     message = wire.get("message")
-    content = mapping(message).get("content") if isinstance(message, dict) else message
+    content = _content(message) if isinstance(message, dict) else message
     if content is None:
         content = wire.get("toolUseResult")
     parts = parts_of(content)
@@ -103,7 +125,7 @@ def is_summary(wire: Json) -> bool:
 
 def summary_text(wire: Json) -> str:
     """The words of a summary."""
-    parts = parts_of(mapping(wire.get("message")).get("content"))
+    parts = parts_of(_content(mapping(wire.get("message"))))
     return "\n".join(_words(part) for part in parts if isinstance(part, TextPart | OpaquePart))
 
 

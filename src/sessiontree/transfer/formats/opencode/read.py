@@ -15,7 +15,7 @@ from sessiontree.transfer.formats._wire import Json, decoded, mapping, objects, 
 from sessiontree.transfer.formats.opencode.records import Said, said, summary_of
 from sessiontree.transfer.formats.opencode.second_version import message_of as second_version_message
 
-__all__ = ["detect", "sessions", "size"]
+__all__ = ["detect", "session_files", "sessions", "size"]
 
 
 class _Message(NamedTuple):
@@ -45,7 +45,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 
 _format = FileFormat(_recognises, _read, "*.db", "*.json")
-detect, size, sessions = _format.detect, _format.size, _format.sessions
+detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
 def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> Iterator[ImportedSession]:

@@ -1,0 +1,86 @@
+"""Follow the files of other tools: import what changes, and cost next to nothing while nothing does."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from sessiontree.journal import Journal
+from sessiontree.transfer.formats import ImportReport, import_sessions, named
+
+__all__ = ["Follower", "Source"]
+
+
+class Source(NamedTuple):
+    """A file or folder, and the format of the sessions in it."""
+
+    format: str
+    path: Path
+
+
+class Follower:
+    """Finds files that have changed and are quiet again, and imports them.
+
+    A file that is being written is left alone until two looks at it, one after the other, find the same size and time.
+    A file that vanished or was cut is no reason to take anything away.
+    """
+
+    def __init__(self, journal: Journal, sources: Sequence[Source]) -> None:
+        self._journal = journal
+        self._sources = sources
+        self._done: dict[Path, tuple[int, int]] = {}
+        self._seen: dict[Path, tuple[int, int]] = {}
+        self._is_first = True
+
+    def poll(self) -> Iterator[ImportReport]:
+        """Look at all files once; import those that changed. The first look imports everything that is new."""
+        if self._is_first:
+            self._is_first = False
+            self._done = {path: stamp for source in self._sources for path, stamp in _stamps(source.path)}
+            yield from (
+                import_sessions(self._journal, path, format=name) for name, path in self._sources if path.exists()
+            )
+            return
+        for source in self._sources:
+            yield from self._changes(source)
+
+    def _changes(self, source: Source) -> Iterator[ImportReport]:
+        is_changed = False
+        for path, stamp in _stamps(source.path):
+            if self._done.get(path) == stamp:
+                continue
+            if self._seen.get(path) != stamp:
+                self._seen[path] = stamp
+                continue
+            self._done[path] = stamp
+            del self._seen[path]
+            if named(source.format).detect(path):
+                yield import_sessions(self._journal, path, format=source.format)
+            else:
+                is_changed = True
+        if is_changed:
+            yield import_sessions(self._journal, source.path, format=source.format)
+
+
+def _stamps(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """Every file of a source with its size and time; reads no file."""
+    if root.is_file():
+        for path in (root, root.with_name(root.name + "-wal")):
+            if path.is_file():
+                found = path.stat()
+                yield path, (found.st_size, found.st_mtime_ns)
+        return
+    todo = [str(root)]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        todo.append(entry.path)
+                    elif entry.is_file():
+                        found = entry.stat()
+                        yield Path(entry.path), (found.st_size, found.st_mtime_ns)
+        except OSError:
+            continue

@@ -1,0 +1,125 @@
+"""The command import: everything on the machine in one command, formats by content, conflicts, and following."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DATA = Path(__file__).parent.parent / "data" / "transcripts"
+
+
+class Machine:
+    """A home folder with the sessions of some tools in it."""
+
+    def __init__(self, root: Path) -> None:
+        self.home = root / "home"
+        self.work = root / "work"
+        self.work.mkdir(parents=True)
+        self.put("claude-code/synthetic", ".claude/projects")
+        self.put("codex/synthetic/sessions", ".codex/sessions")
+        self.put("goose/synthetic", ".local/share/goose/sessions")
+        self.put("copilot/synthetic/session-state", ".copilot/session-state")
+
+    def put(self, sample: str, place: str) -> None:
+        shutil.copytree(DATA / sample, self.home / place)
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        names = (
+            "CLAUDE_CONFIG_DIR",
+            "CODEX_HOME",
+            "XDG_DATA_HOME",
+            "XDG_CONFIG_HOME",
+            "GOOSE_PATH_ROOT",
+            "LLM_USER_PATH",
+        )
+        environment = {name: value for name, value in os.environ.items() if name not in names}
+        return subprocess.Popen(
+            [sys.executable, "-m", "sessiontree", *arguments],
+            cwd=self.work,
+            env={**environment, "HOME": str(self.home), "SESSIONTREE_STORE": str(self.work / "store.db")},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, *arguments: str, code: int = 0) -> tuple[str, str]:
+        process = self.start(*arguments)
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == code, err
+        return out, err
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        return json.loads(self.run(*arguments, "--json", code=code)[0])
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def test_one_command_brings_everything_home(machine: Machine) -> None:
+    found = machine.json("import", "--dry-run")["found"]
+    assert [one["format"] for one in found] == ["claude-code", "codex", "goose", "copilot"]
+    assert found[0]["next_loss_ns"] > found[0]["oldest_ns"]
+    _, problem = machine.run("import", code=2)
+    assert "--yes" in problem
+    reports = machine.json("import", "--yes", code=3)["reports"]
+    assert {one["format"]: len(one["threads"]) for one in reports} == {
+        "claude-code": 3,
+        "codex": 1,
+        "goose": 1,
+        "copilot": 1,
+    }
+    again = machine.json("import", "--yes")["reports"]
+    assert sum(one.get("entries_added", 0) for one in again) == 0
+    assert "app.py" in machine.run("search", "app.py")[0]
+
+
+def test_a_folder_with_several_tools_is_read_by_content(machine: Machine) -> None:
+    reports = machine.json("import", str(machine.home), code=3)["reports"]
+    assert {one["format"] for one in reports} == {"claude-code", "codex", "goose", "copilot"}
+
+
+def test_what_is_not_known_is_refused_with_the_list_of_what_is(machine: Machine) -> None:
+    (machine.work / "notes.txt").write_text("milk, bread")
+    _, problem = machine.run("import", "notes.txt", code=2)
+    assert "not recognised" in problem
+    assert "Claude Code" in problem
+
+
+def test_a_conflict_shows_in_the_summary_and_in_the_exit_code(machine: Machine) -> None:
+    machine.run("new", "another", "--id", "goose-20260801_1")
+    _, told = machine.run("import", str(machine.home / ".local/share/goose/sessions"), code=4)
+    assert "1 conflicts" in told
+
+
+def test_a_watcher_sees_what_is_added(machine: Machine) -> None:
+    file = next((machine.home / ".claude/projects").rglob("1*.jsonl"))
+    watcher = machine.start("import", str(file), "--watch")
+    try:
+        assert watcher.stderr is not None
+        # The first import is reported when it is done: only what comes after it needs the watcher.
+        while "sessions" not in watcher.stderr.readline():
+            pass
+        wire = {
+            "type": "user",
+            "uuid": "late",
+            "parentUuid": None,
+            "message": {"role": "user", "content": "late thought"},
+        }
+        with file.open("a") as out:
+            out.write("\n" + json.dumps(wire) + "\n")
+        while "1 entries added" not in watcher.stderr.readline():
+            pass
+        assert "late thought" in machine.run("search", "late thought")[0]
+    finally:
+        watcher.terminate()
+        watcher.communicate(timeout=20)
