@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +16,13 @@ from msgspec.structs import replace
 from sessiontree.cli.context import CliContext, is_missing
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import CONFLICT, DAMAGED, UsageError
-from sessiontree.cli.output import Column
+from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, Line
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
+from sessiontree.render.cells import cut_middle, pad
+from sessiontree.render.figures import count, size
+from sessiontree.render.threads import home_path
+from sessiontree.render.times import iso, moment_at, short_day, when
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -116,32 +121,31 @@ def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
     if not found:
         cli.out.info("no sessions of other tools were found on this machine; name a file or folder to import it")
         return
-    names = ("tool", "files", "size", "oldest", "newest", "folder")
-    columns = [Column(name=name, is_number=name in ("files", "size"), weight=name == "folder") for name in names]
-    rows = [
-        (TITLES[one.format], str(one.files), _bytes(one.size), _day(one.oldest_ns), _day(one.newest_ns), one.folder)
-        for one in found
-    ]
-    cli.out.table(columns, rows)
+    if not cli.out.is_terminal:
+        for one in found:
+            newest = iso(moment_at(one.newest_ns, cli.now.astimezone(UTC)))
+            cli.out.row((one.format, one.files, one.size, newest, one.lost_soon, one.folder))
+        return
+    cli.out.draw(_lines(cli, found, TITLES))
+
+
+def _lines(cli: CliContext, found: Sequence[FoundSessions], titles: Mapping[str, str]) -> Iterator[Line]:
+    """A line for each place: the tool, where, how many files, how large, how new; below it what will be deleted."""
+    width = cli.out.width
+    where = {one.folder: home_path(one.folder, str(Path.home())) for one in found}
+    widest_title = max(len(titles[one.format]) for one in found)
+    room = min(max(len(text) for text in where.values()), max(0, width - widest_title - 36))
     for one in found:
+        line = Line(("✓ ", GOOD), pad(titles[one.format], widest_title))
+        line.add(f"  {pad(cut_middle(where[one.folder], room), room)}" if room > 8 else "", DIM)
+        newest = when(moment_at(one.newest_ns, cli.now), cli.now)
+        yield line.add(
+            f" {pad(count(one.files), 7, is_right=True)} {pad(size(one.size), 9, is_right=True)}  {newest}"
+        ).cut(width)
         if one.lost_soon:
-            cli.out.info(
-                f"{TITLES[one.format]} deletes {one.lost_soon} of its {one.files} files within a week,"
-                f" the first on {_day(one.next_loss_ns)}"
-            )
-
-
-def _bytes(size: int) -> str:
-    amount, unit = float(size), "B"
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if amount < 1000 or unit == "TB":
-            break
-        amount /= 1000
-    return f"{amount:.0f} {unit}" if amount >= 10 or unit == "B" else f"{amount:.1f} {unit}"
-
-
-def _day(time_ns: int) -> str:
-    return time.strftime("%Y-%m-%d", time.localtime(time_ns / 1e9))
+            day = short_day(moment_at(one.next_loss_ns, cli.now).date())
+            words = f"{one.lost_soon} of them are deleted there within a week, the first on {day}"
+            yield Line(("  ! ", ATTENTION), words).cut(width)
 
 
 def _import_all(
