@@ -88,6 +88,15 @@ def test_every_count_is_the_same_before_and_after_a_compaction(journal: st.Journ
     assert (manager.info(KEY).tokens, manager.info(KEY).summary) == (before.tokens, "")
 
 
+def test_a_summary_that_keeps_nothing_costs_the_same_with_the_next_message(journal: st.Journal) -> None:
+    journal.create_thread("t", contents=[st.user("one"), st.assistant("two")])
+    journal.replace_context("t", "They counted.", 0)
+    (alone,) = journal.context("t").messages
+    journal.append("t", st.user("three"))
+    assert journal.context("t").messages[0] == alone
+    assert journal.thread("t").tokens == journal.context("t").estimate
+
+
 def test_usage_that_a_provider_reported_is_the_usage_of_the_session(journal: st.Journal) -> None:
     manager = SessionManager(journal, policy=st.ratio_policy(1_000), auto_compact="off")
     manager.add_message(KEY, st.user("hello"))

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from sessiontree.context.control import replace_signals
 from sessiontree.context.records import Projected
 from sessiontree.context.result_views import show_cuts
-from sessiontree.context.summary_message import SUMMARY_KIND, summary_text
+from sessiontree.context.summary_message import SUMMARY_KIND, is_florets, summary_text
 from sessiontree.model import (
     AssistantMessage,
     BranchSummary,
@@ -122,8 +122,8 @@ def as_finished(path: Sequence[Entry]) -> list[Entry]:
 def project_window(window: Window) -> list[Projected]:
     """Return the visible messages of a window."""
     cuts = _cuts(window)
-    tail = [*_messages(window.tail, cuts), *_messages(window.after, cuts)]
-    return [*_summary_message(window, bool(tail)), *tail]
+    kept, newer = _messages(window.tail, cuts), _messages(window.after, cuts)
+    return [*_summary_message(window, bool(kept), bool(newer)), *kept, *newer]
 
 
 def _cuts(window: Window) -> dict[str, list[ResultCut]]:
@@ -158,11 +158,13 @@ def _message(entry: Entry) -> Message | None:
             return None
 
 
-def _summary_message(window: Window, has_tail: bool) -> list[Projected]:
+def _summary_message(window: Window, has_kept: bool, has_newer: bool) -> list[Projected]:
+    """Return the summary in force; its words must not change with the next message, as floret's do."""
     entry = window.boundary
     if entry is None or not isinstance(entry.payload, Compaction) or not entry.payload.summary:
         return []
     users = _kept_users(window, entry.payload)
+    has_tail = has_kept or (has_newer and is_florets(entry.payload.schema_version))
     text = summary_text(entry.payload.summary, users, has_tail, schema=entry.payload.schema_version)
     message = Message(role="user", kind=SUMMARY_KIND, parts=(TextPart(text=text),))
     return [Projected(entry=entry, message=message)]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from sessiontree.model._base import Record
 from sessiontree.model.tokens import BLANKS
 
-__all__ = ["FLORET_SCHEMA", "SUMMARY_KIND", "SUMMARY_SCHEMA", "extract_summary", "summary_text"]
+__all__ = ["FLORET_SCHEMA", "SUMMARY_KIND", "SUMMARY_SCHEMA", "extract_summary", "is_florets", "summary_text"]
 
 
 SUMMARY_KIND = "compaction_summary"
@@ -82,12 +82,17 @@ def summary_text(
     summary: str, kept_users: Sequence[tuple[str, str]], has_tail: bool, *, schema: str = SUMMARY_SCHEMA
 ) -> str:
     """Return the text of the summary message; ``kept_users`` are pairs of entry id and quoted user message."""
-    words = _FLORETS if schema.startswith("floret") else _OURS
+    words = _FLORETS if is_florets(schema) else _OURS
     blocks = [words.with_tail if has_tail else words.without_tail]
     if kept_users:
         blocks.append(words.kept_users.format(_listed(kept_users)))
     blocks.append(f"{words.opening}\n{summary.strip(BLANKS)}\n{_CLOSE}")
     return "\n\n".join(blocks)
+
+
+def is_florets(schema: str) -> bool:
+    """Return whether a summary was written by floret, and is shown in its words."""
+    return schema.startswith("floret")
 
 
 def extract_summary(text: str) -> str:
