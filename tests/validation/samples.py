@@ -14,12 +14,13 @@ __all__ = ["sample_problems", "sources", "unpacked"]
 
 
 def sources(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield the format and the path of every file and folder below ``folder`` that an importer recognises."""
-    for path in sorted(folder.iterdir()):
+    """Yield the format and the path of every file and folder below ``folder`` that an importer recognises.
+
+    A folder is a source of its own, and so is what is in it: each importer decides what it takes as a whole.
+    """
+    for path in sorted(folder.rglob("*")):
         if name := detect(path):
             yield name, path
-        elif path.is_dir():
-            yield from sources(path)
 
 
 def unpacked(archive: Path, folder: Path) -> Path:
@@ -29,8 +30,8 @@ def unpacked(archive: Path, folder: Path) -> Path:
     return folder
 
 
-def sample_problems(name: str, path: Path) -> Iterator[str]:
-    """Import a sample, and yield what is wrong with the four requests of each of its threads, at several entries."""
+def sample_problems(name: str, path: Path, *, places: int = 1) -> Iterator[str]:
+    """Import a sample, and yield what is wrong with the four requests of its threads, each at some places."""
     with st.open("memory:") as journal:
         try:
             st.import_sessions(journal, path, format=name)
@@ -38,7 +39,7 @@ def sample_problems(name: str, path: Path) -> Iterator[str]:
             return  # a sample of damage: importing it is tested elsewhere
         for thread in journal.iter_threads():
             path_ids = [entry.id for entry in journal.path(thread.id)]
-            for leaf in {*path_ids[:: max(1, len(path_ids) // 5)], *path_ids[-1:]}:
+            for leaf in {*path_ids[-1:], *path_ids[:: max(1, len(path_ids) // places)][1:places]}:
                 context = journal.context(thread.id, leaf=leaf)
                 if context.messages:
                     yield from (
