@@ -105,9 +105,13 @@ def run_alone(steps: Callable[[], Steps[T]], conninfo: str, waits: Iterator[floa
         time.sleep(wait)
 
 
-def make_pool(conninfo: str, options: PostgresOptions) -> ConnectionPool[PlainConnection]:
+def make_pool(
+    conninfo: str,
+    options: PostgresOptions,
+    kind: type[ConnectionPool[PlainConnection]] = ConnectionPool,
+) -> ConnectionPool[PlainConnection]:
     """Return a pool that is not open yet."""
-    return ConnectionPool(
+    return kind(
         conninfo,
         connection_class=PlainConnection,
         kwargs=_SETTINGS,

@@ -104,9 +104,13 @@ async def run_alone(steps: Callable[[], Steps[T]], conninfo: str, waits: Iterato
         await asyncio.sleep(wait)
 
 
-def make_pool(conninfo: str, options: PostgresOptions) -> AsyncConnectionPool[AsyncPlainConnection]:
+def make_pool(
+    conninfo: str,
+    options: PostgresOptions,
+    kind: type[AsyncConnectionPool[AsyncPlainConnection]] = AsyncConnectionPool,
+) -> AsyncConnectionPool[AsyncPlainConnection]:
     """Return a pool that is not open yet."""
-    return AsyncConnectionPool(
+    return kind(
         conninfo,
         connection_class=AsyncPlainConnection,
         kwargs=_SETTINGS,

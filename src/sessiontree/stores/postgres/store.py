@@ -6,10 +6,9 @@ import asyncio
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import psycopg
-from psycopg_pool import AsyncConnectionPool
 
 from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError, StoreError
 from sessiontree.stores.commands import Command, Result
@@ -24,6 +23,7 @@ from sessiontree.stores.postgres.listen import (
     Watches,
     channel_of,
 )
+from sessiontree.stores.postgres.loops import EventLoops, LoopConnections, LoopPool
 from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.reads import StepReads
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration, migrate
@@ -172,7 +172,7 @@ class PostgresStore:
 
 
 class AsyncPostgresStore:
-    """The store for ``AsyncJournal``. It connects at the first call, because only then an event loop runs."""
+    """The store for ``AsyncJournal``. Every event loop that uses it connects at its first call."""
 
     def __init__(
         self,
@@ -184,9 +184,7 @@ class AsyncPostgresStore:
     ) -> None:
         self._operations = _Operations(url, options=options, durability=durability, migrations=migrations)
         self.place = self._operations.place
-        self._opening: asyncio.Task[AsyncConnectionPool[driver_async.AsyncPlainConnection]] | None = None
-        self._pool: AsyncConnectionPool[driver_async.AsyncPlainConnection] | None = None
-        self._listener: AsyncListener | None = None
+        self._loops = EventLoops(self._connections)
         self._is_closed = False
 
     async def acommit(self, command: Command) -> Result:
@@ -199,21 +197,16 @@ class AsyncPostgresStore:
 
     async def amark(self, thread_id: str) -> object:
         """Return a value for ``await_change``."""
-        pool = await self._opened()
         try:
-            topic = await driver_async.run(self._operations.topic(thread_id), pool)
+            topic = await driver_async.run(self._operations.topic(thread_id), await self._opened())
         except (NotFoundError, StoreAccessError):
             return None
-        if self._listener is None:
-            self._listener = AsyncListener(
-                self._operations.listen_conninfo, channel_of(self._operations.options.namespace)
-            )
-        return None if topic is None else self._listener.mark(topic)
+        return None if topic is None else self._loops.current().listener.mark(topic)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
         """Return when the thread may have changed since ``mark`` was taken, or after ``timeout`` seconds."""
-        if isinstance(mark, Mark) and self._listener is not None:
-            await self._listener.wait(mark, timeout)
+        if isinstance(mark, Mark) and not self._is_closed:
+            await self._loops.current().listener.wait(mark, timeout)
         else:
             await asyncio.sleep(min(timeout, POLL_SECONDS))
 
@@ -222,38 +215,26 @@ class AsyncPostgresStore:
         return []
 
     async def aclose(self) -> None:
-        """Close the pool and stop listening."""
+        """Close the pools and stop listening, on every event loop."""
         self._is_closed = True
-        if not self._operations.is_in_its_process:
-            return
-        if self._listener is not None:
-            await self._listener.close()
-        if self._opening is not None:
-            self._opening.cancel()
-            await asyncio.wait([self._opening])
-            if _has_opened(self._opening):
-                await self._opening.result().close()
+        if self._operations.is_in_its_process:
+            await self._loops.close()
 
-    async def _opened(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
+    async def _opened(self) -> LoopPool:
         if self._is_closed:
             raise StoreClosedError(self.place)
-        if self._pool is None:
-            self._pool = await self._open_once()
-        return self._pool
+        connections = self._loops.current()
+        return connections.pool or await connections.open()
 
-    async def _open_once(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
-        """Open the pool; concurrent callers wait for the same attempt and get the same error."""
-        if self._opening is None or (self._opening.done() and not _has_opened(self._opening)):
-            self._opening = asyncio.create_task(self._open(), name="sessiontree opening")
-        return await asyncio.shield(self._opening)
+    def _connections(self) -> LoopConnections:
+        operations = self._operations
+        listener = AsyncListener(operations.listen_conninfo, channel_of(operations.options.namespace))
+        return LoopConnections(self._open_pool, listener)
 
-    async def _open(self) -> AsyncConnectionPool[driver_async.AsyncPlainConnection]:
+    async def _open_pool(self) -> LoopPool:
         operations = self._operations
         await driver_async.run_alone(operations.prepare, operations.conninfo, operations.waits(), self.place)
-        pool = driver_async.make_pool(operations.conninfo, operations.options)
+        pool = driver_async.make_pool(operations.conninfo, operations.options, LoopPool)
+        assert isinstance(pool, LoopPool)
         await pool.open()
         return pool
-
-
-def _has_opened(opening: asyncio.Task[Any]) -> bool:
-    return not opening.cancelled() and opening.exception() is None
