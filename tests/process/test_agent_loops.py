@@ -1,0 +1,121 @@
+"""The agent loops of the README, one for each SDK: as short as promised, typed, streaming, and safe from a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from model_server import ModelServer, StreamReply, model_server
+from provider_answers import EVENTS, Script
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples"
+AGENTS = {"openai_agent.py": "openai-responses", "anthropic_agent.py": "anthropic", "gemini_agent.py": "gemini"}
+BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+LOOKING = Script(text=["Looking. "], call="weather", arguments=['{"ci', 'ty": "Oslo"}'], id="1")
+SUNNY = Script(text=["It is ", "sunny."], id="2")
+CUT = Script(text=["one ", "two ", "three"], id="3")
+
+
+@pytest.fixture
+def server() -> Iterator[ModelServer]:
+    with model_server() as running:
+        yield running
+
+
+def start(agent: str, server: ModelServer, folder: Path) -> subprocess.Popen[bytes]:
+    """Run an example as it is; the SDKs read the address of the server from the environment."""
+    places = {"OPENAI_BASE_URL": f"{server.url}/v1", "ANTHROPIC_BASE_URL": server.url}
+    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"), "none")
+    return subprocess.Popen(
+        [sys.executable, str(EXAMPLES / agent)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=folder,
+        env=os.environ | places | keys | {"GOOGLE_GEMINI_BASE_URL": server.url},
+    )
+
+
+def run(agent: str, server: ModelServer, folder: Path, question: str) -> str:
+    with start(agent, server, folder) as process:
+        shown, _ = process.communicate(question.encode() + b"\n", timeout=60)
+    assert process.returncode == 0
+    return shown.decode()
+
+
+def answers(entries: list[st.Entry]) -> list[tuple[str, bool]]:
+    found = [(entry.payload, entry.message) for entry in entries]
+    return [
+        (message.text, isinstance(payload, st.AssistantMessage) and payload.is_partial)
+        for payload, message in found
+        if message is not None and message.role == "assistant"
+    ]
+
+
+def test_the_readme_shows_the_examples() -> None:
+    shown = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert shown == [(EXAMPLES / agent).read_text(encoding="utf-8") for agent in AGENTS]
+    for loop in shown:
+        assert len([line for line in loop.splitlines() if line.strip()]) <= 20
+
+
+def test_the_examples_pass_pyright() -> None:
+    command = [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *map(str, EXAMPLES.glob("*.py"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(("agent", "dialect"), AGENTS.items())
+def test_an_agent_streams_uses_its_tool_and_keeps_what_it_showed_when_it_is_killed(
+    agent: str, dialect: str, server: ModelServer, tmp_path: Path
+) -> None:
+    events = EVENTS[dialect](CUT)
+    shown = next(number for number, event in enumerate(events, 1) if b'"two "' in event)
+    cut = StreamReply(events, pause_after=shown)
+    server.replies += [StreamReply(EVENTS[dialect](LOOKING)), cut]
+    with start(agent, server, tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"How is it in Oslo?\n")
+        process.stdin.flush()
+        assert process.stdout.read(len(b"> Looking. one two ")) == b"> Looking. one two "
+        wait_until_saved("one two ", tmp_path)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    cut.go_on.set()
+    assert "18 °C and sunny in Oslo" in json.dumps(server.requests[1][2], ensure_ascii=False)
+    server.replies.append(StreamReply(EVENTS[dialect](SUNNY)))
+    assert run(agent, server, tmp_path, "And?") == "> It is sunny."
+    assert "one two" not in json.dumps(server.requests[2][2])
+    with st.open(tmp_path / "agent.db") as journal:
+        chat = journal.open_thread("demo")
+        assert answers(chat.path()) == [("Looking. ", False), ("one two ", True), ("It is sunny.", False)]
+        assert [message.role for message in chat.context().messages] == [
+            "user", "assistant", "tool", "user", "assistant",
+        ]  # fmt: skip
+        assert [entry.payload.status for entry in chat.path() if isinstance(entry.payload, st.TurnMarker)] == [
+            "started", "aborted", "started", "completed",
+        ]  # fmt: skip
+        cost = chat.costs(prices={"local-model": st.Price(input=1, output=2)})
+        assert (cost.total.input_tokens, cost.total.output_tokens) == (2 * 90, 2 * 40)
+        assert len(cost.turns) == 2
+        assert journal.check() == []
+
+
+def wait_until_saved(text: str, folder: Path) -> None:
+    with st.open(folder / "agent.db") as journal:
+        for _ in journal.watch("demo", after=None, timeout=60):
+            saved = [entry.payload for entry in journal.events("demo")]
+            if "".join(event.data["text"] for event in saved if isinstance(event, st.Event)).endswith(text):
+                return
+    raise AssertionError(f"{text!r} was not saved in time")
