@@ -6,6 +6,8 @@ import json
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import (
     ArtifactRef,
@@ -51,6 +53,19 @@ MEDIA: list[ImagePart | FilePart] = [
 ]
 
 
+SPLIT = {"split": True}
+"""The metadata of the further entries of one answer: nothing was sent before them."""
+
+
+def split(answer: Payload) -> list[Payload]:
+    """Return an answer as programs write it that have one entry for each call."""
+    message: Message = answer.message  # type: ignore[union-attr]
+    first, *others = message.tool_calls or (None,)
+    rest = tuple(part for part in message.parts if part not in others)
+    entries = [payload_of(replace(message, parts=rest if one is first else (one,))) for one in (first, *others)]
+    return [entries[0], *(replace(entry, metadata=SPLIT) for entry in entries[1:])]
+
+
 class Writer:
     """Writes one random history; ``is_clean`` leaves out cut turns."""
 
@@ -89,8 +104,8 @@ class Writer:
     def step(self) -> None:
         """One answer with calls, and their results: in any order, some of them never or late."""
         asked = self.answer(self.random.randint(1, 3))
-        self.payloads.append(asked)
         message: Message = asked.message  # type: ignore[union-attr]
+        self.payloads += split(asked) if self.maybe(0.2) else [asked]
         results = [self.result(part.id, part.name) for part in message.tool_calls]
         self.random.shuffle(results)
         lost = 0 if self.is_clean else self.random.choice([0, 0, 1, len(results)])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from property.mixed_histories import Writer
+from property.mixed_histories import SPLIT, Writer
 from property_settings import examples
 from requests_validator import faults
 from sessiontree.context import build_context
@@ -44,7 +44,8 @@ def test_a_request_that_was_sent_is_a_prefix_of_every_later_one(seed: int, is_cl
 
 
 def is_answer(entry: Entry) -> bool:
-    return isinstance(entry.payload, AssistantMessage | ToolCallMessage)
+    """Whether a request was sent before an entry."""
+    return isinstance(entry.payload, AssistantMessage | ToolCallMessage) and entry.payload.metadata != SPLIT
 
 
 def blocks(name: str, path: list[Entry]) -> list[bytes]:
