@@ -75,6 +75,7 @@ _COMPACTION = {
     "tokens_before": "tokens_before",
     "tokens_after_estimate": "tokens_after",
 }
+_DIALECTS = {"anthropic": "anthropic", "openai": "openai-chat", "deepseek": "openai-chat", "google": "gemini"}
 _NO_SCHEMA = "floret"
 """The schema of a summary of floret that names none."""
 _USAGE = {
@@ -142,7 +143,7 @@ def _is_copy(ours: Payload, entry: records.FloretEntry) -> bool:
 
 
 def _said(kind: Any, entry: records.FloretEntry, metadata: dict[str, Any]) -> Payload:
-    message = message_of(entry.message)
+    message = message_of(entry.message, entry.provider)
     if kind in (AssistantMessage, ToolCallMessage):
         return cast(Payload, kind(message=message, provider=entry.provider, model=entry.model, metadata=metadata))
     return cast(Payload, kind(message=message, metadata=metadata))
@@ -173,15 +174,16 @@ def _usage(usage: records.FloretUsage) -> ContextUsage | None:
     return ContextUsage(**{ours: getattr(usage, theirs) for theirs, ours in _USAGE.items()})
 
 
-def message_of(message: records.FloretMessage) -> Message:
+def message_of(message: records.FloretMessage, provider: str = "") -> Message:
+    """Return a message; reasoning belongs to the dialect of the provider that the entry names."""
     role: Any = message.role
-    return Message(role=role, parts=_parts(message), kind=message.kind)
+    return Message(role=role, parts=_parts(message, _DIALECTS.get(provider, "")), kind=message.kind)
 
 
-def _parts(message: records.FloretMessage) -> tuple[Part, ...]:
+def _parts(message: records.FloretMessage, dialect: str) -> tuple[Part, ...]:
     parts: list[Part] = []
     if message.reasoning:
-        parts.append(ReasoningPart(text=message.reasoning))
+        parts.append(ReasoningPart(provider=dialect, text=message.reasoning))
     if message.role == "tool":
         text = TextPart(text=message.content)
         view = _view(message.tool_result) if message.tool_result else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -36,6 +37,9 @@ __all__ = [
     "payload_of",
     "wire_of",
 ]
+
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]+={0,2}")
 
 
 class CacheControl(msgspec.Struct):
@@ -109,7 +113,7 @@ def _parts(message: PicoclawMessage) -> tuple[Part, ...]:
         return (ToolResultPart(call_id=message.tool_call_id, parts=(*text, *map(_media, message.media))),)
     parts: list[Part] = []
     if message.reasoning_content:
-        parts.append(ReasoningPart(text=message.reasoning_content))
+        parts.append(ReasoningPart(provider="openai-chat", text=message.reasoning_content))
     if message.content:
         parts.append(TextPart(text=message.content))
     parts += map(_media, message.media)
@@ -130,7 +134,15 @@ def _call(call: ToolCall) -> ToolCallPart:
         extra["has_function"] = False
     if function.thought_signature:
         extra["thought_signature"] = function.thought_signature
+    signature = function.thought_signature or _google_signature(call)
+    if _BASE64.fullmatch(signature):
+        extra["gemini"] = {"thoughtSignature": signature}
     return ToolCallPart(id=call.id, name=function.name, arguments=function.arguments, extra=extra)
+
+
+def _google_signature(call: ToolCall) -> str:
+    google = call.extra_content.google if call.extra_content else None
+    return google.thought_signature if google else ""
 
 
 def wire_of(payload: Payload) -> PicoclawMessage | None:
