@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
 
-.PHONY: demo test test-deep check generate format bench lock clean
+.PHONY: demo pictures test test-deep check generate format bench lock clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
 demo: $(DEMO)/.ready
@@ -31,6 +31,10 @@ check: $(READY)
 	$(BIN)/mypy examples
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/async_to_sync.py --check
+
+# What the commands show: the snapshots of the tests, and the pictures of the docs. Look at them before you commit them.
+pictures: $(READY)
+	UPDATE_SCREENS=1 $(BIN)/python -m pytest -q -n 0 tests/cli/test_screens.py
 
 # Writes x.py from every x_async.py that is a source.
 generate: $(READY)

@@ -9,7 +9,8 @@ from sessiontree.model import Entry
 from sessiontree.render.cells import cell_width, cut_middle, fit, wrap
 from sessiontree.render.figures import count, duration, money, money_column, size
 from sessiontree.render.ids import ShortIds, is_chosen
-from sessiontree.render.turns import answer_of, branch_count, figures_of, is_cut_off, steps_of, tokens_of, turns_of
+from sessiontree.render.steps import figures_of, steps_of
+from sessiontree.render.turns import answer_of, branch_count, is_cut_off, tokens_of, turns_of
 from sessiontree.stores.listing import matching_ids
 
 IDS = st.lists(st.one_of(st.uuids().map(str), st.text("ab01-", min_size=1, max_size=9)), min_size=1, unique=True)

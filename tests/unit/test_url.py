@@ -8,6 +8,7 @@ import pytest
 
 import sessiontree as st
 from sessiontree.cli.context import locate
+from sessiontree.errors import StoreUrlError
 from sessiontree.journal.address import StoreAddress, default_url, parse_url
 
 
@@ -62,3 +63,15 @@ def test_an_async_journal_has_the_same_default(tmp_path, monkeypatch):
     monkeypatch.setenv("SESSIONTREE_STORE", str(tmp_path / "named.db"))
     asyncio.run(st.open_async().close())
     assert (tmp_path / "named.db").is_file()
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
+def test_a_path_that_was_meant_to_be_absolute_is_refused_with_the_right_spelling(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path.parts[1]
+    with pytest.raises(StoreUrlError, match=f"did you mean {kind}:////{root}/x"):
+        parse_url(f"{kind}:///{root}/x")
+    assert parse_url(f"{kind}:///./{root}/x").target == f"./{root}/x"
+    assert parse_url(f"{kind}:////{root}/x").target == f"/{root}/x"
+    (tmp_path / root).mkdir()
+    assert parse_url(f"{kind}:///{root}/x").target == f"{root}/x"

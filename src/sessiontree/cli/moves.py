@@ -40,4 +40,4 @@ def waiting_line(cli: CliContext, before: Thread, after: Thread) -> list[Line]:
     if len(shown) == 1:
         words = "1 entry waits on a branch of its own"
     name = cli.entries(after.id)[shown[-1].id]
-    return [Line(f"  {name}  ", (f"╰─○ {words}", DIM)).cut(cli.out.width)]
+    return [Line((f"  {name}  ╰─○ {words}", DIM)).cut(cli.out.width)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
@@ -23,6 +24,7 @@ LISTS = 132
 """Lists and trees are not wider than this: the eye loses the row."""
 
 _NARROWEST = 20
+_PASSWORD = re.compile(r"(\w://[^:/@\s]*:)[^/\s]*(@)|(\bpassword=)[^&\s]*")
 
 
 class Output:
@@ -110,8 +112,9 @@ class Output:
         self.say(self._sentence(text), mark=("!", ATTENTION))
 
     def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
-        """Write an error to stderr: one sentence, then what helps."""
-        below = [line.cut(self.width) for line in advice]
+        """Write an error to stderr: one sentence, then what helps. A password in an address is not shown."""
+        text = _PASSWORD.sub(lambda found: f"{found[1] or found[3]}***{found[2] or ''}", text)
+        below = [_fitting(line, self.width) for line in advice]
         self.say([*self._sentence(text), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
@@ -153,6 +156,13 @@ def hint_lines(pieces: Sequence[tuple[str, str]], width: int) -> list[Line]:
         return [together]
     fitting = [line if line.width <= room else Line(line.spans[-1].text).cut(room) for line in lines]
     return [Line(indent).extend(line) for line in fitting]
+
+
+def _fitting(line: Line, width: int) -> Line:
+    """Advice that fits: where there is no room for the words before a command, the command alone, which is not cut."""
+    if line.width <= width or len(line.spans) != 2 or line.spans[1].style:
+        return line.cut(width)
+    return Line("  ", line.spans[1].text).cut(width)
 
 
 def _is_utf(stream: TextIO) -> bool:

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
 
 from sessiontree.cli.screen.lines import DIM, Line
 
@@ -22,6 +21,8 @@ _MOST = 3
 
 def similar(word: str, known: Iterable[str]) -> list[str]:
     """Return the known words that begin alike or differ in a letter or two, the closest first."""
+    from difflib import SequenceMatcher  # noqa: PLC0415  slow to load, only needed after a mistake
+
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(word.casefold())
     found: list[tuple[float, str]] = []

@@ -9,9 +9,10 @@ from datetime import date
 from sessiontree.cli.context import CliContext
 from sessiontree.model import Entry, MessagePayload, Record, Thread
 from sessiontree.model.prices import PRICES, Cost, cost_of, reported_usage, sum_of
+from sessiontree.render.steps import steps_of
 from sessiontree.render.threads import folder_of
 from sessiontree.render.times import moment_at
-from sessiontree.render.turns import is_bookkeeping, is_prompt, steps_of
+from sessiontree.render.turns import is_bookkeeping, is_prompt
 
 __all__ = ["ToolCount", "Totals", "count_entries"]
 

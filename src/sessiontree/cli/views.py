@@ -12,7 +12,8 @@ from sessiontree.cli.screen.threads import head_lines
 from sessiontree.cli.summaries import summary
 from sessiontree.model import Entry, Thread
 from sessiontree.render.ids import ShortIds
-from sessiontree.render.turns import is_bookkeeping, results_in
+from sessiontree.render.steps import results_in
+from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["head_of", "view_of"]
 

@@ -94,7 +94,18 @@ def _path_in(url: str, kind: str) -> str:
         )
     from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
 
-    return _plain_path(unquote(url[len(prefix) :])).target
+    path = unquote(url[len(prefix) :])
+    if _looks_absolute(path):
+        raise StoreUrlError(url, f"did you mean {prefix}/{path}? Write {prefix}./{path} for a folder below this one")
+    return _plain_path(path).target
+
+
+def _looks_absolute(path: str) -> bool:
+    """Whether a relative path was probably meant to be absolute: its first folder is at the root, and not here."""
+    first, slash, _ = path.partition("/")
+    # pathlib is slow to import.
+    is_here = os.path.isdir(first)  # noqa: PTH112
+    return bool(slash) and first not in {"", ".", ".."} and not is_here and os.path.isdir(f"/{first}")  # noqa: PTH112
 
 
 def load_postgres() -> ModuleType:

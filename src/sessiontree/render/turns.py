@@ -16,44 +16,26 @@ from sessiontree.model import (
     RunFailure,
     Thread,
     ToolCallMessage,
-    ToolCallPart,
-    ToolResultPart,
     TurnMarker,
     UsageReport,
     UserMessage,
 )
 from sessiontree.model.prices import PRICES, Cost, cost_of, reported_usage, sum_of
-from sessiontree.render.gists import Gist, gist_of
 
 __all__ = [
     "Amount",
-    "Figures",
-    "Step",
     "Tokens",
     "Turn",
     "amount_of",
     "answer_of",
     "branch_count",
     "cost_of_entries",
-    "figures_of",
     "is_bookkeeping",
     "is_cut_off",
     "is_prompt",
-    "results_in",
-    "steps_of",
     "tokens_of",
     "turns_of",
 ]
-
-
-class Step(Record, frozen=True, kw_only=True):
-    """A tool call and its result. ``seconds`` is what the result says, or else the time until it was stored."""
-
-    entry: Entry
-    call: ToolCallPart
-    result: ToolResultPart | None
-    gist: Gist
-    seconds: float | None = None
 
 
 class Turn(Record, frozen=True, kw_only=True):
@@ -81,20 +63,6 @@ class Amount(Record, frozen=True):
     amount: float | None
     is_estimate: bool = False
     currency: str = "USD"
-
-
-class Figures(Record, frozen=True, kw_only=True):
-    """What a turn or a branch took."""
-
-    steps: int = 0
-    failures: int = 0
-    added: int = 0
-    removed: int = 0
-    seconds: float | None = None
-    tokens: Tokens = Tokens(None)
-    cost: Amount = Amount(None)
-    models: tuple[str, ...] = ()
-    files: dict[str, tuple[int, int]] = {}
 
 
 def is_prompt(entry: Entry) -> bool:
@@ -130,29 +98,6 @@ def turns_of(path: Iterable[Entry]) -> list[Turn]:
     return turns
 
 
-def results_in(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ToolResultPart]]:
-    """Return the results of tool calls by the id of the call."""
-    return {
-        result.call_id: (entry, result)
-        for entry in entries
-        if entry.message is not None
-        for result in entry.message.tool_results
-    }
-
-
-def steps_of(entries: Sequence[Entry], folder: str = "") -> list[Step]:
-    """Return the tool calls of some entries, each with its result if that is among them."""
-    results = results_in(entries)
-    steps: list[Step] = []
-    for entry in entries:
-        for call in entry.message.tool_calls if entry.message is not None else ():
-            at, result = results.get(call.id, (None, None))
-            gist = gist_of(call, result, folder)
-            passed = (at.created_ns - entry.created_ns) / 1e9 if at is not None else None
-            steps.append(Step(entry=entry, call=call, result=result, gist=gist, seconds=gist.seconds or passed))
-    return steps
-
-
 def answer_of(turn: Turn) -> Entry | None:
     """Return the answer that ends a turn: its last message of the model with a text, if no step follows."""
     for entry in reversed(turn.entries):
@@ -181,37 +126,6 @@ def is_cut_off(path: Sequence[Entry]) -> bool:
             case _:
                 continue
     return bool(waiting)
-
-
-def figures_of(entries: Sequence[Entry], folder: str = "", steps: Sequence[Step] | None = None) -> Figures:
-    """Return what some entries of one path took; the time is that between the first and the last of them."""
-    found = steps_of(entries, folder) if steps is None else steps
-    files: dict[str, tuple[int, int]] = {}
-    for step in found:
-        for change in () if step.gist.is_failed else step.gist.changes:
-            added, removed = files.get(change.path, (0, 0))
-            files[change.path] = (added + change.added, removed + change.removed)
-    shown = [entry for entry in entries if not is_bookkeeping(entry)]
-    models = [name for entry in entries for name in (getattr(entry.payload, "model", ""),) if name]
-    return Figures(
-        steps=len(found),
-        failures=sum(step.gist.is_failed for step in found),
-        added=sum(added for added, _ in files.values()),
-        removed=sum(removed for _, removed in files.values()),
-        seconds=(shown[-1].created_ns - shown[0].created_ns) / 1e9 if len(shown) > 1 else None,
-        tokens=_reported_tokens(entries),
-        cost=cost_of_entries(entries),
-        models=tuple(dict.fromkeys(models)),
-        files=files,
-    )
-
-
-def _reported_tokens(entries: Sequence[Entry]) -> Tokens:
-    for entry in reversed(entries):
-        found = reported_usage(entry.payload)
-        if found is not None and not isinstance(entry.payload, Compaction) and found[0].context_tokens:
-            return Tokens(found[0].context_tokens)
-    return Tokens(None)
 
 
 def tokens_of(thread: Thread, path: Sequence[Entry]) -> Tokens:

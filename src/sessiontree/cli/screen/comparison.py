@@ -10,9 +10,11 @@ from sessiontree.cli.screen.prose import plain_lines
 from sessiontree.cli.screen.rows import ThreadView, entry_line, gist_line, is_paired_result
 from sessiontree.model import Entry, Record
 from sessiontree.render.cells import cell_width
+from sessiontree.render.entries import without_markup
 from sessiontree.render.figures import count, duration, money, plural
 from sessiontree.render.gists import relative_path
-from sessiontree.render.turns import figures_of, is_prompt
+from sessiontree.render.steps import figures_of
+from sessiontree.render.turns import is_prompt
 
 __all__ = ["Side", "comparison_lines"]
 
@@ -101,7 +103,7 @@ def _entry(side: Side, entry: Entry, width: int, *, is_full: bool) -> Iterator[L
     text = message.text.strip()
     if text:
         glyph = ("❯ ", USER) if is_prompt(entry) else ("● " if side.sign == "+" else "○ ", "")
-        lines = list(plain_lines(" ".join(text.split()) if not is_full else text, width - 2))
+        lines = list(plain_lines(" ".join(without_markup(text).split()) if not is_full else text, width - 2))
         shown = lines if is_full else lines[:_MOST_LINES]
         for number, line in enumerate(shown):
             yield Line(glyph if number == 0 else "  ").extend(line)

@@ -42,8 +42,9 @@ from sessiontree.render.changes import Change
 from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
 from sessiontree.render.figures import count, duration, money, plural
 from sessiontree.render.outcomes import result_text, telling_lines
+from sessiontree.render.steps import Step, figures_of, steps_of
 from sessiontree.render.times import clock
-from sessiontree.render.turns import Step, Turn, figures_of, steps_of, turns_of
+from sessiontree.render.turns import Turn, turns_of
 
 __all__ = ["Reading", "conversation_lines"]
 

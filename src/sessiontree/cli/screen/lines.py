@@ -105,7 +105,12 @@ class Line:
         """Return the line as it is sent to a terminal."""
         if not has_colour:
             return self.plain.rstrip()
-        return "".join(f"\x1b[{style}m{text}\x1b[0m" if style else text for text, style in self.spans).rstrip()
+        spans = list(self.spans)
+        while spans and not spans[-1].text.strip():
+            spans.pop()
+        if spans:
+            spans[-1] = Span(spans[-1].text.rstrip(), spans[-1].style)
+        return "".join(f"\x1b[{style}m{text}\x1b[0m" if style else text for text, style in spans)
 
 
 def _printable(text: str) -> str:

@@ -44,11 +44,17 @@ def prose_lines(text: str, cells: int) -> Iterator[Line]:
         yield from plain_lines(clean, cells)
         return
     console = _console(cells)
+    is_empty = True
     for segments in console.render_lines(_markdown(clean), pad=False, new_lines=False):
         line = Line()
         for segment in segments:
             line.add(segment.text, _codes(segment.style))
-        yield line if line.plain.strip() else Line()
+        # Rich puts empty lines around code and tables; one is enough.
+        was_empty, is_empty = is_empty, not line.plain.strip()
+        if not is_empty:
+            yield line
+        elif not was_empty:
+            yield Line()
 
 
 def plain_lines(text: str, cells: int) -> Iterator[Line]:
@@ -102,8 +108,8 @@ def _codes(style: Style | None) -> str:
     flags = (("1", style.bold), ("2", style.dim), ("3", style.italic), ("4", style.underline), ("9", style.strike))
     codes = [code for code, is_on in flags if is_on]
     if style.color is not None and style.color.number is not None and style.color.number < 16:
-        number = style.color.number
+        number = style.color.number % 8
         # White and black by name are unreadable on one of the two backgrounds.
-        if number not in {0, 7, 15}:
-            codes.append(str(30 + number if number < 8 else 82 + number))
+        if number not in {0, 7}:
+            codes.append(str(30 + number))
     return ";".join(codes)

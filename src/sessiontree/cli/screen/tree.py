@@ -11,8 +11,9 @@ from sessiontree.model import AssistantMessage, Compaction, Entry, Record, RunFa
 from sessiontree.render.branches import Branches, Run
 from sessiontree.render.figures import duration, money, plural
 from sessiontree.render.gists import Gist
+from sessiontree.render.steps import figures_of
 from sessiontree.render.times import day
-from sessiontree.render.turns import Turn, figures_of, is_prompt, turns_of
+from sessiontree.render.turns import Turn, is_prompt, turns_of
 
 __all__ = ["TreeFilter", "fold_words", "path_lines", "tree_lines"]
 

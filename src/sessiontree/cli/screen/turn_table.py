@@ -13,8 +13,9 @@ from sessiontree.render.branches import Branches, Run
 from sessiontree.render.cells import pad
 from sessiontree.render.entries import compaction_words, words_of
 from sessiontree.render.figures import count, duration, money
+from sessiontree.render.steps import Figures, figures_of
 from sessiontree.render.times import clock, day
-from sessiontree.render.turns import Figures, Turn, figures_of, is_prompt, turns_of
+from sessiontree.render.turns import Turn, is_prompt, turns_of
 
 __all__ = ["turn_table_lines"]
 

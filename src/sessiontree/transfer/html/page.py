@@ -30,8 +30,9 @@ from sessiontree.render.branches import Branches, Run
 from sessiontree.render.entries import compaction_words, summary_text, words_of
 from sessiontree.render.figures import count, duration, money, plural
 from sessiontree.render.ids import ShortIds
+from sessiontree.render.steps import Figures, Step, figures_of, results_in, steps_of
 from sessiontree.render.threads import ThreadSummary, summary_of, tool_of
-from sessiontree.render.turns import Figures, Step, figures_of, is_prompt, results_in, steps_of, turns_of
+from sessiontree.render.turns import is_prompt, turns_of
 from sessiontree.transfer.html.blocks import fold, image, markdown, preformatted, text
 from sessiontree.transfer.html.calls import loose_result, step_html
 from sessiontree.transfer.html.style import POLICY, STYLE

@@ -1,0 +1,109 @@
+"""Running commands on a screen of any width, in this process, always at the same time of day; and pictures of it."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+import pytest
+
+from sample_store import NOW
+from sessiontree.cli import app, context
+from sessiontree.render.cells import cell_width
+
+SGR = re.compile(r"\x1b\[([0-9;]*)m")
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    encoding = "utf-8"
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Screen:
+    """A terminal of some width in front of a store."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, store: Path, width: int = 100) -> None:
+        self._patch = patch
+        self.store = store
+        patch.setattr(context.CliContext, "now", property(lambda _: NOW))
+        for name in list(os.environ):
+            if name.startswith(("SESSIONTREE", "NO_COLOR")):
+                patch.delenv(name)
+        for name, value in {"TERM": "xterm", "HOME": "/home/ann", "PAGER": "cat", "LINES": "40"}.items():
+            patch.setenv(name, value)
+        patch.setenv("COLUMNS", str(width))
+
+    def resize(self, width: int) -> None:
+        self._patch.setenv("COLUMNS", str(width))
+
+    def set(self, name: str, value: str) -> None:
+        self._patch.setenv(name, value)
+
+    def run(self, *arguments: str, typed: str = "", code: int | None = 0) -> str:
+        """What a command shows, data and messages together, with the codes of its colours."""
+        shown = Terminal()
+        given = Terminal(typed)
+        self._patch.setenv("SESSIONTREE_STORE", str(self.store))
+        for name, stream in (("stdout", shown), ("stderr", shown), ("stdin", given)):
+            self._patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as end:
+            app.run(list(arguments))
+        assert code is None or (end.value.code or 0) == code, shown.getvalue()
+        return shown.getvalue()
+
+
+def plain(shown: str) -> str:
+    return SGR.sub("", shown)
+
+
+def spans(line: str) -> list[tuple[str, str]]:
+    """The pieces of a line with their codes."""
+    pieces = SGR.split(line)
+    return [(text, style) for text, style in zip(pieces[::2], ["", *pieces[1::2]], strict=True) if text]
+
+
+# The 16 colours of two common themes: GitHub's dark and light.
+THEMES: dict[str, dict[str, str]] = {
+    "dark": {"bg": "#0d1117", "fg": "#e6edf3", "dim": "#8b949e", "31": "#ff7b72", "32": "#56d364", "33": "#e3b341", "34": "#6cb6ff", "35": "#d2a8ff", "36": "#39c5cf"},
+    "light": {"bg": "#ffffff", "fg": "#1f2328", "dim": "#6e7781", "31": "#cf222e", "32": "#1a7f37", "33": "#9a6700", "34": "#0969da", "35": "#8250df", "36": "#1b7c83"},
+}  # fmt: skip
+_CELL, _ROW, _EDGE = 8.4, 18, 14
+
+
+def picture(shown: str, theme: str, width: int) -> str:
+    """What a terminal showed, as SVG: text at its cells, no font and no file from elsewhere."""
+    colours = THEMES[theme]
+    lines = shown.rstrip("\n").split("\n")
+    wide, high = round(width * _CELL + 2 * _EDGE), len(lines) * _ROW + 2 * _EDGE
+    font = 'font-family="ui-monospace,SFMono-Regular,Menlo,\'DejaVu Sans Mono\',monospace" font-size="14"'
+    rows = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" {font} xml:space="preserve">',
+        f'<rect width="100%" height="100%" rx="8" fill="{colours["bg"]}"/>',
+    ]
+    for number, line in enumerate(lines):
+        at = 0
+        for text, style in spans(line):
+            if text.strip():
+                rows.append(_text(text, style, colours, _EDGE + at * _CELL, _EDGE + number * _ROW + 13))
+            at += cell_width(text)
+    return "\n".join([*rows, "</svg>", ""])
+
+
+def _text(text: str, style: str, colours: dict[str, str], x: float, y: int) -> str:
+    codes = style.split(";")
+    fill = next((colours[code] for code in codes if code in colours), colours["dim"] if "2" in codes else colours["fg"])
+    extra = ' font-weight="bold"' if "1" in codes else ""
+    extra += ' font-style="italic"' if "3" in codes else ""
+    extra += ' text-decoration="underline"' if "4" in codes else ""
+    length = round(cell_width(text) * _CELL, 1)
+    mark = f'<rect x="{x:.1f}" y="{y - 13}" width="{length}" height="{_ROW}" fill="{fill}"/>' if "7" in codes else ""
+    fill = colours["bg"] if "7" in codes else fill
+    return f'{mark}<text x="{x:.1f}" y="{y}" fill="{fill}" textLength="{length}"{extra}>{escape(text)}</text>'
