@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeAlias
 
@@ -58,3 +58,21 @@ def receive(process: Process) -> str:
     line = process.stdout.readline()
     assert line, f"the worker ended with {process.wait()}"
     return line.strip()
+
+
+@contextmanager
+def ready(script: Path, *arguments: Sequence[object]) -> Iterator[list[Process]]:
+    """Workers that are ready, one for each list of arguments."""
+    with ExitStack() as stack:
+        workers = [stack.enter_context(started(script, *each)) for each in arguments]
+        for process in workers:
+            assert receive(process) == "ready"
+        yield workers
+
+
+def at_once(workers: Sequence[Process], lines: Sequence[str]) -> None:
+    """Give each worker its line, and wait until all of them are done."""
+    for process, line in zip(workers, lines, strict=True):
+        send(process, line)
+    for process in workers:
+        assert receive(process) == "done"

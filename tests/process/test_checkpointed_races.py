@@ -1,13 +1,13 @@
 """CheckpointedSessions changed by two writers at once: what is left is what one after the other leaves."""
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import suppress
 from itertools import combinations_with_replacement
 from pathlib import Path
 
 import pytest
 from checkpoint_worker import do, talk
-from processes import receive, send, started
+from processes import at_once, ready, receive, send
 
 import sessiontree as st
 from opened import open_store, url_of
@@ -111,26 +111,18 @@ def test_two_threads_leave_what_one_after_the_other_leaves(store, tmp_path, root
         assert journal.check() == []
 
 
-@contextmanager
-def workers(url, root, count=2):
-    with ExitStack() as stack:
-        ready = [stack.enter_context(started(WORKER, url, root)) for _ in range(count)]
-        for process in ready:
-            assert receive(process) == "ready"
-        yield ready
-
-
 @pytest.mark.parametrize("store", STORES[1:])
 def test_two_processes_leave_what_one_after_the_other_leaves(store, tmp_path, root):
     url = url_of(store, tmp_path)
-    with open_store(store, tmp_path, durability="process_crash") as journal, workers(url, root) as (left, right):
+    with (
+        open_store(store, tmp_path, durability="process_crash") as journal,
+        ready(WORKER, *[(url, root)] * 2) as workers,
+    ):
         sessions = st.CheckpointedSessions(journal)
         for number, (first, second) in enumerate(rounds(store)):
             chat = f"chat{number}"
             begun(sessions, chat, root)
-            send(left, f"{first} {chat} 3")
-            send(right, f"{second} {chat} 4")
-            assert (receive(left), receive(right)) == ("done", "done")
+            at_once(workers, [f"{first} {chat} 3", f"{second} {chat} 4"])
             assert seen(sessions, chat) in allowed(first, second), (first, second)
         assert journal.check() == []
 
@@ -138,14 +130,14 @@ def test_two_processes_leave_what_one_after_the_other_leaves(store, tmp_path, ro
 @pytest.mark.parametrize("store", STORES[1:])
 def test_processes_never_get_the_same_fork_id(store, tmp_path, root):
     url = url_of(store, tmp_path)
-    with open_store(store, tmp_path) as journal, workers(url, root, 3) as started:
+    with open_store(store, tmp_path) as journal, ready(WORKER, *[(url, root)] * 3) as workers:
         given = []
         for number in range(40):
             if number % 10 == 5:
                 st.CheckpointedSessions(journal).get_or_create("base")
             if number % 10 == 9:
                 journal.delete_thread("base")
-            for process in started:
+            for process in workers:
                 send(process, "new_fork_id base 0")
-            given += [receive(process) for process in started]
+            given += [receive(process) for process in workers]
         assert sorted(given) == sorted(f"base#fork-{number}" for number in range(1, 121))

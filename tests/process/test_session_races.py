@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from processes import receive, send, started
+from processes import at_once, ready
 
 import sessiontree as st
 from opened import open_store, url_of
@@ -45,24 +44,18 @@ def race_in_threads(store: str, folder: Path, pairs: list[tuple[str, str]]) -> N
 
 def race_in_processes(store: str, folder: Path, pairs: list[tuple[str, str]]) -> None:
     url = url_of(store, folder)
-    with st.open(url, durability="process_crash") as journal, ExitStack() as stack:
+    with st.open(url, durability="process_crash") as journal, ready(WORKER, (url, 0), (url, 1)) as workers:
         manager = manager_of(journal)
-        workers = [stack.enter_context(started(WORKER, url, str(side))) for side in (0, 1)]
-        for process in workers:
-            assert receive(process) == "ready"
         for number, pair in enumerate(pairs):
             name = f"peer{number}"
             prepare(manager, name)
-            for change, process in zip(pair, workers, strict=True):
-                send(process, f"{change}\t{name}")
-            for process in workers:
-                assert receive(process) == "done"
+            at_once(workers, [f"{change}\t{name}" for change in pair])
             assert state_of(manager, name) in outcomes(pair), pair
         assert journal.check() == []
 
 
 def test_two_changes_in_two_threads_are_made_one_after_the_other(tmp_path: Path) -> None:
-    race_in_threads("memory", tmp_path, [*PAIRS] * 2)
+    race_in_threads("memory", tmp_path, [*PAIRS])
 
 
 @pytest.mark.parametrize("store", STORES[1:])

@@ -1,10 +1,9 @@
 """Two real processes change the same sessions of a SimpleStore: no change is lost."""
 
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from processes import receive, send, started
+from processes import at_once, ready
 
 import sessiontree as st
 from opened import url_of
@@ -19,19 +18,13 @@ MANY = 200
 
 def race_in_processes(kind, folder, rounds):
     url = url_of(kind, folder)
-    with st.open(url, durability="process_crash") as journal, ExitStack() as stack:
+    with st.open(url, durability="process_crash") as journal, ready(WORKER, (url, 0), (url, 1)) as workers:
         store = SimpleStore(journal)
-        workers = [stack.enter_context(started(WORKER, url, side)) for side in (0, 1)]
-        for process in workers:
-            assert receive(process) == "ready"
         for pair in PAIRS:
             for number in range(rounds):
                 key = f"{pair[0]} {pair[1]} {number}"
                 prepare(store, key)
-                for change, process in zip(pair, workers, strict=True):
-                    send(process, f"{change}\t{key}")
-                for process in workers:
-                    assert receive(process) == "done"
+                at_once(workers, [f"{change}\t{key}" for change in pair])
                 assert state_of(store, key) in outcomes(pair), (pair, key)
         assert journal.check() == []
 
