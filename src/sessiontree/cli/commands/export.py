@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, cast
 
 import click
+import msgspec
 
 from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
@@ -33,13 +34,21 @@ _TEXT_FORMATS: dict[str, Literal["markdown", "json", "jsonl"]] = {
 }
 
 
+_ROWS: dict[str, Literal["openai-jsonl", "sharegpt", "dpo"]] = {
+    "openai-jsonl": "openai-jsonl",
+    "sharegpt": "sharegpt",
+    "dpo": "dpo",
+}
+
+
 @command(
     "export",
     examples=[
         "sessiontree export @ -o talk.html",
         "sessiontree export 3a19 --to md",
         "sessiontree export 3a19 --to jsonl > talk.jsonl",
-        "sessiontree export 3a19 --to pi -o sessions/    in another program's format, into a folder",
+        "sessiontree export 3a19 --to claude-code -o sessions/    in another program's format, into a folder",
+        "sessiontree export 3a19 --to dpo > pairs.jsonl           two answers to one question, chosen and rejected",
     ],
 )
 @thread_argument
@@ -59,7 +68,8 @@ def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None,
     """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or in another program's format.
 
     The HTML file contains no scripts and loads nothing from the network. `import` reads JSON and JSONL. The other
-    programs are floret, ggcode, zimaos, openrouter, pi and picoclaw.
+    programs are Claude Code, Codex, Gemini, OpenCode, goose, pi, floret, ggcode, zimaos, openrouter and picoclaw; rows for
+    training are openai-jsonl, sharegpt and dpo, which makes preference pairs of branches.
     """
     found = thread_or_pick(cli, thread, "export")
     format_name = to or (_suffix_of(output) if output else "md")
@@ -69,7 +79,7 @@ def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None,
             f"would write {cli.threads[found.id]}, {found.entries} entries, as {format_name} to {output or 'stdout'}"
         )
         return
-    if format_name not in {"html", *_TEXT_FORMATS}:
+    if format_name not in {"html", *_TEXT_FORMATS, *_ROWS}:
         _export_for_program(cli, found, format_name, cast(Path, output))
         return
     with cli.progress(f"writing entries as {format_name}") as progress:
@@ -102,7 +112,7 @@ def _check(format_name: str, output: Path | None, *, force: bool) -> None:
     if format_name not in {*known, "markdown"}:
         advice = did_you_mean([(name, "") for name in similar(format_name, known)])
         raise UsageError(f"There is no format “{format_name}”; known are {', '.join(known)}.", advice)
-    if format_name in WRITABLE:
+    if format_name in WRITABLE and format_name not in _ROWS:
         if output is None:
             raise UsageError(f"{format_name} is written into a folder; name one with --output")
         return
@@ -129,6 +139,10 @@ def _replace(output: Path, data: bytes) -> None:
 
 
 def _render(journal: Journal, thread: Thread, format_name: str, progress: Progress) -> str:
+    if format_name in _ROWS:
+        from sessiontree.transfer.training import rows  # noqa: PLC0415  slow to load
+
+        return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows(journal, thread.id, _ROWS[format_name]))
     if format_name != "html":
         return journal.export(thread.id, format=_TEXT_FORMATS[format_name], progress=progress)
     from sessiontree.transfer.html import PageContent, render_html  # noqa: PLC0415  slow to load

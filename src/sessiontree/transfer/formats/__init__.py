@@ -75,6 +75,10 @@ class Format(Protocol):
         """The sessions of a source, one after the other."""
         ...
 
+
+class Writer(Protocol):
+    """What the module of a format that holds whole stores offers besides."""
+
     @staticmethod
     def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
         """Write threads in this format."""
@@ -88,8 +92,17 @@ FORMATS = (
 )  # fmt: skip
 """Names of the formats, in the order in which ``detect`` tries them: the least ambiguous first."""
 
-WRITABLE = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw")
+WRITABLE = (
+    "native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw", "claude-code", "codex", "gemini", "opencode",
+    "goose", "openai-jsonl", "sharegpt", "dpo",
+)  # fmt: skip
 """Names of the formats that ``export_sessions`` writes."""
+
+TOOL_EXPORTS = frozenset({"claude-code", "codex", "gemini", "opencode", "goose"})
+"""Tools whose sessions are written one by one: as they were imported, or as the model sees them."""
+
+ROW_EXPORTS = frozenset({"openai-jsonl", "sharegpt", "dpo"})
+"""Rows for training."""
 
 
 _MODULES = {"llm": "llm_logs"}
@@ -276,11 +289,22 @@ def export_sessions(
     """Write threads (all, or those named) into an empty folder in another program's format.
 
     Sessions that were imported and not changed since are written byte for byte as they were, in the formats
-    ``floret``, ``picoclaw`` and ``ggcode``. What the format cannot hold is named in the report.
+    ``floret``, ``picoclaw`` and ``ggcode``; sessions of Claude Code, Codex, Gemini, OpenCode and goose that were not
+    changed come back with all their records. Other threads are written for those tools as the model sees them. What the
+    format cannot hold is named in the report.
     """
-    if format in FORMATS and format not in WRITABLE:
-        raise InvalidInputError(f"the format {format!r} is only read; export to one of {', '.join(sorted(WRITABLE))}")
-    writer = named(format)
+    if format not in WRITABLE:
+        raise InvalidInputError(f"there is no export to {format!r}; use one of {', '.join(sorted(WRITABLE))}")
     folder = ExportTarget(Path(target))
-    writer.write(journal, exported_threads(journal, threads), folder)
+    chosen = exported_threads(journal, threads)
+    if format in TOOL_EXPORTS:
+        from sessiontree.transfer.native.export import write_sessions  # noqa: PLC0415  it imports this package
+
+        write_sessions(journal, chosen, folder, format)
+    elif format in ROW_EXPORTS:
+        from sessiontree.transfer.native.export import write_rows  # noqa: PLC0415  it imports this package
+
+        write_rows(journal, chosen, folder, format)
+    else:
+        cast("Writer", named(format)).write(journal, chosen, folder)
     return folder.report(format)

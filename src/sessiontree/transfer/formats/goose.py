@@ -15,7 +15,15 @@ from sessiontree.transfer.formats._files import modified_ns, size_of
 from sessiontree.transfer.formats._messages import by_role
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._sqlite import columns, opened, rows
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, json_records, kept, stamp_of
+from sessiontree.transfer.formats._transcript import (
+    FileFormat,
+    Head,
+    Recorder,
+    json_records,
+    kept,
+    stamp_of,
+    whole_json,
+)
 from sessiontree.transfer.formats._wire import Json, array, as_text, decoded, mapping, objects, text, when
 
 __all__ = ["detect", "session_files", "sessions", "size"]
@@ -25,6 +33,8 @@ def _recognises(head: Head) -> bool:
     if head.data.startswith(b"SQLite format 3\x00"):
         session, message = columns(head.path, "sessions", "messages")
         return "working_dir" in session and "content_json" in message
+    if head.path.suffix == ".json":
+        return head.is_json and head.has("working_dir", "conversation")
     first = head.records[0] if head.records else {}
     is_header = "working_dir" in first and "role" not in first
     return is_header or any(_is_message(record) for record in head.records[:2])
@@ -39,6 +49,16 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     if path.suffix == ".jsonl":
         yield _read_log(path, tally)
         return
+    if path.suffix == ".json":
+        whole = mapping(whole_json(path, tally))
+        name = text(whole.get("id")) or path.stem
+        recorder = Recorder(
+            path, tally, id=f"goose-{name}", created_ns=when(whole.get("created_at")) or 0, stamp=stamp_of(path)
+        )
+        _learn(recorder, whole)
+        messages = objects(whole.get("conversation")) or objects(whole.get("messages"))
+        yield recorder.session(_exported(messages, recorder))
+        return
     try:
         with opened(path) as connection:
             yield from _read_database(path, connection, tally)
@@ -46,7 +66,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
         tally.note("damage", str(path), f"the rest of the database cannot be read: {error}")
 
 
-_format = FileFormat(_recognises, _read, "*.db", "*.jsonl")
+_format = FileFormat(_recognises, _read, "*.db", "*.jsonl", "*.json")
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
@@ -69,7 +89,7 @@ def _learn(recorder: Recorder, facts: Json) -> None:
     recorder.workspace = text(facts.get("working_dir"))
     recorder.provider = text(facts.get("provider_name"))
     recorder.is_archived = bool(facts.get("archived_at"))
-    config = mapping(decoded(facts.get("model_config_json")))
+    config = mapping(decoded(facts.get("model_config_json"))) or mapping(facts.get("model_config"))
     recorder.model = text(config.get("model_name"))
     kind = text(facts.get("session_type"))
     recorder.custom |= {"kind": kind} if kind not in ("", "user") else {}
@@ -83,6 +103,13 @@ def _rows(messages: list[Json], recorder: Recorder) -> Iterator[ImportedRecord]:
         entry_id = text(row.get("message_id")) or f"{recorder.id}-{row.get('id')}"
         visible = mapping(decoded(row.get("metadata_json")))
         yield from writer.records(wire, entry_id, when(row.get("created_timestamp")), visible)
+
+
+def _exported(messages: list[Json], recorder: Recorder) -> Iterator[ImportedRecord]:
+    writer = _Writer(recorder)
+    for number, wire in enumerate(messages):
+        entry_id = text(wire.get("id")) or f"{recorder.id}-{number}"
+        yield from writer.records(wire, entry_id, when(wire.get("created")), mapping(wire.get("metadata")))
 
 
 def _read_log(path: Path, tally: Tally) -> ImportedSession:

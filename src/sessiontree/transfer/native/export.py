@@ -1,0 +1,57 @@
+"""Exports of whole threads for other tools, and of rows for training, into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import msgspec
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.journal import Journal
+from sessiontree.model import Thread
+from sessiontree.transfer.formats._files import ExportTarget, note_other_branches, stem_of
+from sessiontree.transfer.formats._raw import raw_document
+from sessiontree.transfer.native.place import native_session
+from sessiontree.transfer.training import Shape, rows
+
+__all__ = ["write_rows", "write_sessions"]
+
+
+def write_sessions(journal: Journal, threads: Iterator[Thread], target: ExportTarget, format_name: str) -> None:
+    """Write a file for each thread: the records that were imported if nothing was added, else a new session."""
+    for thread in threads:
+        written = raw_document(journal, thread, format_name)
+        if written is None:
+            written = _translated(journal, thread, target, format_name)
+        if written is None:
+            continue
+        name, body = written
+        stem, ending = stem_of(name.rpartition(".")[0]), "." + name.rpartition(".")[2]
+        target.write(target.free_stem(stem, ending) + ending, [body])
+        target.threads.append(thread.id)
+        target.entries += thread.entries
+
+
+def _translated(journal: Journal, thread: Thread, target: ExportTarget, format_name: str) -> tuple[str, bytes] | None:
+    try:
+        session = native_session(journal, thread.id, format_name)
+    except InvalidInputError as error:
+        target.note("loss", str(error), thread_id=thread.id)
+        return None
+    note_other_branches(journal, thread, journal.path(thread.id), target)
+    ((name, body),) = session.files.items()
+    return name.rpartition("/")[2], body
+
+
+def write_rows(journal: Journal, threads: Iterator[Thread], target: ExportTarget, shape: str) -> None:
+    """Write the rows of all threads into one file."""
+    target.write(f"{shape}.jsonl", _lines(journal, threads, target, cast("Shape", shape)))
+
+
+def _lines(journal: Journal, threads: Iterator[Thread], target: ExportTarget, shape: Shape) -> Iterator[bytes]:
+    for thread in threads:
+        target.threads.append(thread.id)
+        for row in rows(journal, thread.id, shape):
+            target.entries += 1
+            yield msgspec.json.encode(row) + b"\n"
