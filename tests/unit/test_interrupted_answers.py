@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 import sessiontree as st
-from opened import open_store
 from provider_answers import Script, anthropic_events
 
-STORES = ["memory", "sqlite", "jsonl", "postgres"]
 EVENTS: list[Any] = [
     json.loads(event.split(b"data: ", 1)[1]) for event in anthropic_events(Script(text=["one ", "two ", "three"]))
 ]
@@ -22,9 +20,9 @@ WORDS = {"one": 4, "two": 5, "three": 6, "all": len(EVENTS)}
 """How many events there are up to a word."""
 
 
-@pytest.fixture(params=STORES)
-def chat(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.ThreadHandle]:
-    with open_store(request.param, tmp_path) as journal:
+@pytest.fixture
+def chat(tmp_path: Path) -> Iterator[st.ThreadHandle]:
+    with st.open(tmp_path / "journal.db") as journal:
         yield journal.open_thread("t", create=True)
 
 
@@ -106,35 +104,6 @@ def test_wrong_uses_of_a_stream_are_refused(chat: st.ThreadHandle, wrong: float)
             turn.stream("claude", EVENTS)
         with pytest.raises(st.InvalidInputError, match="no events"):
             list(turn.stream("anthropic"))
-
-
-@pytest.mark.parametrize("seconds", [0, 0.01])
-def test_what_was_saved_comes_back_when_a_crashed_turn_is_resumed(chat: st.ThreadHandle, seconds: float) -> None:
-    turn = chat.turn(owner="w")
-    turn.__enter__()  # and never ends
-    answer = turn.stream("anthropic", durable_every_seconds=seconds)
-    for event in EVENTS[: WORDS["two"]]:
-        answer.feed(event)
-    for _ in chat.watch(after=None, timeout=10):
-        if "".join(entry.payload.data.get("text", "") for entry in chat.events()) == "one two ":  # type: ignore[union-attr]
-            break
-    assert answers(chat.path()) == []
-    assert len(chat.resume(owner="w").interrupted) == 1
-    path = chat.path()
-    assert answers(path) == [("one two ", True)]
-    assert [type(entry.payload).__name__ for entry in path[-3:]] == ["AssistantMessage", "RunFailure", "TurnMarker"]
-    partial = path[-3].payload
-    assert isinstance(partial, st.AssistantMessage)
-    assert (partial.provider, partial.model) == ("anthropic", "local-model")
-    # The process was only slow.
-    with pytest.raises((st.FencedError, st.DuplicateEntryError)):  # noqa: PT012  which step fails depends on the saves
-        for event in EVENTS[WORDS["two"] :]:
-            answer.feed(event)
-        answer.finish()
-    assert answers(chat.path()) == [("one two ", True)]
-    assert chat.resume(owner="w").interrupted == ()
-    assert chat.context().messages == ()
-    turn._heartbeat.close()
 
 
 async def _events(count: int) -> AsyncIterator[Any]:

@@ -31,7 +31,7 @@ from sessiontree.errors import SessionTreeError
 from sessiontree.journal import Journal
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.journal.operations.entries import NewEntry
-from sessiontree.model import Entry, Lease, RunFailure, TurnMarker
+from sessiontree.model import ArtifactRef, Entry, ImagePart, Lease, RunFailure, TurnMarker, blob_of
 from sessiontree.model.builders import assistant, user
 from sessiontree.stores.queries import StoreStats
 from sessiontree.testing.clock import ManualClock, seeded_random
@@ -41,6 +41,7 @@ __all__ = ["JournalMachine", "machine_settings", "machine_test"]
 
 _STEPS = 40
 _NEW_NAMES = ("a", "b", "c/\u2028", "d")
+_PICTURES = (b"one picture", b"another picture")
 _CONTENTS = (
     user("one"),
     user("two"),
@@ -48,6 +49,7 @@ _CONTENTS = (
     TurnMarker(status="started"),
     TurnMarker(status="save_point"),
     RunFailure(error="no model"),
+    *(user([ImagePart(artifact=ArtifactRef(sha256=blob_of(data).hash))]) for data in _PICTURES),
 )
 
 # A number refers to something that exists, counted from the newest, so that most steps have an effect; the highest
@@ -116,6 +118,16 @@ class JournalMachine(RuleBasedStateMachine):
         thread = self._thread(number)
         name = self._entry(thread, id)
         self._same(lambda journal: journal.append(thread, content, id=name))
+
+    @rule(data=some.sampled_from(_PICTURES))
+    def put_artifact(self, data: bytes) -> None:
+        """Store a picture that messages may refer to."""
+        self._same(lambda journal: journal.put_artifact(data, mime="image/png"))
+
+    @rule(data=some.sampled_from(_PICTURES))
+    def read_artifact(self, data: bytes) -> None:
+        """Read a picture, or fail because it was never stored or is gone with the last entry that refers to it."""
+        self._same(lambda journal: journal.read_artifact(blob_of(data).hash))
 
     @rule(number=numbers, content=contents, id=entry_ids, where=somewhere)
     def append_somewhere(self, number: int, content: Any, id: Any, where: dict[str, Any]) -> None:

@@ -11,18 +11,21 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.context.dialects import Dialect
 from sessiontree.journal import Journal
 from sessiontree.journal.handle import ThreadHandle
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.entries import Content
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS
+from sessiontree.journal.stream import AnswerStream
+from sessiontree.journal.stream_async import AsyncAnswerStream
 from sessiontree.journal.thread_ids import ThreadLike
 from sessiontree.journal.turn import Turn
 from sessiontree.journal.turn_async import AsyncTurn
@@ -172,6 +175,17 @@ class _TurnOverAsync:
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         return self._journal.wait_for(self._turn.append_many(contents))
 
+    def stream(
+        self,
+        dialect: str | Dialect,
+        events: Iterable[Any] | None = None,
+        *,
+        durable_every_seconds: float | None = None,
+    ) -> AnswerStream:
+        given = None if events is None else _each(events)
+        answer = self._turn.stream(dialect, given, durable_every_seconds=durable_every_seconds)
+        return cast("AnswerStream", _AnswerOverAsync(answer, self._journal))
+
     def save_point(self, reason: str = "") -> Entry:
         return self._journal.wait_for(self._turn.save_point(reason))
 
@@ -183,6 +197,28 @@ class _TurnOverAsync:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._journal.wait_for(self._turn.__aexit__(kind, error, trace))
+
+
+class _AnswerOverAsync:
+    """An ``AnswerStream`` that runs an ``AsyncAnswerStream``."""
+
+    def __init__(self, answer: AsyncAnswerStream, journal: SyncOverAsync) -> None:
+        self._answer = answer
+        self._journal = journal
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._answer, name)
+        if not inspect.iscoroutinefunction(found):
+            return found
+        return lambda *arguments: self._journal.wait_for(found(*arguments))
+
+    def __iter__(self) -> Iterator[str]:
+        texts = aiter(self._answer)
+        try:
+            while (text := self._journal.wait_for(_next(texts))) is not None:
+                yield text
+        finally:
+            self._journal.wait_for(cast("AsyncGenerator[str]", texts).aclose())
 
 
 class _WaitDetector:
@@ -207,6 +243,11 @@ class _WaitDetector:
         await asyncio.wait({task, waiting}, return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
         return task
+
+
+async def _each(items: Iterable[T]) -> AsyncIterator[T]:
+    for item in items:
+        yield item
 
 
 async def _next(steps: AsyncIterator[T]) -> T | None:

@@ -11,6 +11,7 @@ and checked once more. For readable failures add ``pytest.register_assert_rewrit
 
 from __future__ import annotations
 
+from sessiontree.testing.contract.answers import AnswerContract
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.artifacts import ArtifactContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
@@ -37,6 +38,7 @@ class StoreContract(
     ThreadContract,
     AppendContract,
     TogetherContract,
+    AnswerContract,
     ArtifactContract,
     HandleContract,
     LeafContract,
