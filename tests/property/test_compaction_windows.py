@@ -54,6 +54,7 @@ class Conversation:
         self.tools: Tools = [{"name": "read", "description": self.text(self.random.randrange(self.window // 10))}]
         self.seen: Counter[str] = Counter()
         self.calls = 0
+        self.clock = ManualClock()
 
     def text(self, size: int, kind: str = "English") -> str:
         steps = max(1, self.window // 400)
@@ -68,7 +69,7 @@ class Conversation:
         return int(self.window * self.random.betavariate(1, 12))
 
     def run(self) -> Counter[str]:
-        with st.open("memory:", clock=ManualClock(), random=seeded_random(1)) as journal:
+        with st.open("memory:", clock=self.clock, random=seeded_random(1)) as journal:
             journal.create_thread("t")
             journal.append("t", st.system(self.text(self.random.randrange(self.window // 8))))
             appended = 0
@@ -101,6 +102,7 @@ class Conversation:
 
     def answer(self, journal: st.Journal, unread: list[Message], answer: st.AssistantMessage) -> None:
         """Send a request as an agent does, check it, and append the answer."""
+        self.clock.advance(60)  # the model took its time; after a compaction that helped too little there is a pause
         before = journal.context("t", tools=self.tools)
         result = journal.compact_if_needed("t", policy=self.policy, tools=self.tools)
         if result is not None and result.is_installed:

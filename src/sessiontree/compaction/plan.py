@@ -116,9 +116,10 @@ def plan(
     assert previous is None or isinstance(previous, Compaction)
     earlier = previously_kept(path)
     whole = items_of(path, count)
-    cuts = _cut_results(whole, earlier, sizes)
+    shown = sum(item.tokens for item in whole)
+    cuts = _cut_results(whole, earlier, before - shown, sizes)
     items = with_cuts(whole, cuts, count)
-    saved = sum(item.tokens for item in whole) - sum(item.tokens for item in items)
+    saved = shown - sum(item.tokens for item in items)
     at = _choose_cut(items, _unread_from(path, items), earlier, before - saved, sizes, is_cut=bool(cuts))
     if at == 0 and not cuts:
         return None
@@ -148,11 +149,15 @@ def _last_summarised(path: Sequence[Entry], items: Sequence[CutItem], at: int) -
     return items[at - 1].entry_id if at else ""
 
 
-def _cut_results(items: Sequence[CutItem], earlier: dict[str, str], sizes: Sizes) -> tuple[ResultCut, ...]:
-    """Return how results that the model has not read are cut, if they do not fit beside the longest summary."""
+def _cut_results(items: Sequence[CutItem], earlier: dict[str, str], head: int, sizes: Sizes) -> tuple[ResultCut, ...]:
+    """Return how results that the model has not read are cut, if they do not fit beside the longest summary.
+
+    If nothing can be summarised, what stands before the items now stays: ``head`` tokens.
+    """
     at = last_cut(items)
-    without = _expected(items[:at], at, kept_users(earlier, items, at, sizes), sizes)
-    return fit_results(items[at:], sizes.limit - without, sizes.count)
+    kept = sum(item.tokens for item in items[at:])
+    total = _expected(items, at, kept_users(earlier, items, at, sizes), sizes) if at else head + kept
+    return fit_results(items[at:], sizes.limit - (total - kept), sizes.count)
 
 
 def _unread_from(path: Sequence[Entry], items: Sequence[CutItem]) -> int:
