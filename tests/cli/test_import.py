@@ -91,14 +91,14 @@ def test_a_folder_with_several_tools_is_read_by_content(machine: Machine) -> Non
 def test_what_is_not_known_is_refused_with_the_list_of_what_is(machine: Machine) -> None:
     (machine.work / "notes.txt").write_text("milk, bread")
     _, problem = machine.run("import", "notes.txt", code=2)
-    assert "not recognised" in problem
+    assert "no session that is known here" in problem
     assert "Claude Code" in problem
 
 
 def test_a_conflict_shows_in_the_summary_and_in_the_exit_code(machine: Machine) -> None:
     machine.run("new", "another", "--id", "goose-20260801_1")
     _, told = machine.run("import", str(machine.home / ".local/share/goose/sessions"), code=4)
-    assert "1 conflicts" in told
+    assert "1 conflict" in told
 
 
 def test_a_watcher_sees_what_is_added(machine: Machine) -> None:

@@ -46,6 +46,7 @@ CALLS: list[tuple[str, str, Any, str, tuple[str, str, str]]] = [
     ("Codex", "shell", {"command": ["apply_patch", PATCH]}, "Success", ("edit", "src/a.py", "+2 −1")),
     ("Codex", "update_plan", {"plan": [{"step": "read", "status": "in_progress"}]}, "ok", ("plan", "0 of 1 done: read", "")),
     ("Gemini CLI", "read_file", {"absolute_path": f"{FOLDER}/a.py"}, THREE, ("read", "a.py", "3 lines")),
+    ("Gemini CLI", "read_file", {"absolute_path": f"{FOLDER}\\src\\a.py"}, THREE, ("read", "src\\a.py", "3 lines")),
     ("Gemini CLI", "replace", {"file_path": "a", "old_string": "x", "new_string": "y"}, "ok", ("edit", "a", "+1 −1")),
     ("Gemini CLI", "run_shell_command", {"command": "ls"}, "", ("bash", "ls", "no output")),
     ("Gemini CLI", "search_file_content", {"pattern": "x"}, "Found 3 matches", ("grep", "x", "3 hits")),

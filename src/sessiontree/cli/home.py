@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside
+from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside, paragraph
 from sessiontree.cli.screen.threads import NARROW, branch_mark, mark_of
 from sessiontree.cli.summaries import summaries
 from sessiontree.render.cells import cell_width, fit, pad
-from sessiontree.render.figures import plural, size
+from sessiontree.render.figures import count, plural, size
 from sessiontree.render.threads import ThreadSummary, folder_of
 from sessiontree.render.times import when
 
@@ -30,7 +32,7 @@ def show_home(cli: CliContext) -> None:
         return
     width = min(cli.out.width, _WIDEST)
     rows = summaries(cli, threads)
-    cli.out.draw(_filled(cli, rows, width) if rows else _empty(width))
+    cli.out.draw(_filled(cli, rows, width) if rows else _empty(cli, width))
 
 
 def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
@@ -70,9 +72,13 @@ def _rows(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterato
         yield beside(line, right, width)
 
 
-def _empty(width: int) -> Iterator[Line]:
+def _empty(cli: CliContext, width: int) -> Iterator[Line]:
     yield Line(("No threads here yet.", BOLD))
     yield Line()
+    found = _on_this_machine(cli)
+    if found:
+        yield from paragraph(f"On this machine: {found}", width)
+        yield Line()
     yield from _commands(
         [
             ("import", "bring in what other tools stored; the originals stay untouched"),
@@ -81,6 +87,18 @@ def _empty(width: int) -> Iterator[Line]:
         ],
         width,
     )
+
+
+def _on_this_machine(cli: CliContext) -> str:
+    """The sessions of other tools on this machine, in words."""
+    from sessiontree.transfer.discovery import discover  # noqa: PLC0415  slow to load, and seldom needed
+    from sessiontree.transfer.formats import TITLES  # noqa: PLC0415
+
+    files: dict[str, int] = {}
+    for one in discover(os.environ, Path.home(), Path.cwd(), now_ns=int(cli.now.timestamp() * 1e9)):
+        files[one.format] = files.get(one.format, 0) + one.files
+    ranked = sorted(files.items(), key=lambda row: -row[1])
+    return ", ".join(f"{count(number)} of {TITLES[name]}" for name, number in ranked)
 
 
 def _commands(rows: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:

@@ -69,14 +69,15 @@ def cut_middle(path: str, cells: int) -> str:
     """
     if cell_width(path) <= cells:
         return path
-    parts = path.split("/")
+    sign = "/" if "/" in path else "\\"
+    parts = path.split(sign)
     for dropped in range(1, len(parts) - 1):
-        shorter = "/".join((parts[0], CUT, *parts[1 + dropped :]))
+        shorter = sign.join((parts[0], CUT, *parts[1 + dropped :]))
         if cell_width(shorter) <= cells:
             return shorter
     name = parts[-1]
     if cell_width(name) + 2 <= cells:
-        return f"{CUT}/{name}"
+        return f"{CUT}{sign}{name}"
     return fit(name, cells)
 
 

@@ -83,8 +83,8 @@ def gist_of(call: ToolCallPart, result: ToolResultPart | None = None, folder: st
 
 def relative_path(path: str, folder: str) -> str:
     """Return a path relative to the folder of its thread, if it is in there."""
-    base = folder.rstrip("/")
-    if base and path.startswith(base + "/"):
+    base = folder.rstrip("/\\")
+    if base and path.startswith((base + "/", base + "\\")):
         return path[len(base) + 1 :]
     return "." if base and path == base else path
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,11 +17,12 @@ from msgspec.structs import replace
 from sessiontree.cli.context import CliContext, is_missing
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import CONFLICT, DAMAGED, UsageError
-from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, Line
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, Line
+from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.render.cells import cut_middle, pad
-from sessiontree.render.figures import count, size
+from sessiontree.render.figures import count, plural, size
 from sessiontree.render.threads import home_path
 from sessiontree.render.times import iso, moment_at, short_day, when
 
@@ -88,14 +90,17 @@ def _given(source: Path, format_name: str) -> list[tuple[str, Path]]:
     from sessiontree.transfer.formats import TITLES, detect, named  # noqa: PLC0415  slow to load
 
     if not source.exists():
-        raise UsageError(f"{source} does not exist; name the file or folder with the sessions")
+        near = similar(source.name, (one.name for one in source.parent.iterdir())) if source.parent.is_dir() else []
+        advice = did_you_mean([(str(source.with_name(name)), "") for name in near])
+        raise UsageError(f"{source} does not exist; name the file or folder with the sessions.", advice)
     if format_name:
         named(format_name)
     elif detect(source) is None:
-        known = "\n".join(f"  {name:12} {title}" for name, title in TITLES.items())
-        raise UsageError(
-            f"the format of {source} was not recognised: its content was compared with each of these, which --from takes\n{known}"
+        rows = [Line(f"  {name:12}", (f"  {title}", DIM)) for name, title in TITLES.items()]
+        words = (
+            f"{source} holds no session that is known here; its content was compared with these, which --from takes:"
         )
+        raise UsageError(words, rows)
     return [(format_name, source)]
 
 
@@ -110,9 +115,17 @@ def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path
         _tell(cli, found)
     if found and not (yes or dry_run):
         if not cli.can_ask:
-            raise UsageError("add --yes to import all of it, or name one file or folder")
-        click.confirm("Import all of it?", default=True, abort=True, err=True)
+            raise UsageError("Add --yes to import all of it, or name one file or folder.")
+        _ask(cli, found)
     return [(one.format, Path(one.folder)) for one in found]
+
+
+def _ask(cli: CliContext, found: Sequence[FoundSessions]) -> None:
+    """Ask whether to import what was found; yes is the default, and no leaves."""
+    files, total = sum(one.files for one in found), sum(one.size for one in found)
+    cli.out.ask(Line(("? ", ATTENTION), (f"Bring in all {count(files)}, {size(total)}?", BOLD), (" [Y/n]", DIM)))
+    if sys.stdin.readline().strip().lower() not in {"", "y", "yes"}:
+        raise UsageError("Nothing was imported.")
 
 
 def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
@@ -210,15 +223,19 @@ def _print(cli: CliContext, report: ImportReport, *, is_dry_run: bool) -> None:
         cli.out.warn(f"and {rest} more notes; --json shows them all")
     would = "would be " if is_dry_run else ""
     facts = [
-        f"{len(report.threads)} sessions, {report.created} new",
+        f"{plural(len(report.threads), 'session')}, {report.created} new",
         f"{report.entries_added} entries {would}added, {report.entries_known} known",
         *([f"{report.unchanged} unchanged"] if report.unchanged else []),
         *([f"{len(report.repairs)} mended"] if report.repairs else []),
         *([f"{report.not_understood} not understood but kept"] if report.not_understood else []),
         f"{len(report.damage)} damaged",
-        *([f"{len(report.conflicts)} conflicts"] if report.conflicts else []),
+        *([plural(len(report.conflicts), "conflict")] if report.conflicts else []),
     ]
-    cli.out.info(f"{TITLES[report.format]}: {'; '.join(facts)}")
+    words = f"{TITLES[report.format]}: {'; '.join(facts)}"
+    if report.damage or report.conflicts:
+        cli.out.warn(words)
+    else:
+        cli.out.done(words)
 
 
 def _adjusted(report: ImportReport, *, rehearsal: Journal, journal: Journal) -> ImportReport:
