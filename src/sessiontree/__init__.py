@@ -63,6 +63,7 @@ if TYPE_CHECKING:
     from sessiontree.errors import SessionNotArchivedError as SessionNotArchivedError
     from sessiontree.errors import SessionNotFoundError as SessionNotFoundError
     from sessiontree.errors import SessionTreeError as SessionTreeError
+    from sessiontree.errors import StaleDocumentError as StaleDocumentError
     from sessiontree.errors import StaleLeafError as StaleLeafError
     from sessiontree.errors import StaleVersionError as StaleVersionError
     from sessiontree.errors import StoreAccessError as StoreAccessError
@@ -155,6 +156,7 @@ if TYPE_CHECKING:
     from sessiontree.model.builders import tool_result as tool_result
     from sessiontree.model.builders import user as user
     from sessiontree.model.codec import content_hash as content_hash
+    from sessiontree.model.documents import Document as Document
     from sessiontree.model.prices import PRICES as PRICES
     from sessiontree.model.prices import Cost as Cost
     from sessiontree.model.prices import Price as Price
@@ -198,7 +200,7 @@ _NAMES = {
         InvalidTransitionError MissingBlobsError MissingExtraError NetworkFileSystemError NewerFormatError
         NoCheckpointError NotFoundError NothingToRedoError NothingToRetryError NothingToUncompactError
         NothingToUndoError OversizedSummaryError PendingRestoreError RestoreConflictError SessionNotArchivedError
-        SessionNotFoundError SessionTreeError StaleLeafError StaleVersionError StoreAccessError StoreClosedError
+        SessionNotFoundError SessionTreeError StaleDocumentError StaleLeafError StaleVersionError StoreAccessError StoreClosedError
         StoreError StoreFullError StoreGoneError StorePoisonedError StoreReadOnlyError StoreUnavailableError
         StoreUrlError SummaryError ThreadArchivedError ThreadChangedError ThreadExistsError ThreadNotFoundError
         TruncatedSummaryError UnsafePathError WorkspaceError
@@ -223,6 +225,7 @@ _NAMES = {
     """,
     "sessiontree.model.builders": "assistant call system tool_result user",
     "sessiontree.model.codec": "content_hash",
+    "sessiontree.model.documents": "Document",
     "sessiontree.model.prices": "PRICES Cost Price",
     "sessiontree.model.tokens": "estimate_message estimate_text exact_counter",
     "sessiontree.search": "Hit SearchPage Snippet",

@@ -26,6 +26,7 @@
     │   ├── InvalidParentError           the parent is not visible in the thread
     │   ├── StaleLeafError               another writer moved the leaf
     │   ├── StaleVersionError            another writer updated the thread
+    │   ├── StaleDocumentError           another writer updated the document
     │   ├── ActiveTurnError              another turn is running on the thread
     │   ├── FencedError                  the lease was lost: stop this turn
     │   ├── CompactionClaimedError       another process is compacting the thread
@@ -249,6 +250,17 @@ class StaleVersionError(ConflictError):
         self.expected = expected
         self.actual = actual
         super().__init__(f"thread {thread_id!r} is at version {actual}, not {expected}; read it again, then update")
+
+
+class StaleDocumentError(ConflictError):
+    def __init__(self, scope: str, key: str, expected: int, actual: int) -> None:
+        self.scope = scope
+        self.key = key
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            f"document {key!r} in {scope!r} is at version {actual}, not {expected}; read it again, then put it"
+        )
 
 
 class ActiveTurnError(ConflictError):

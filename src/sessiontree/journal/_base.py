@@ -8,6 +8,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from sessiontree.journal.documents import Documents
 from sessiontree.journal.driver import drive
 from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
@@ -59,6 +60,11 @@ class Verbs:
         from sessiontree.journal.workspace import Workspace  # noqa: PLC0415  only programs with files load it
 
         return Workspace(self, self._workspace_settings)
+
+    @cached_property
+    def documents(self) -> Documents:
+        """Small JSON documents: put, get, delete, list."""
+        return Documents(self)
 
     def stats(self) -> StoreStats:
         """Return how much is in the store."""

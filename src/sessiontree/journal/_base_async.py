@@ -7,6 +7,7 @@ from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from sessiontree.journal.documents_async import AsyncDocuments
 from sessiontree.journal.driver_async import drive
 from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
@@ -58,6 +59,11 @@ class AsyncVerbs:
         from sessiontree.journal.workspace_async import AsyncWorkspace  # noqa: PLC0415  only programs with files load it
 
         return AsyncWorkspace(self, self._workspace_settings)
+
+    @cached_property
+    def documents(self) -> AsyncDocuments:
+        """Small JSON documents: put, get, delete, list."""
+        return AsyncDocuments(self)
 
     async def stats(self) -> StoreStats:
         """Return how much is in the store."""

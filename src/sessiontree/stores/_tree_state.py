@@ -12,6 +12,7 @@ from msgspec import UnsetType
 from sessiontree.errors import BlobNotFoundError, EntryNotFoundError
 from sessiontree.model import Checkpoint, Entry, Lease, Move
 from sessiontree.model.blobs import Blob, Blobs, unpacked
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.entry import entry_type
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.queries import RARE_TYPES, ReadEntries, ReadPath
@@ -20,10 +21,13 @@ from sessiontree.stores.rules.reflog import tops_after
 from sessiontree.stores.rules.state import (
     BlobRoots,
     DropBlobs,
+    DropDocument,
+    DropExpiredDocuments,
     DropThread,
     Fact,
     LoggedMove,
     Node,
+    PutDocument,
     PutEntry,
     PutErased,
     PutHead,
@@ -61,6 +65,7 @@ class TreeState:
         """Artifacts by the key of the entry that refers to them."""
         self.rare: dict[tuple[int, str], list[int]] = {}
         """Keys of entries by owner and type, for the types that are found by an index."""
+        self.documents: dict[tuple[str, str], StoredDocument] = {}
         self.tops: dict[int, list[Tops | None]] = {}
         self._children: dict[tuple[int, int | None], list[int]] | None = None
         self.blob_store: BlobStore = MemoryBlobs()
@@ -118,6 +123,9 @@ class TreeState:
     def seen_by(self, state: ThreadState, entry_ids: Collection[str]) -> Sequence[Node]:
         """Those of the entries that a thread sees."""
         return list(self.found(entry_ids, state))
+
+    def document(self, scope: str, key: str) -> StoredDocument | None:
+        return self.documents.get((scope, key))
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return self.blob_store.missing_blobs(hashes)
@@ -180,6 +188,13 @@ class TreeState:
                 self.leases[state.key] = lease
             case DropThread(state=state, entries=entries):
                 self._drop(state, entries)
+            case PutDocument(document=document):
+                self.documents[document.scope, document.key] = document
+            case DropDocument(scope=scope, key=key):
+                del self.documents[scope, key]
+            case DropExpiredDocuments(now_ns=now):
+                kept = {place: held for place, held in self.documents.items() if not held.is_expired(now)}
+                self.documents = kept
 
     def _roots(self, keys: Collection[int]) -> BlobRoots:
         manifests = (manifest for key, manifest in self.checkpoints.items() if key in keys)

@@ -10,6 +10,7 @@ from sessiontree.model import CompactionClaim, Entry, Lease, Move, MoveReason, P
 from sessiontree.model._base import Record
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import StoreRequest
+from sessiontree.model.documents import StoredDocument
 
 __all__ = [
     "AcquireLease",
@@ -18,6 +19,7 @@ __all__ = [
     "ClearLease",
     "Command",
     "CreateThread",
+    "DeleteDocument",
     "DeleteThread",
     "Deleted",
     "Draft",
@@ -30,12 +32,14 @@ __all__ = [
     "MoveLeaf",
     "OnDuplicate",
     "PositionedDraft",
+    "PurgeDocuments",
     "PutBlobs",
     "Redo",
     "ReleaseClaim",
     "ReleaseLease",
     "RenewLease",
     "Result",
+    "SetDocument",
     "Undo",
     "UpdateThread",
 ]
@@ -298,6 +302,32 @@ class PutBlobs(StoreRequest, frozen=True, kw_only=True):
     are_artifacts: bool = False
 
 
+class SetDocument(StoreRequest, frozen=True, kw_only=True):
+    """Put a document. ``expect_version`` refuses it if the version is another; 0 is that of a missing document."""
+
+    scope: str
+    key: str
+    body: bytes
+    at_ns: int
+    expires_ns: int | None = None
+    expect_version: int | None = None
+
+
+class DeleteDocument(StoreRequest, frozen=True, kw_only=True):
+    """Delete a document; its result is the deleted one, None if it was missing or expired."""
+
+    scope: str
+    key: str
+    at_ns: int
+    expect_version: int | None = None
+
+
+class PurgeDocuments(StoreRequest, frozen=True, kw_only=True):
+    """Delete all documents that have expired."""
+
+    now_ns: int
+
+
 class Deleted(Record, frozen=True, kw_only=True):
     """The result of a delete. ``entries_kept`` counts the thread's entries that a fork still sees."""
 
@@ -333,6 +363,9 @@ Command = (
     | ImportThread
     | ImportHistory
     | PutBlobs
+    | SetDocument
+    | DeleteDocument
+    | PurgeDocuments
 )
 
-Result = Thread | tuple[Entry, ...] | Lease | Deleted | Erased | None
+Result = Thread | tuple[Entry, ...] | Lease | Deleted | Erased | StoredDocument | None

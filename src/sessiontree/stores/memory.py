@@ -16,6 +16,7 @@ from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
 from sessiontree.model.builders import ERASED
 from sessiontree.model.codec import decode_payload
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.entry import Label
 from sessiontree.model.thread import Direction
 from sessiontree.search import Hit, SearchPage, SearchQuery
@@ -27,7 +28,16 @@ from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Outcome
-from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
+from sessiontree.stores.queries import (
+    Finding,
+    ListDocuments,
+    NewEntries,
+    ReadDocument,
+    ReadEntries,
+    ReadPath,
+    Search,
+    StoreStats,
+)
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import existing, visible
 from sessiontree.stores.rules.leaf import next_move
@@ -144,6 +154,15 @@ class MemoryBackend:
         with self._lock:
             nodes = self._state.visible_nodes(existing(self._state, thread_id))
             return matching_ids([node.id for node in nodes], part)[:limit]
+
+    def document(self, query: ReadDocument) -> StoredDocument | None:
+        with self._lock:
+            found = self._state.document(query.scope, query.key)
+            return None if found is None or found.is_expired(query.now_ns) else found
+
+    def documents(self, query: ListDocuments) -> list[StoredDocument]:
+        with self._lock:
+            return query.select(held for (scope, _), held in self._state.documents.items() if scope == query.scope)
 
     def search(self, search: Search) -> SearchPage:
         with self._lock:

@@ -12,6 +12,7 @@ from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, Thread
 from sessiontree.model._base import Progress, Record
 from sessiontree.model.blobs import Blob, Blobs
 from sessiontree.model.codec import StoreRequest
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
 
@@ -23,11 +24,13 @@ __all__ = [
     "FindThreads",
     "Finding",
     "Inspect",
+    "ListDocuments",
     "ListThreads",
     "NewEntries",
     "Query",
     "ReadBlobs",
     "ReadChildren",
+    "ReadDocument",
     "ReadEntries",
     "ReadEntriesById",
     "ReadEntry",
@@ -158,6 +161,14 @@ class Reads(Blobs, Protocol):
 
     def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
         """The same for the entries that the thread sees."""
+        ...
+
+    def document(self, query: ReadDocument) -> StoredDocument | None:
+        """A document."""
+        ...
+
+    def documents(self, query: ListDocuments) -> list[StoredDocument]:
+        """Documents of a scope."""
         ...
 
     def search(self, search: Search) -> SearchPage:
@@ -388,6 +399,46 @@ class Search(Query[SearchPage], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> SearchPage:
         return reads.search(self)
+
+
+class ReadDocument(Query[StoredDocument | None], frozen=True, kw_only=True):
+    """A document, None if it is missing or has expired."""
+
+    scope: str
+    key: str
+    now_ns: int
+
+    def run(self, reads: Reads) -> StoredDocument | None:
+        return reads.document(self)
+
+
+class ListDocuments(Query[list[StoredDocument]], frozen=True, kw_only=True):
+    """The documents of a scope whose keys start with a prefix and come after ``after``, ordered by the bytes of the key."""
+
+    scope: str
+    prefix: str
+    now_ns: int
+    after: str | None = None
+    limit: int | None = None
+
+    def run(self, reads: Reads) -> list[StoredDocument]:
+        return reads.documents(self)
+
+    def select(self, found: Iterable[StoredDocument]) -> list[StoredDocument]:
+        """Choose from all documents of the scope."""
+        after = None if self.after is None else _bytes(self.after)
+        chosen = [
+            document
+            for document in found
+            if document.key.startswith(self.prefix)
+            and not document.is_expired(self.now_ns)
+            and (after is None or _bytes(document.key) > after)
+        ]
+        return sorted(chosen, key=lambda document: _bytes(document.key))[: self.limit]
+
+
+def _bytes(key: str) -> bytes:
+    return key.encode("utf-8", "surrogatepass")
 
 
 class ReadStats(Query[StoreStats], frozen=True, kw_only=True):

@@ -322,6 +322,27 @@ class JournalMachine(RuleBasedStateMachine):
         self._same(lambda journal: journal.find_entries(wanted, thread_id=thread))
         assert _anywhere(self.real, wanted) == _anywhere(self.model, wanted)
 
+    @rule(
+        key=some.sampled_from(["k", "k/1", "l"]),
+        value=some.sampled_from([1, {"a": [None]}, "text"]),
+        version=some.sampled_from([None, None, 0, 1]),
+        seconds=some.sampled_from([None, 1, 50]),
+    )
+    def change_document(self, key: str, value: Any, version: int | None, seconds: int | None) -> None:
+        """Put a document, and list those that there are."""
+        self._same(
+            lambda journal: journal.documents.put("app", key, value, expect_version=version, ttl_seconds=seconds)
+        )
+        self._same(lambda journal: journal.documents.list("app", "k"))
+
+    @rule(key=some.sampled_from(["k", "k/1", "l"]), is_purge=some.booleans())
+    def delete_document(self, key: str, is_purge: bool) -> None:
+        """Delete a document, or all that have expired."""
+        if is_purge:
+            self._same(lambda journal: journal.documents.purge())
+        self._same(lambda journal: journal.documents.delete("app", key))
+        self._same(lambda journal: journal.documents.get("app", "k"))
+
     @rule()
     def close_and_reopen(self) -> None:
         """Close and open the store."""

@@ -20,6 +20,8 @@ from msgspec import UNSET, UnsetType
 
 from sessiontree.context.dialects import Dialect
 from sessiontree.journal import Journal
+from sessiontree.journal.documents import Documents
+from sessiontree.journal.documents_async import AsyncDocuments
 from sessiontree.journal.handle import ThreadHandle
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.operations.entries import Content
@@ -69,6 +71,11 @@ class SyncOverAsync(Journal):
     def workspace(self) -> Workspace:
         """The methods of an ``AsyncWorkspace``, blocking."""
         return cast("Workspace", _WorkspaceOverAsync(self._journal.workspace, self))
+
+    @cached_property
+    def documents(self) -> Documents:
+        """The methods of ``AsyncDocuments``, blocking."""
+        return cast("Documents", _WorkspaceOverAsync(self._journal.documents, self))
 
     def wait_for(self, verb: Coroutine[Any, Any, T]) -> T:
         """Wait for a coroutine on the journal's loop."""
@@ -139,9 +146,9 @@ class _StoreOverAsync:
 
 
 class _WorkspaceOverAsync:
-    """A workspace that runs an ``AsyncWorkspace``."""
+    """A workspace that runs an ``AsyncWorkspace``, or documents that run ``AsyncDocuments``."""
 
-    def __init__(self, workspace: AsyncWorkspace, journal: SyncOverAsync) -> None:
+    def __init__(self, workspace: AsyncWorkspace | AsyncDocuments, journal: SyncOverAsync) -> None:
         self._workspace = workspace
         self._journal = journal
 

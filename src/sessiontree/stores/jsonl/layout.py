@@ -85,6 +85,11 @@ class Layout(Record, frozen=True, kw_only=True):
         """The folder of deletes whose copies are not erased yet."""
         return self.folder / "erasing"
 
+    @property
+    def documents(self) -> Path:
+        """The folder of documents, with a folder for each scope."""
+        return self.folder / "documents"
+
     def tree(self, name: str) -> Path:
         """The file of a tree."""
         return self.trees / (name + TREE_SUFFIX)

@@ -16,11 +16,13 @@ from sessiontree.errors import DamagedDataError, SessionTreeError, StoreClosedEr
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
+from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import name_of, open_folder
@@ -31,7 +33,16 @@ from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.jsonl.writer import Writer
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
+from sessiontree.stores.queries import (
+    Finding,
+    ListDocuments,
+    NewEntries,
+    ReadDocument,
+    ReadEntries,
+    ReadPath,
+    Search,
+    StoreStats,
+)
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import BlobRoots, ThreadState
 
@@ -60,6 +71,7 @@ class JsonlBackend:
         except OSError as error:
             raise translate_error(self.place, error) from error
         self._lock = threading.RLock()
+        self._documents = DocumentFolder(self._layout.documents, files)
         self._packs = PackFolder(self._layout.blobs, files)
         self._trees = TreeCache(self._layout, self._packs)
         self._index = ThreadIndex(self._trees, SummaryFile(self._layout.index))
@@ -69,6 +81,7 @@ class JsonlBackend:
             process_lock=self._process_lock,
             trees=self._trees,
             packs=self._packs,
+            documents=self._documents,
             index=self._index,
             erasures=self._erasures,
             files=files,
@@ -201,6 +214,15 @@ class JsonlBackend:
             return matching_ids([node.id for node in tree.state.visible_nodes(state)], part)[:limit]
 
         return self._read(thread_id, answer)
+
+    def document(self, query: ReadDocument) -> StoredDocument | None:
+        with self._reading():
+            found = self._documents.document(query.scope, query.key)
+            return None if found is None or found.is_expired(query.now_ns) else found
+
+    def documents(self, query: ListDocuments) -> list[StoredDocument]:
+        with self._reading():
+            return query.select(self._documents.of_scope(query.scope))
 
     def search(self, search: Search) -> SearchPage:
         self._check_open()

@@ -29,12 +29,16 @@ from sessiontree.stores.commands import (
     Append,
     Command,
     CreateThread,
+    DeleteDocument,
     DeleteThread,
     EraseContents,
     Fork,
     ImportThread,
+    PurgeDocuments,
     PutBlobs,
+    SetDocument,
 )
+from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure, erase_copies
 from sessiontree.stores.jsonl.errors import SyncFailedError, syncing, translate_error
 from sessiontree.stores.jsonl.layout import Layout, name_of
@@ -56,6 +60,7 @@ from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import put_blobs
+from sessiontree.stores.rules.documents import delete_document, purge_documents, set_document
 from sessiontree.stores.rules.state import (
     DropBlobs,
     DropThread,
@@ -73,7 +78,7 @@ from sessiontree.stores.rules.state import (
 __all__ = ["Batch", "Writer"]
 
 
-_ALONE = (DeleteThread, EraseContents, PutBlobs)
+_ALONE = (DeleteThread, EraseContents, PutBlobs, SetDocument, DeleteDocument, PurgeDocuments)
 """Commands that replace or create whole files."""
 
 
@@ -87,6 +92,7 @@ class Writer:
         process_lock: ProcessLock,
         trees: TreeCache,
         packs: PackFolder,
+        documents: DocumentFolder,
         index: ThreadIndex,
         erasures: ErasureFolder,
         files: Files,
@@ -98,6 +104,7 @@ class Writer:
         self._process_lock = process_lock
         self._trees = trees
         self._packs = packs
+        self._documents = documents
         self._index = index
         self._erasures = erasures
         self._files = files
@@ -191,9 +198,27 @@ class Writer:
                 return self._put_blobs(command)
             case EraseContents():
                 return self._erase(command)
+            case SetDocument() | DeleteDocument() | PurgeDocuments():
+                return self._change_documents(command)
             case _:
                 assert isinstance(command, DeleteThread)
                 return self._delete(command)
+
+    def _change_documents(self, command: SetDocument | DeleteDocument | PurgeDocuments) -> Outcome:
+        with self._rewriting():
+            try:
+                match command:
+                    case SetDocument():
+                        decision = set_document(command, self._documents)
+                    case DeleteDocument():
+                        decision = delete_document(command, self._documents)
+                    case PurgeDocuments():
+                        decision = purge_documents(command)
+            except SessionTreeError as refusal:
+                return refusal
+            for fact in decision.facts:
+                self._documents.apply(fact)
+        return decision.result
 
     def _put_blobs(self, command: PutBlobs) -> Outcome:
         with self._rewriting():
@@ -375,8 +400,8 @@ class Batch:
                 return self._trees.get(name) or Tree(name, self._layout.tree(name))
             case Fork(source_id=thread_id):
                 return self._trees.with_thread(thread_id)
-            case PutBlobs():
-                raise AssertionError("PutBlobs is written by Writer: blobs belong to no tree")
+            case PutBlobs() | SetDocument() | DeleteDocument() | PurgeDocuments():
+                raise AssertionError("blobs and documents are written by Writer: they belong to no tree")
             case _:
                 return self._trees.with_thread(command.thread_id)
 

@@ -21,12 +21,14 @@ from msgspec.structs import replace
 from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
 from sessiontree.model import Thread
 from sessiontree.model._base import Record
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import (
     AcquireLease,
     Append,
     Command,
     CreateThread,
+    DeleteDocument,
     DeleteThread,
     EraseContents,
     Fork,
@@ -34,11 +36,14 @@ from sessiontree.stores.commands import (
     ImportThread,
     MoveLeaf,
     PositionedDraft,
+    PurgeDocuments,
     PutBlobs,
     ReleaseLease,
     RenewLease,
     Result,
+    SetDocument,
 )
+from sessiontree.stores.postgres.documents import lock_document
 from sessiontree.stores.postgres.errors import may_have_happened, with_retries
 from sessiontree.stores.postgres.fast_path import acquire, append_at_leaf, is_plain, release, renew
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of
@@ -220,6 +225,8 @@ class _LockedTransaction:
                     self._lookup.forget(state.meta.id)
 
     def _took_effect(self, view: SnapshotView, before: _Unsettled, unknown: CommitUnknownError) -> bool:
+        if isinstance(self._command, SetDocument):
+            return _is_put(view.document(self._command.scope, self._command.key), before.decision, unknown)
         head = view.head(_subject(self._command))
         if isinstance(self._command, DeleteThread):
             return head is None
@@ -263,9 +270,12 @@ class _LockedTransaction:
                 view.set_thread(thread_id, head)
                 if head is not None and (ids := _needed_entries(self._command)):
                     yield from view.prefetch_nodes(head.tree, ids)
-            case PutBlobs():
-                # No thread's row shows whether blobs were put; putting them again is harmless.
+            case PutBlobs() | PurgeDocuments():
+                # No thread's row shows whether this was done; doing it again is harmless.
                 view.set_thread(_subject(self._command), None)
+            case SetDocument() | DeleteDocument() as command:
+                view.set_thread(_subject(command), None)
+                view.set_document((yield from lock_document(self._lookup.namespace, command)))
             case command:
                 head = yield from self._read_thread(command.thread_id, _FOR_CHANGE)
                 view.set_thread(command.thread_id, head)
@@ -319,6 +329,15 @@ class _LockedTransaction:
         return None
 
 
+def _is_put(stored: StoredDocument | None, decision: Decision, unknown: CommitUnknownError) -> bool:
+    """Whether a document was put; ``unknown`` if it may have been, and another writer has replaced it since."""
+    put = decision.result
+    assert isinstance(put, StoredDocument)
+    if stored == put or stored is None or stored.version < put.version:
+        return stored == put
+    raise unknown
+
+
 def _confirm() -> Steps[None]:
     """Commit with a transaction number, which waits for the synchronous standby: what was read may not be there yet."""
     yield _TAKE_NUMBER
@@ -330,7 +349,7 @@ def _subject(command: Command) -> str:
     match command:
         case CreateThread(thread=thread) | Fork(thread=thread) | ImportThread(thread=thread):
             return thread.id
-        case PutBlobs():
+        case PutBlobs() | SetDocument() | DeleteDocument() | PurgeDocuments():
             return ""
         case _:
             return command.thread_id

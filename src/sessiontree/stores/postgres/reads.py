@@ -14,12 +14,14 @@ from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, Thread
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import stored_type
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores.listing import matching_ids
 from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, hashes_of, in_order, read_blobs
 from sessiontree.stores.postgres.doctor import inspect
+from sessiontree.stores.postgres.documents import list_documents, read_document
 from sessiontree.stores.postgres.listing import list_threads
 from sessiontree.stores.postgres.rows import (
     ENTRY_COLUMNS,
@@ -34,7 +36,16 @@ from sessiontree.stores.postgres.schema import IS_RARE
 from sessiontree.stores.postgres.search import find_thread_ids, search_entries
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES, SnapshotView, run_rule
-from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
+from sessiontree.stores.queries import (
+    Finding,
+    ListDocuments,
+    NewEntries,
+    ReadDocument,
+    ReadEntries,
+    ReadPath,
+    Search,
+    StoreStats,
+)
 from sessiontree.stores.rules.leaf import next_move
 
 __all__ = ["StepReads"]
@@ -242,6 +253,12 @@ class StepReads:
     def entry_ids(self, thread_id: str, part: str, limit: int) -> Steps[list[str]]:
         entries = yield from self.entries(ReadEntries(thread_id=thread_id))
         return matching_ids((entry.id for entry in entries), part)[:limit]
+
+    def document(self, query: ReadDocument) -> Steps[StoredDocument | None]:
+        return read_document(self._lookup.namespace, query)
+
+    def documents(self, query: ListDocuments) -> Steps[list[StoredDocument]]:
+        return list_documents(self._lookup.namespace, query)
 
     def search(self, search: Search) -> Steps[SearchPage]:
         return search_entries(self, self._lookup.namespace, search)

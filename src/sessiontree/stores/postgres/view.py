@@ -13,6 +13,7 @@ from uuid import UUID
 
 from sessiontree.model import Lease, Move
 from sessiontree.model.blobs import Blob
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.postgres.blobs import (
@@ -139,6 +140,7 @@ class SnapshotView:
         self._heads: dict[str, ThreadHead | None] = {}
         self._trees: dict[int, UUID] = {}
         self._reservation: Reservation | None = None
+        self._document: StoredDocument | None = None
         self._seq = 0
         self.deleted_entries: dict[int, tuple[int, int]] = {}
         """Owner and number of each entry that a delete removes; the rules know them by these keys."""
@@ -268,6 +270,13 @@ class SnapshotView:
     def tree_of(self, thread_id: str) -> int | None:
         assert self._reservation is not None, "only the creation of a thread reads a tree by name"
         return None if self._reservation.named_tree is None else self._reservation.named_tree.int
+
+    def set_document(self, document: StoredDocument | None) -> None:
+        """Set the document that a command is about, which was locked and read."""
+        self._document = document
+
+    def document(self, scope: str, key: str) -> StoredDocument | None:
+        return self._document
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         wanted = frozenset(hashes)

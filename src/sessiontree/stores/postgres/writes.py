@@ -10,6 +10,7 @@ from sessiontree.model import Lease
 from sessiontree.model.blobs import unpacked
 from sessiontree.model.codec import encode_record
 from sessiontree.stores.postgres.blobs import drop_blobs, put_artifacts, put_blobs, put_checkpoints, put_pending
+from sessiontree.stores.postgres.documents import change_documents
 from sessiontree.stores.postgres.listen import NOTIFY
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
@@ -18,7 +19,10 @@ from sessiontree.stores.rules.state import (
     ERASED_BODY,
     Decision,
     DropBlobs,
+    DropDocument,
+    DropExpiredDocuments,
     DropThread,
+    PutDocument,
     PutEntry,
     PutErased,
     PutHead,
@@ -185,6 +189,8 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                 yield from put_pending(hashes, namespace)
             case DropBlobs(hashes=hashes):
                 yield from drop_blobs(hashes, namespace, view.ids)
+            case PutDocument() | DropDocument() | DropExpiredDocuments():
+                yield change_documents(fact, namespace)
 
 
 def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: int) -> Iterator[Statement]:

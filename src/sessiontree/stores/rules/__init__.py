@@ -9,6 +9,7 @@ from sessiontree.stores.commands import (
     ClearLease,
     Command,
     CreateThread,
+    DeleteDocument,
     DeleteThread,
     EraseContents,
     Fork,
@@ -16,15 +17,18 @@ from sessiontree.stores.commands import (
     ImportThread,
     InstallCompaction,
     MoveLeaf,
+    PurgeDocuments,
     PutBlobs,
     Redo,
     ReleaseClaim,
     ReleaseLease,
     RenewLease,
+    SetDocument,
     Undo,
     UpdateThread,
 )
 from sessiontree.stores.rules.append import append, put_blobs
+from sessiontree.stores.rules.documents import delete_document, purge_documents, set_document
 from sessiontree.stores.rules.erase import erase_contents
 from sessiontree.stores.rules.leaf import move_leaf, redo, undo
 from sessiontree.stores.rules.leases import (
@@ -90,3 +94,9 @@ def decide(command: Command, view: View) -> Decision:
             return import_history(command, view)
         case PutBlobs():
             return put_blobs(command, view)
+        case SetDocument():
+            return set_document(command, view)
+        case DeleteDocument():
+            return delete_document(command, view)
+        case PurgeDocuments():
+            return purge_documents(command)

@@ -12,6 +12,7 @@ from sessiontree.model import Lease, Move, Thread
 from sessiontree.model.blobs import Blob, Pack
 from sessiontree.model.builders import ERASED
 from sessiontree.model.codec import encode_payload
+from sessiontree.model.documents import StoredDocument
 from sessiontree.stores.commands import Draft, Result
 
 __all__ = [
@@ -19,10 +20,13 @@ __all__ = [
     "BlobRoots",
     "Decision",
     "DropBlobs",
+    "DropDocument",
+    "DropExpiredDocuments",
     "DropThread",
     "Fact",
     "LoggedMove",
     "Node",
+    "PutDocument",
     "PutEntry",
     "PutErased",
     "PutHead",
@@ -186,6 +190,10 @@ class View(Protocol):
         """A key for a new thread."""
         ...
 
+    def document(self, scope: str, key: str) -> StoredDocument | None:
+        """A document, expired or not."""
+        ...
+
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         """The hashes that are not in the store."""
         ...
@@ -271,13 +279,46 @@ class PutPending(msgspec.Struct, frozen=True, gc=False):
     hashes: frozenset[str]
 
 
+class PutDocument(msgspec.Struct, frozen=True, gc=False):
+    """A new or changed document."""
+
+    document: StoredDocument
+
+
+class DropDocument(msgspec.Struct, frozen=True, gc=False):
+    """A deleted document."""
+
+    scope: str
+    key: str
+
+
+class DropExpiredDocuments(msgspec.Struct, frozen=True, gc=False):
+    """All documents that have expired at a time are deleted."""
+
+    now_ns: int
+
+
 class DropBlobs(msgspec.Struct, frozen=True, gc=False):
     """Blobs that no entry needs any more."""
 
     hashes: frozenset[str]
 
 
-Fact = PutThread | PutHead | PutEntry | PutErased | PutMove | PutLease | DropThread | PutPack | PutPending | DropBlobs
+Fact = (
+    PutThread
+    | PutHead
+    | PutEntry
+    | PutErased
+    | PutMove
+    | PutLease
+    | DropThread
+    | PutPack
+    | PutPending
+    | DropBlobs
+    | PutDocument
+    | DropDocument
+    | DropExpiredDocuments
+)
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False):

@@ -14,13 +14,14 @@ from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import decode_stored_payload, stored_type
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.thread import Direction
-from sessiontree.stores.queries import NewEntries, ReadEntries, ReadPath, StoreStats
+from sessiontree.stores.queries import ListDocuments, NewEntries, ReadDocument, ReadEntries, ReadPath, StoreStats
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
-from sessiontree.stores.sqlite.rows import ENTRY_COLUMNS, Row, chain_of
+from sessiontree.stores.sqlite.rows import DOCUMENT_SELECT, ENTRY_COLUMNS, Row, chain_of, document_of
 from sessiontree.stores.sqlite.schema import IS_RARE
 from sessiontree.stores.sqlite.view import SqliteView, own_keys
 
@@ -154,6 +155,21 @@ class ReadSnapshot:
         if cursor is None:
             return NewEntries(entries=(), cursor=state.newest)
         return NewEntries(entries=tuple(self._entries(self._own(state, cursor))), cursor=max(state.newest, cursor))
+
+    def document(self, query: ReadDocument) -> StoredDocument | None:
+        found = self._view.document(query.scope, query.key)
+        return None if found is None or found.is_expired(query.now_ns) else found
+
+    def documents(self, query: ListDocuments) -> list[StoredDocument]:
+        rows = self._run(
+            f"{DOCUMENT_SELECT} WHERE scope = ?1 AND key > ?2 AND substr(key, 1, ?3) = ?4"
+            " AND (expires_ns IS NULL OR expires_ns > ?5) ORDER BY key LIMIT ?6",
+            (
+                query.scope, query.after or "", len(query.prefix), query.prefix, query.now_ns,
+                -1 if query.limit is None else query.limit,
+            ),
+        )  # fmt: skip
+        return [document_of(row) for row in rows]
 
     def stats(self) -> StoreStats:
         counts = self._run(

@@ -13,10 +13,12 @@ from sessiontree.errors import BlobNotFoundError
 from sessiontree.model import Entry, Lease, Move, Thread
 from sessiontree.model.blobs import CHUNK_BYTES, Blob, Pack, chunks_of, pack_of
 from sessiontree.model.codec import DAMAGED, decode_stored_payload, decode_thread
+from sessiontree.model.documents import StoredDocument
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
 __all__ = [
+    "DOCUMENT_SELECT",
     "ENTRY_COLUMNS",
     "META_COLUMNS",
     "NODE_COLUMNS",
@@ -25,6 +27,7 @@ __all__ = [
     "blob_roots",
     "blobs",
     "chain_of",
+    "document_of",
     "draft_of",
     "drop_blobs",
     "entry_row",
@@ -123,6 +126,17 @@ def draft_of(row: Row) -> Draft:
         turn_id=turn_id,
         messages=messages,
         tokens=tokens,
+    )
+
+
+DOCUMENT_SELECT = "SELECT scope, key, version, updated_ns, expires_ns, body FROM json_document"
+
+
+def document_of(row: Row) -> StoredDocument:
+    """Return a document from a row of ``DOCUMENT_SELECT``."""
+    scope, key, version, updated_ns, expires_ns, body = row
+    return StoredDocument(
+        scope=scope, key=key, version=version, updated_ns=updated_ns, expires_ns=expires_ns, body=body
     )
 
 

@@ -20,12 +20,22 @@ from sessiontree.errors import (
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
 from sessiontree.stores.commands import Append, Command
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
+from sessiontree.stores.queries import (
+    Finding,
+    ListDocuments,
+    NewEntries,
+    ReadDocument,
+    ReadEntries,
+    ReadPath,
+    Search,
+    StoreStats,
+)
 from sessiontree.stores.rules import decide
 from sessiontree.stores.sqlite import errors, schema
 from sessiontree.stores.sqlite.erasure import Erasure
@@ -156,6 +166,12 @@ class SqliteBackend:
 
     def entry_ids(self, thread_id: str, part: str, limit: int) -> list[str]:
         return self._read(lambda snapshot: snapshot.entry_ids(thread_id, part, limit))
+
+    def document(self, query: ReadDocument) -> StoredDocument | None:
+        return self._read(lambda snapshot: snapshot.document(query))
+
+    def documents(self, query: ListDocuments) -> list[StoredDocument]:
+        return self._read(lambda snapshot: snapshot.documents(query))
 
     def search(self, search: Search) -> SearchPage:
         with self._translated():

@@ -10,9 +10,12 @@ import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
 
+from msgspec.structs import astuple
+
 from sessiontree.model import Checkpoint, Lease, Move
 from sessiontree.model.blobs import Blob
 from sessiontree.model.codec import encode_record
+from sessiontree.model.documents import StoredDocument
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.rules.append import visible
@@ -20,10 +23,13 @@ from sessiontree.stores.rules.state import (
     ERASED_BODY,
     BlobRoots,
     DropBlobs,
+    DropDocument,
+    DropExpiredDocuments,
     DropThread,
     Fact,
     LoggedMove,
     Node,
+    PutDocument,
     PutEntry,
     PutErased,
     PutHead,
@@ -36,6 +42,7 @@ from sessiontree.stores.rules.state import (
     Tops,
 )
 from sessiontree.stores.sqlite.rows import (
+    DOCUMENT_SELECT,
     META_COLUMNS,
     NODE_COLUMNS,
     STATE_SELECT,
@@ -43,6 +50,7 @@ from sessiontree.stores.sqlite.rows import (
     blob_hashes,
     blob_roots,
     blobs,
+    document_of,
     draft_of,
     drop_blobs,
     entry_row,
@@ -306,6 +314,10 @@ class SqliteView:
         row = self._run("SELECT seq FROM sqlite_sequence WHERE name = 'thread'").fetchone()
         return 1 if row is None else int(row[0]) + 1
 
+    def document(self, scope: str, key: str) -> StoredDocument | None:
+        row = self._run(f"{DOCUMENT_SELECT} WHERE scope = ? AND key = ?", (scope, key)).fetchone()
+        return None if row is None else document_of(row)
+
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return missing_blobs(self._connection, hashes)
 
@@ -348,6 +360,12 @@ class SqliteView:
                 put_pending(self._connection, hashes)
             case DropBlobs(hashes=hashes):
                 drop_blobs(self._connection, hashes)
+            case PutDocument(document=document):
+                self._run("INSERT OR REPLACE INTO json_document VALUES (?,?,?,?,?,?)", astuple(document))
+            case DropDocument(scope=scope, key=key):
+                self._run("DELETE FROM json_document WHERE scope = ? AND key = ?", (scope, key))
+            case DropExpiredDocuments(now_ns=now):
+                self._run("DELETE FROM json_document WHERE expires_ns <= ?", (now,))
 
     def _run(self, statement: str, values: Sequence[object] = ()) -> sqlite3.Cursor:
         if self._rows:

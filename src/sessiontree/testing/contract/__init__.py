@@ -17,6 +17,7 @@ from sessiontree.testing.contract.artifacts import ArtifactContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
+from sessiontree.testing.contract.documents import DocumentContract
 from sessiontree.testing.contract.erasing import EraseContract
 from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
@@ -49,6 +50,7 @@ class StoreContract(
     ReadContract,
     DeleteContract,
     EraseContract,
+    DocumentContract,
     TextContract,
     CompactionContract,
     WatchContract,

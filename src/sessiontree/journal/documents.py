@@ -1,0 +1,55 @@
+# Generated from documents_async.py by tools/async_to_sync.py; do not edit.
+"""``journal.documents``: small JSON documents for the state of applications and users."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sessiontree.journal.operations import documents
+from sessiontree.model.documents import Document
+
+if TYPE_CHECKING:
+    from sessiontree.journal._base import Verbs
+
+__all__ = ["Documents"]
+
+
+class Documents:
+    """JSON values under a scope and a key, each with a version."""
+
+    def __init__(self, journal: Verbs) -> None:
+        self._journal = journal
+
+    def put(
+        self, scope: str, key: str, value: Any, *, expect_version: int | None = None, ttl_seconds: float | None = None
+    ) -> Document:
+        """Store a value; it is durable when this returns.
+
+        With ``expect_version``, raises StaleDocumentError if the version is another one; 0 is a missing document. After
+        ``ttl_seconds`` the document counts as missing.
+        """
+        operation = documents.put(
+            self._journal.runtime, scope, key, value, expect_version=expect_version, ttl_seconds=ttl_seconds
+        )
+        return self._journal.run(operation)
+
+    def get(self, scope: str, key: str) -> Document | None:
+        """Return a document; ``None`` if it is missing or has expired."""
+        return self._journal.run(documents.get(self._journal.runtime, scope, key))
+
+    def delete(self, scope: str, key: str, *, expect_version: int | None = None) -> bool:
+        """Delete a document for good, and return whether there was one; ``expect_version`` as in ``put``."""
+        return self._journal.run(documents.delete(self._journal.runtime, scope, key, expect_version))
+
+    def list(
+        self, scope: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
+    ) -> list[Document]:
+        """Return the documents of a scope whose keys start with ``prefix``, in the order of their keys.
+
+        ``after`` is the key of the last document of the page before.
+        """
+        return self._journal.run(documents.list_(self._journal.runtime, scope, prefix, after, limit))
+
+    def purge(self) -> None:
+        """Delete the documents of all scopes that have expired. Until then they only count as missing."""
+        self._journal.run(documents.purge(self._journal.runtime))
