@@ -12,6 +12,7 @@ from sample_texts import sample_texts
 from sessiontree.context.result_views import result_text
 from sessiontree.model import Compaction
 from sessiontree.model.tokens import estimate_text
+from sessiontree.sessions import SessionManager
 
 WORDS = sample_texts()["English"]
 TOOLS = [{"name": f"tool_{n}", "description": WORDS[:2_000], "input_schema": {"type": "object"}} for n in range(5)]
@@ -171,6 +172,20 @@ def test_tool_definitions_fill_the_window_too(journal: st.Journal) -> None:
     assert result is not None
     assert result.tokens_after == journal.context("t", tools=TOOLS).tokens < policy.threshold
     assert not journal.needs_compaction("t", policy=policy, tools=TOOLS)
+
+
+def test_a_session_manager_counts_the_tool_definitions_that_it_is_told(journal: st.Journal) -> None:
+    key = st.SessionKey(agent="bot", channel="web", peer="ann")
+    policy = st.CompactionPolicy(window_tokens=8_000)
+    with SessionManager(journal, policy=policy, tools=TOOLS, auto_compact="inline") as manager:
+        for number in range(12):
+            manager.add_message(key, st.user(f"question {number}"))
+            manager.add_message(key, st.assistant(words(350)))
+        thread_id = manager.get(key).thread_id
+        assert manager.info(key).compactions == 1
+        with_tools = journal.context(thread_id, tools=TOOLS).tokens
+        assert manager.token_usage(key) == with_tools / 8_000
+        assert with_tools < policy.threshold
 
 
 def test_call_model_counts_tool_definitions(journal: st.Journal) -> None:

@@ -15,6 +15,7 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations.requests import Runtime
 from sessiontree.model import Thread
 from sessiontree.model._base import Record
+from sessiontree.model.tokens import Tools
 from sessiontree.sessions.hooks import AsyncHooks, Fault, Report, log_fault
 from sessiontree.sessions.states import Lifetimes, session_window
 
@@ -84,6 +85,7 @@ class ManagerOptions(TypedDict, total=False):
 
     summarize: Summarizer
     policy: CompactionPolicy
+    tools: Tools
     lifetimes: Lifetimes
     auto_compact: AutoCompact
     refresher: MemoryRefresher | None
@@ -99,6 +101,7 @@ class ManagerConfig(Record, frozen=True, kw_only=True, gc=True):
 
     ``summarize`` writes the summaries of compactions; ``extract`` finds the facts that are given to ``refresher``, as
     ``memory_refresh`` says, or else by the policy's ``soft_ratio`` and ``summary_tokens``.
+    ``tools`` are the tool definitions that are sent with each request; they take their part of the window.
     ``system_prompt`` is the prompt of new conversations. ``report`` is called with every :class:`Fault`.
     ``most_remembered`` limits how many sessions have their token counts in memory.
     """
@@ -108,6 +111,7 @@ class ManagerConfig(Record, frozen=True, kw_only=True, gc=True):
     windows: WindowCache
     summarize: Summarizer = extractive
     policy: CompactionPolicy = CompactionPolicy()
+    tools: Tools = ()
     lifetimes: Lifetimes = Lifetimes()
     auto_compact: AutoCompact = "background"
     refresher: MemoryRefresher | None = None

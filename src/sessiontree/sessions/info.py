@@ -174,7 +174,7 @@ def window_state(config: ManagerConfig, thread: Thread) -> Operation[WindowState
     boundary = window_of(path).boundary
     compaction = boundary.payload if boundary and isinstance(boundary.payload, Compaction) else Compaction()
     state = WindowState(
-        tokens=build_context(path).tokens,
+        tokens=build_context(path, tools=config.tools).tokens,
         summary=compaction.summary,
         compactions=compaction.generation,
         compacted_ns=boundary.created_ns if boundary else 0,

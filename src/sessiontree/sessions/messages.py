@@ -112,7 +112,11 @@ def compact(config: ManagerConfig, key: SessionKey, *, instructions: str, force:
     """Compact the session for a key now."""
     thread = yield from existing(key)
     options = CompactionOptions(
-        summarize=config.summarize, policy=policy_of(config, thread), instructions=instructions, force=force
+        summarize=config.summarize,
+        policy=policy_of(config, thread),
+        tools=config.tools,
+        instructions=instructions,
+        force=force,
     )
     return (yield from _compact(config, thread.id, options))
 
@@ -122,7 +126,11 @@ def compact_if_needed(config: ManagerConfig, thread_id: str) -> Operation[Compac
     try:
         policy = policy_of(config, (yield from threads.thread(thread_id)))
         options = CompactionOptions(
-            summarize=config.summarize, policy=policy, trigger="post_response", reason="threshold"
+            summarize=config.summarize,
+            policy=policy,
+            tools=config.tools,
+            trigger="post_response",
+            reason="threshold",
         )
         attempt = _compact(config, thread_id, options)
         return (yield from compaction.run_if_needed(config.runtime, thread_id, options, attempt))
