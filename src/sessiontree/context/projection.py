@@ -159,13 +159,19 @@ def _message(entry: Entry) -> Message | None:
 
 
 def _summary_message(window: Window, has_kept: bool, has_newer: bool) -> list[Projected]:
-    """Return the summary in force; its words must not change with the next message, as floret's do."""
+    """Return the summary in force; its words must not change with the next message, as floret's do.
+
+    A summary without messages before it begins the conversation, so messages will follow.
+    """
     entry = window.boundary
     if entry is None or not isinstance(entry.payload, Compaction) or not entry.payload.summary:
         return []
     users = _kept_users(window, entry.payload)
-    has_tail = has_kept or (has_newer and is_florets(entry.payload.schema_version))
-    text = summary_text(entry.payload.summary, users, has_tail, schema=entry.payload.schema_version)
+    schema = entry.payload.schema_version
+    is_first = not any(_message(earlier) for earlier in window.head)
+    will_follow = has_newer if is_florets(schema) else is_first or bool(entry.payload.first_kept_entry_id)
+    has_tail = has_kept or will_follow
+    text = summary_text(entry.payload.summary, users, has_tail, schema=schema)
     message = Message(role="user", kind=SUMMARY_KIND, parts=(TextPart(text=text),))
     return [Projected(entry=entry, message=message)]
 

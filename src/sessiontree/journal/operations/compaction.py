@@ -31,6 +31,7 @@ from sessiontree.compaction.summarizers.base import Summarizer, Summary, Summary
 from sessiontree.context import build_context, window_of
 from sessiontree.context.result_views import result_text
 from sessiontree.errors import (
+    ClaimLostError,
     CompactionClaimedError,
     NothingToUncompactError,
     OversizedSummaryError,
@@ -446,6 +447,9 @@ def _commit(
         thread: Thread = yield ReadThread(thread_id=command.thread_id)
         now: list[Entry] = yield ReadPath(thread_id=thread.id, leaf=thread.leaf)
         if _boundary(now) != _boundary(path):
+            held = thread.compaction_claim
+            if held is None or held.id != command.claim_id:
+                raise ClaimLostError(thread.id, held.owner if held else "")
             raise StaleLeafError(thread.id, command.base, thread.leaf)
         update = _update(runtime, thread, command.draft.id, changes)
         try:
