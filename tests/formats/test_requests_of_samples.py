@@ -8,9 +8,9 @@ import pytest
 
 import sessiontree as st
 from golden_sets import STORE_FORMATS, sets
-from requests_validator import faults
 from sessiontree.context import build_context
 from sessiontree.transfer.formats import import_sessions
+from validation.validators import faults
 
 PI = sorted((Path(__file__).parent.parent / "data" / "pi").glob("*.jsonl"))
 

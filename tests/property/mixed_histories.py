@@ -74,6 +74,7 @@ class Writer:
         self.is_clean = is_clean
         self.payloads: list[Payload] = []
         self.calls = 0
+        self.items = 0
 
     def path(self) -> list[Entry]:
         if self.random.random() < 0.3:
@@ -137,6 +138,11 @@ class Writer:
         self.calls += 1
         return self.random.choice(IDS).format(self.calls)
 
+    def item_id(self, kind: str) -> str:
+        """An id of an output item: the provider gives each one once."""
+        self.items += 1
+        return f"{kind}_{self.items}"
+
     def answer(self, calls: int) -> Payload:
         writer = self.random.choice([self.chat, self.responses, self.anthropic, self.gemini, self.plain])
         return writer(calls)
@@ -144,7 +150,7 @@ class Writer:
     def plain(self, calls: int) -> Payload:
         """An answer that was built by hand or imported."""
         thought = ReasoningPart(
-            provider=self.random.choice(["", "pi", *DIALECTS]), text="hm", signature="c2ln", id="rs_9"
+            provider=self.random.choice(["", "pi", *DIALECTS]), text="hm", signature="c2ln", id=self.item_id("rs")
         )
         asked = [call(self.new_id(), self.random.choice(NAMES), self.random.choice(ARGUMENTS)) for _ in range(calls)]
         media = [self.random.choice(MEDIA)] if self.maybe(0.1) else []
@@ -185,7 +191,7 @@ class Writer:
             output.append(
                 {
                     "type": "reasoning",
-                    "id": "rs_1",
+                    "id": self.item_id("rs"),
                     "summary": [],
                     "encrypted_content": "AA",
                     "status": None,
@@ -195,14 +201,20 @@ class Writer:
         if not calls or self.maybe(0.5):
             text = {"type": "output_text", "text": "so", "annotations": [], "logprobs": None, "parsed": None}
             output.append(
-                {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+                {
+                    "type": "message",
+                    "id": self.item_id("msg"),
+                    "role": "assistant",
+                    "status": "completed",
+                    "content": [text],
+                }
             )
         if self.maybe(0.1):
             operation = {"type": "delete_file", "path": "a"}
             output.append(
                 {
                     "type": "apply_patch_call",
-                    "id": "ap",
+                    "id": self.item_id("apc"),
                     "call_id": "ap_1",
                     "status": "completed",
                     "operation": operation,
@@ -214,7 +226,7 @@ class Writer:
                 "call_id": self.new_id() or f"c{self.calls}",
                 "name": self.random.choice(NAMES) or "x",
                 "arguments": self.random.choice(ARGUMENTS),
-                "id": self.random.choice([None, "fc_1"]),
+                "id": self.random.choice([None, self.item_id("fc")]),
                 "async_": None,
                 "namespace": None,
                 "status": None,

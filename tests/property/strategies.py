@@ -58,7 +58,8 @@ USER_BLOCKS = {
     "gemini": {"fileData": {"fileUri": "gs://bucket/a", "mimeType": "video/mp4", "displayName": "a"}},
 }
 ANSWER_BLOCKS = {
-    "openai-chat": {"type": "refusal", "refusal": "no"},
+    # a refusal stands alone in a message, and blocks are drawn more than once
+    "openai-chat": {"type": "input_audio", "input_audio": {"data": "UEFZ", "format": "wav"}},
     "openai-responses": {"type": "compaction", "id": "cmp_1", "encrypted_content": "AAAA"},
     "anthropic": {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "q"}},
     "gemini": {"executableCode": {"code": "1", "language": "PYTHON"}},

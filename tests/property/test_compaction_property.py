@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import sessiontree
 from property.test_context_property import check_pairs
-from property.validators import check
 from property_settings import examples
 from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
 from sessiontree.compaction import items_of
@@ -22,6 +21,7 @@ from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Entry, ImagePart, Payload, TextPart, Usage, UsageReport
 from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock, seeded_random
+from validation.validators import faults
 
 TEXTS = [
     "ok",
@@ -169,7 +169,7 @@ def check_uncompact(journal: Journal, thread_id: str, before: Context) -> None:
 def check_context(context: Context) -> None:
     check_pairs(context.messages)
     for name, dialect in DIALECTS.items():
-        check(name, dialect.to_request(context))
+        assert faults(name, dialect.to_request(context)) == []
     msgspec.json.encode(context)
 
 

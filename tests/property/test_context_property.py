@@ -6,11 +6,11 @@ import msgspec
 from hypothesis import given
 
 from property.strategies import trees
-from property.validators import check
 from property_settings import examples
 from sessiontree.context import SUMMARY_KIND, Context, build_context, pair
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Compaction, Entry, Message, ToolCallMessage, ToolResultMessage, UserMessage
+from validation.validators import faults
 
 
 @examples(200, deep=5_000)
@@ -19,7 +19,7 @@ def test_every_leaf_gives_a_valid_request_in_every_dialect(paths: list[list[Entr
     for path in paths:
         context = build_context(path)
         for name, dialect in DIALECTS.items():
-            check(name, dialect.to_request(context))
+            assert faults(name, dialect.to_request(context)) == []
 
 
 @examples(200, deep=5_000)

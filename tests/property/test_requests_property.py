@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from property.mixed_histories import SPLIT, Writer
 from property_settings import examples
-from requests_validator import faults
 from sessiontree.context import build_context
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import AssistantMessage, Entry, ToolCallMessage
+from validation.validators import faults
 
 Wire = dict[str, Any]
 

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from property.validators import check
 from sessiontree.context import Context, pair
 from sessiontree.context.dialects import CONTINUE, DIALECTS, OPENING
 from sessiontree.model import (
@@ -22,13 +21,14 @@ from sessiontree.model import (
     Usage,
 )
 from sessiontree.model.builders import assistant, call, tool_result, user
+from validation.validators import faults
 
 Wire = dict[str, Any]
 
 
 def request(name: str, *messages: Message, system: str = "") -> Wire:
     body = DIALECTS[name].to_request(Context(system=system, messages=messages))
-    check(name, body)
+    assert faults(name, body) == []
     return body
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from property.validators import check
 from sessiontree.context import Context
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Message
 from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import decode_payload, encode_payload
+from validation.validators import faults
 
 Wire = dict[str, Any]
 
@@ -432,7 +432,7 @@ def test_a_conversation_can_move_to_any_other_provider(name: str, body: Wire, ta
     system, messages = DIALECTS[name].from_request(body)
     if target == name:
         return
-    check(target, DIALECTS[target].to_request(Context(system=system, messages=tuple(messages))))
+    assert faults(target, DIALECTS[target].to_request(Context(system=system, messages=tuple(messages)))) == []
 
 
 def through_store(message: Message) -> Message:

@@ -14,13 +14,13 @@ from openai.types.chat.parsed_chat_completion import ParsedChatCompletion
 from openai.types.responses import Response
 from openai.types.responses.parsed_response import ParsedResponse
 
-from requests_validator import faults
 from sessiontree.context import Context
 from sessiontree.context.dialects import DIALECTS, UnknownDialectError
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import AssistantMessage, Message, ReasoningPart
 from sessiontree.model.builders import tool_result, user
 from sessiontree.model.codec import decode_payload, encode_payload
+from validation.validators import faults
 
 with warnings.catch_warnings():
     # The SDK has an escape sequence in a docstring that newer Pythons warn about.

@@ -12,7 +12,7 @@ import sys
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,18 +21,12 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import sessiontree as st
-from validation import anthropic_messages, chat_completions, gemini_content, responses
 from validation.histories import History, contexts
 from validation.material import PAYLOAD
+from validation.validators import VALIDATORS
 
-__all__ = ["VALIDATORS", "Finding", "findings", "leaks", "requests_problems"]
+__all__ = ["Finding", "findings", "leaks", "requests_problems"]
 
-VALIDATORS: dict[str, Callable[[Mapping[str, Any]], list[str]]] = {
-    "openai-chat": chat_completions.problems,
-    "openai-responses": responses.problems,
-    "anthropic": anthropic_messages.problems,
-    "gemini": gemini_content.problems,
-}
 _MEDIA_FIELDS = frozenset({"data", "url", "image_url", "file_data", "result", "file_uri", "fileUri", "file_url"})
 
 
