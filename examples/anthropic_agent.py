@@ -11,7 +11,7 @@ with st.open("agent.db") as journal:
         while True:
             request = dict(dialect.to_request(chat.context()), model="claude-sonnet-4-5", max_tokens=4096)
             events = client.messages.create(tools=ANTHROPIC_TOOLS, stream=True, **request)
-            answer = turn.stream(dialect, events, durable_every_seconds=1)
+            answer = turn.stream(dialect, events, durable_every_seconds=0.2)
             for text in answer:
                 print(text, end="", flush=True)
             for call in answer.message.tool_calls:

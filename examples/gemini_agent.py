@@ -12,7 +12,7 @@ with st.open("agent.db") as journal:
             request = dialect.to_request(chat.context())
             request["config"] = {"tools": GEMINI_TOOLS, "system_instruction": request.pop("system_instruction", None)}
             events = client.models.generate_content_stream(model="gemini-2.5-flash", **request)
-            answer = turn.stream(dialect, events, durable_every_seconds=1)
+            answer = turn.stream(dialect, events, durable_every_seconds=0.2)
             for text in answer:
                 print(text, end="", flush=True)
             for call in answer.message.tool_calls:

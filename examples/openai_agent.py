@@ -11,7 +11,7 @@ with st.open("agent.db") as journal:
         while True:
             request = dialect.to_request(chat.context())
             events = client.responses.create(model="gpt-5", tools=OPENAI_TOOLS, stream=True, **request)
-            answer = turn.stream(dialect, events, durable_every_seconds=1)
+            answer = turn.stream(dialect, events, durable_every_seconds=0.2)
             for text in answer:
                 print(text, end="", flush=True)
             for call in answer.message.tool_calls:

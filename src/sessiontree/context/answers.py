@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 
-from sessiontree.model import AssistantMessage, Message, ReasoningPart, TextPart
+from sessiontree.model import AssistantMessage, Entry, Event, Message, ReasoningPart, TextPart
 from sessiontree.model._base import Record
 
-__all__ = ["NOTHING", "Delta", "joined", "partial_answer"]
+__all__ = ["ANSWER_DELTA", "NOTHING", "Delta", "joined", "partial_answer", "saves_of"]
+
+
+ANSWER_DELTA = "answer_delta"
+"""The name of events that save text of an answer while it grows; their ``stream`` is the id of the answer's entry."""
 
 
 class Delta(Record, frozen=True, kw_only=True):
@@ -38,3 +42,14 @@ def partial_answer(shown: Delta, *, dialect: str, model: str) -> AssistantMessag
     said = (TextPart(text=shown.text),) if shown.text else ()
     message = Message(role="assistant", parts=(*thought, *said))
     return AssistantMessage(message=message, provider=dialect.partition("-")[0], model=model, is_partial=True)
+
+
+def saves_of(entries: Iterable[Entry], answer_ids: Collection[str]) -> list[Entry]:
+    """Return the events that saved text of these answers."""
+    return [
+        entry
+        for entry in entries
+        if isinstance(entry.payload, Event)
+        and entry.payload.name == ANSWER_DELTA
+        and entry.payload.stream in answer_ids
+    ]

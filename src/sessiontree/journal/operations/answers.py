@@ -8,15 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sessiontree.context.answers import Delta, joined, partial_answer
+from sessiontree.context.answers import ANSWER_DELTA, Delta, joined, partial_answer
 from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import AssistantMessage, Entry, Event
 
-__all__ = ["ANSWER_DELTA", "delta_event", "unfinished_answers"]
-
-
-ANSWER_DELTA = "answer_delta"
-"""The name of events that hold text of an answer; their ``stream`` is the id of the answer's entry."""
+__all__ = ["delta_event", "unfinished_answers"]
 
 
 def delta_event(answer_id: str, shown: Delta, dialect: str, model: str) -> Event:

@@ -7,6 +7,7 @@ from typing import get_args
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.context.answers import saves_of
 from sessiontree.errors import InvalidInputError, StaleLeafError
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
@@ -253,10 +254,12 @@ def erase_contents(
 def erase(
     thread_id: str, entry_ids: Iterable[str], *, expect_leaf: str | UnsetType | None = UNSET
 ) -> Operation[Erased]:
-    """Erase the contents of entries for good, in every thread that shows them."""
+    """Erase the contents of entries for good, in every thread that shows them, and what was saved of streamed answers."""
     names = (entry_ids,) if isinstance(entry_ids, str) else tuple(entry_ids)
+    events: list[Entry] = yield ReadEntries(thread_id=thread_id, types=frozenset({"event"}))
+    saves = [entry.id for entry in saves_of(events, names)]
     erased: Erased = yield EraseContents(
-        thread_id=thread_id, entries=names, expect_leaf=expect_leaf, in_all_threads=True
+        thread_id=thread_id, entries=(*names, *saves), expect_leaf=expect_leaf, in_all_threads=True
     )
     return erased
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from sessiontree.errors import AnswerInterruptedError, DuplicateEntryError, FencedError
 from sessiontree.journal import Journal
 from sessiontree.model import AssistantMessage, Entry, Event
-from sessiontree.testing.contract.base import Contract, Opened
+from sessiontree.testing.contract.base import Contract, Opened, is_on_disk
 
 __all__ = ["AnswerContract"]
 
@@ -58,6 +59,21 @@ class AnswerContract(Contract):
         assert journal.context("t").messages == ()
         assert len(journal.context("t", include_partial=True).messages) == 3
         assert (journal.thread("t").messages, journal.thread("t").tokens) == (3, 0)
+
+    def test_erasing_an_answer_erases_what_was_saved_of_it(self, store: Opened, tmp_path: Path) -> None:
+        chat = store.journal.open_thread("t", create=True)
+        secret = [_chunk(delta={"content": word}) for word in ("needle-", "51c7", "-answer ")]
+        with chat.turn(owner="w") as turn:
+            answer = turn.stream("openai-chat", [*secret, *_EVENTS], durable_every_seconds=0)
+            list(answer)
+            list(turn.stream("openai-chat", _EVENTS, durable_every_seconds=0))
+        journal = store.journal
+        assert journal.erase("t", [answer.id]).entries == 7
+        journal = store.reopen()
+        assert not is_on_disk(tmp_path, "needle-")
+        assert not is_on_disk(tmp_path, "51c7")
+        assert _answers(journal.path("t")) == [("one two three", False)]
+        assert _saved(journal) == "one two three"
 
     @pytest.mark.parametrize("seconds", [0, 0.01])
     def test_what_was_saved_of_an_answer_is_found_after_a_crash(self, store: Opened, seconds: float) -> None:
