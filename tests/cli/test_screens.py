@@ -9,6 +9,7 @@ import re
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -250,6 +251,56 @@ def test_a_password_is_never_shown(screen: Screen, url: str) -> None:
 def test_markdown_on_a_terminal_is_harmless(screen: Screen) -> None:
     for kind in ("md", "json", "jsonl"):
         assert "\x1b" not in screen.run("export", "odd-keys", "--to", kind)
+
+
+EVIL = (
+    "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b]52;c;cGFzcw==\x07 \x9b2J \x1bP1$r\x1b\\ \u202egnp.exe\u2066 \x07\r\n\t"
+    "\u200b\ufeff \U000e0041 " + "長い" * 30
+)
+
+
+def fill_with_evil(store: Path) -> None:
+    """A store with hostile text in every field that takes any text."""
+    with st.open(store) as journal:
+        fields: dict[str, Any] = dict.fromkeys(("title", "workspace", "vendor", "model", "status"), EVIL)
+        journal.create_thread("evil", **fields, origin={"format": EVIL.replace("/", "")}, tags=(EVIL,))
+        first = journal.append("evil", st.user(EVIL))
+        for name in ("bash", "edit", "read", "grep", "web_search", "task", "todo", EVIL):
+            keys = ("command", "path", "old_string", "new_string", "pattern", "query", "description", "content")
+            given = json.dumps(
+                {**dict.fromkeys(keys, EVIL), EVIL: EVIL, "todos": [{"content": EVIL, "status": "in_progress"}]}
+            )
+            journal.append(
+                "evil", st.assistant(EVIL, calls=[st.call(name + "c", name, given)], reasoning=EVIL, model=EVIL)
+            )
+            journal.append("evil", st.tool_result(name + "c", EVIL + "\n" + EVIL, name=name, is_error=name != "edit"))
+        journal.append("evil", st.Compaction(id="k", summary=EVIL, tokens_before=9))
+        journal.append("evil", st.Custom(name=EVIL, data=EVIL))
+        journal.append("evil", st.RunFailure(error=EVIL))
+        journal.label("evil", first.id, EVIL.replace("\r\n\t", ""))
+        journal.rewind("evil", first.id)
+        journal.append(
+            "evil", st.assistant(EVIL, model=EVIL, usage=st.Usage(input_tokens=1, cost=1.0, currency="X\x1b"))
+        )
+        journal.fork("evil", new_id="evil-fork", title=EVIL)
+
+
+@pytest.mark.parametrize("width", [40, 100, 160])
+def test_hostile_content_in_every_field_is_harmless(screen: Screen, tmp_path: Path, width: int) -> None:
+    screen.store = tmp_path / "evil.db"
+    fill_with_evil(screen.store)
+    screen.resize(width)
+    for command in (
+        "", "ls", "tree evil", "tree evil --full", "tree evil -a", "log evil", "log evil --graph", "show evil", "show evil --full",
+        "search red", "diff evil evil-fork", "diff evil evil@{-1} --full", "stats", "stats evil", "doctor", "context evil",
+        "show evil:nope", "rewind evil~1", "undo evil", "label evil", "fork evil --id more", "export evil --to md", "rm evil",
+    ):  # fmt: skip
+        shown = plain(screen.run(*command.split(), typed="n\n", code=None))
+        assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", shown), command
+        assert "owned" not in shown or command.startswith("search"), command
+        if not command.startswith(("context", "export", "label")):
+            lines = re.sub(r"(\[y/N\] )", r"\1\n", shown).splitlines()
+            assert [line for line in lines if cell_width(line) > width] == [], command
 
 
 def test_a_large_thread_shows_every_message_of_the_user(screen: Screen) -> None:

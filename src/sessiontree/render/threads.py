@@ -7,6 +7,7 @@ from datetime import datetime
 from pathlib import PurePosixPath, PureWindowsPath
 
 from sessiontree.model import Entry, Record, Thread, UserMessage
+from sessiontree.model.sanitize import one_line
 from sessiontree.model.titles import is_title_text, title_from
 from sessiontree.render.times import moment_at, short_day
 from sessiontree.render.turns import (
@@ -20,6 +21,9 @@ from sessiontree.render.turns import (
 )
 
 __all__ = ["ThreadSummary", "first_words", "folder_of", "home_path", "path_in", "summary_of", "title_of", "tool_of"]
+
+
+_LONGEST = 1000
 
 
 class ThreadSummary(Record, frozen=True, kw_only=True):
@@ -38,14 +42,14 @@ class ThreadSummary(Record, frozen=True, kw_only=True):
 def title_of(thread: Thread, now: datetime) -> str:
     """Return the title of a thread; one without a title is called by its folder and day."""
     if thread.title.strip():
-        return " ".join(thread.title.split())
+        return one_line(thread.title, _LONGEST)
     day = short_day(moment_at(thread.created_ns, now).date())
     return f"{folder_of(thread) or 'a thread'}, {day}"
 
 
 def folder_of(thread: Thread) -> str:
     """Return the name of the folder that a thread belongs to."""
-    path = thread.workspace.rstrip("/\\")
+    path = one_line(thread.workspace, _LONGEST).rstrip("/\\")
     return PureWindowsPath(path).name if "\\" in path else PurePosixPath(path).name
 
 
@@ -60,8 +64,8 @@ def tool_of(thread: Thread) -> str:
     for name in ("tool", "format", "source"):
         value = thread.origin.get(name)
         if isinstance(value, str) and value and "/" not in value:
-            return value
-    return thread.key.channel or thread.vendor
+            return one_line(value, _LONGEST)
+    return one_line(thread.key.channel or thread.vendor, _LONGEST)
 
 
 def path_in(entries: Sequence[Entry], leaf: str | None) -> list[Entry]:
@@ -81,7 +85,7 @@ def first_words(path: Sequence[Entry]) -> str:
     for entry in path:
         text = entry.payload.message.text.strip() if isinstance(entry.payload, UserMessage) else ""
         if is_title_text(text):
-            return title_from(text)
+            return title_from(one_line(text, _LONGEST))
     return ""
 
 

@@ -21,6 +21,7 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.model.prices import PRICES, Cost, cost_of, reported_usage, sum_of
+from sessiontree.model.sanitize import one_line
 
 __all__ = [
     "Amount",
@@ -154,7 +155,7 @@ def amount_of(cost: Cost) -> Amount:
     if not total:
         return Amount(None)
     currency = max(total, key=lambda name: total[name])
-    return Amount(total[currency], bool(cost.estimated.get(currency)), currency)
+    return Amount(total[currency], bool(cost.estimated.get(currency)), one_line(currency, 8))
 
 
 def branch_count(entries: Sequence[Entry]) -> int:

@@ -53,6 +53,12 @@ _SMALL = 200
 @click.option("--labeled", is_flag=True, help="Only entries with a label.")
 @click.option("--failed", is_flag=True, help="Only steps that failed.")
 @click.option("--since", default="", metavar="TIME", help="Only entries since then: a date, or an age such as 2d.")
+@click.option(
+    "--depth",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Only branches up to this depth; 0 is the active path alone.",
+)
 @all_entries_option
 @no_pager_option
 def tree(
@@ -65,6 +71,7 @@ def tree(
     labeled: bool,
     failed: bool,
     since: str,
+    depth: int | None,
     everything: bool,
     no_pager: bool,
 ) -> None:
@@ -82,9 +89,9 @@ def tree(
     view = view_of(cli, found)
     keep = _filter(cli, view, is_user=user, is_talk=no_tools, is_labeled=labeled, is_failed=failed, since=since)
     is_small = sum(not is_bookkeeping(entry) for entry in view.entries) <= _SMALL
-    if is_small or full or everything or keep is not None:
+    if is_small or full or everything or keep is not None or depth is not None:
         is_folded = not (full or everything or failed)
-        body = tree_lines(view, is_folded=is_folded, shows_all=everything, keep=keep)
+        body = tree_lines(view, is_folded=is_folded, shows_all=everything, keep=keep, depth=depth)
         cli.out.draw_paged(chain(head_of(cli, view), body), is_enabled=not no_pager)
         return
     lines = chain(head_of(cli, view), turn_table_lines(view), _count_line(cli, view))

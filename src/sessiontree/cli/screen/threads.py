@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, NAME, Line, beside
+from sessiontree.model.sanitize import one_line
 from sessiontree.render.cells import cell_width, cut_middle, fit, pad
 from sessiontree.render.figures import UNKNOWN, count, money, money_column, plural
 from sessiontree.render.ids import ShortIds
@@ -124,7 +125,7 @@ def head_lines(row: ThreadSummary, ids: ShortIds, now: datetime, width: int, hom
 
 def facts_of(row: ThreadSummary, now: datetime, home: str, *, is_narrow: bool = False) -> list[str]:
     """Return what is known about a thread, in a few words each."""
-    folder = cut_middle(home_path(row.thread.workspace, home), 32)
+    folder = cut_middle(home_path(one_line(row.thread.workspace, 400), home), 32)
     branches = f"{row.branches} branches" if row.branches is not None and row.branches > 1 else ""
     if is_narrow:
         return [fact for fact in (cut_middle(folder, 16), tool_of(row.thread), branches) if fact]

@@ -34,15 +34,22 @@ class _Row(Record, frozen=True):
 
 
 def tree_lines(
-    view: ThreadView, *, is_folded: bool = True, shows_all: bool = False, keep: TreeFilter | None = None
+    view: ThreadView,
+    *,
+    is_folded: bool = True,
+    shows_all: bool = False,
+    keep: TreeFilter | None = None,
+    depth: int | None = None,
 ) -> Iterator[Line]:
-    """Draw all branches. ``keep`` chooses the entries that are shown; without it nothing is left out."""
+    """Draw all branches. ``keep`` chooses the entries that are shown, ``depth`` how far branches of branches are."""
     width = min(view.width, LISTS)
     branches = Branches(view.entries, view.thread.leaf, shows_all=shows_all)
     turns = _path_turns(view, branches) if width >= _FIGURES_FROM else {}
     days = {day(entry.created_at, view.now) for entry in view.entries}
     last_day = ""
     for run in branches.runs():
+        if depth is not None and run.depth > depth:
+            continue
         rows = list(_rows(view, run, branches, is_folded=is_folded))
         is_first = True
         for row in rows:

@@ -12,6 +12,7 @@ __all__ = ["loose_result", "step_html"]
 
 
 _MOST_DIFF_LINES = 40
+_MOST_NEW_LINES = 12
 
 
 def step_html(step: Step) -> str:
@@ -36,7 +37,9 @@ def loose_result(result: ToolResultPart) -> str:
 
 def _inside(step: Step) -> str:
     """What was sent and what came back."""
-    sent = "" if step.gist.changes else code(step.call.arguments, "json")
+    changes = [change for change in step.gist.changes if step.gist.is_failed or len(change.lines) > _MOST_NEW_LINES]
+    sent = "".join(diff(change, len(change.lines)) for change in changes)
+    sent = sent if step.gist.changes else code(step.call.arguments, "json")
     name = step.gist.object if step.gist.kind == "read" else ""
     return sent + (_content(step.result, name.split(":")[0]) if step.result is not None else "")
 
@@ -57,6 +60,5 @@ def _visible(step: Step) -> str:
         lines, more = telling_lines(step.result)
         rest = f"\n… {more} more lines" if more else ""
         return f'<pre class="bad">{text(chr(10).join(lines) + rest)}</pre>'
-    if step.gist.kind in {"edit", "write"}:
-        return "".join(diff(change, _MOST_DIFF_LINES) for change in step.gist.changes)
-    return ""
+    limit = {"edit": _MOST_DIFF_LINES, "write": _MOST_NEW_LINES}.get(step.gist.kind, 0)
+    return "".join(diff(change, limit) for change in step.gist.changes) if limit else ""

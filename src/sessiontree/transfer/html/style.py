@@ -17,25 +17,30 @@ STYLE = """
 body { font: 15px/1.6 system-ui, sans-serif; max-width: 50rem; margin: 0 auto; padding: 2rem 1rem 4rem; color: var(--fg);
   background: var(--bg); overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 h1 { font-size: 1.5rem; line-height: 1.3; margin: 0 0 .25rem; }
+main h1 { font-size: 1.2rem; } main h2, main h3 { font-size: 1.05rem; }
 a { color: var(--acc); }
 header p, .facts, time, .id { color: var(--fg3); font-size: .8rem; font-weight: normal; margin: .25rem 0; }
 .id { font-family: ui-monospace, monospace; text-decoration: none; }
 nav { background: var(--pane); border: 1px solid var(--line); border-radius: 10px; padding: .25rem 1rem; margin: 1rem 0 2rem; }
+nav h2 { font-size: .85rem; margin: .5rem 0 .25rem; color: var(--fg2); }
 nav ol, nav ul { margin: .25rem 0 .5rem; padding-left: 1.75rem; font-size: .9rem; } nav a { text-decoration: none; }
 article { margin: 1rem 0; }
 article.user { background: var(--pane); border: 1px solid var(--line); border-left: 3px solid var(--acc); border-radius: 10px;
   padding: .5rem 1rem; margin-top: 2rem; }
 article > h2 { font-size: .8rem; font-weight: 600; color: var(--fg2); margin: 0 0 .25rem; }
 article.user > h2 { color: var(--acc); }
+article.assistant > h2, article.tool > h2 { float: right; margin: .15rem 0 0 1rem; font-weight: normal; color: var(--fg3); }
+article.assistant, article.tool { margin: .5rem 0; } article::after { content: ""; display: block; clear: both; }
 article.failure { background: var(--bad-bg); border-left: 3px solid var(--bad); padding: .25rem 1rem; }
 article.failure > h2, .failed .kind, .failed .outcome { color: var(--bad); }
 article.note { border: 1px dashed var(--edge); border-radius: 10px; padding: .25rem 1rem; color: var(--fg2); }
 .label { background: var(--acc-bg); color: var(--acc); border-radius: 6px; padding: 0 .4rem; }
 .facts .bad { color: var(--bad); }
-details.call > summary { display: flex; gap: .6rem; align-items: baseline; font: .85rem/1.9 ui-monospace, monospace; }
+details.call { clear: right; } details.call > summary { display: flex; gap: .6rem; align-items: baseline; font: .85rem/1.9 ui-monospace, monospace; }
 details.call > summary::before { content: "▸"; color: var(--fg3); } details.call[open] > summary::before { content: "▾"; }
 .kind { min-width: 3.2rem; color: var(--acc); } .object { flex: 1; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.outcome { color: var(--fg3); }
+.outcome { color: var(--fg3); } .call time { min-width: 3rem; text-align: right; }
+@media (max-width: 40rem) { .call time, article time { display: none; } }
 details.call { border-left: 2px solid var(--line); padding-left: .6rem; } details.failed { border-color: var(--bad); }
 pre { background: var(--code); border-radius: 6px; padding: .6rem .75rem; overflow: auto; max-height: 30rem;
   font: .8rem/1.5 ui-monospace, monospace; white-space: pre-wrap; margin: .4rem 0; }
