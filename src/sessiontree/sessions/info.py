@@ -12,6 +12,7 @@ from sessiontree.journal.operations import entries, threads
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Compaction, SessionKey, Thread, ThreadFields
 from sessiontree.model._base import Record
+from sessiontree.model.tokens import estimate_tools
 from sessiontree.sessions.config import ManagerConfig, WindowState, policy_of
 from sessiontree.sessions.keys import format_key, generation_of, key_text
 from sessiontree.sessions.states import (
@@ -168,8 +169,10 @@ def describe_found(config: ManagerConfig, find: Operation[Thread]) -> Operation[
 def window_state(config: ManagerConfig, thread: Thread) -> Operation[WindowState]:
     """What the model sees of a session: cached, or read if another process went on with the conversation."""
     cached = config.windows.get(thread.id, thread.leaf)
-    if cached is not None or thread.leaf is None:
-        return cached or WindowState()
+    if cached is not None:
+        return cached
+    if thread.leaf is None:
+        return WindowState(tokens=estimate_tools(config.tools))
     path = yield from entries.path(thread.id, thread.leaf, None)
     boundary = window_of(path).boundary
     compaction = boundary.payload if boundary and isinstance(boundary.payload, Compaction) else Compaction()
