@@ -25,6 +25,7 @@ from sessiontree.model import Entry, Thread, data_of
 from sessiontree.transfer.formats._records import ExportReport, ImportNote, NoteKind, Tally
 
 __all__ = [
+    "LONGEST_LINE",
     "ExportTarget",
     "Line",
     "as_kept",

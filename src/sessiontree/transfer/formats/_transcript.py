@@ -28,7 +28,7 @@ from sessiontree.transfer.formats._records import (
     unreadable,
     with_origin,
 )
-from sessiontree.transfer.formats._wire import Json, parse
+from sessiontree.transfer.formats._wire import Json, as_text, parse
 
 __all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "marked", "stamp_of", "whole_json"]
 
@@ -275,13 +275,23 @@ class Recorder:
             "is_archived": self.is_archived,
         }
         known: Any = {name: value for name, value in fields.items() if value}
-        known |= {"origin": {**thread.origin, **self.origin, **mended}}
+        raw = {"raw": as_text(self.origin["raw"])} if _is_deep(self.origin.get("raw"), _DEEPEST) else {}
+        known |= {"origin": {**thread.origin, **self.origin, **raw, **mended}}
         if self.last_ns > thread.updated_ns:
             known["updated_ns"] = self.last_ns
         return known  # type: ignore[no-any-return]
 
 
 _MOST_REMEMBERED = 200
+_DEEPEST = 60
+
+
+def _is_deep(value: Any, left: int) -> bool:
+    """Whether a value is nested so deeply that a thread's metadata should not hold it as it is."""
+    if not isinstance(value, dict | list):
+        return False
+    inner = value.values() if isinstance(value, dict) else value
+    return left == 0 or any(_is_deep(one, left - 1) for one in inner)
 
 
 def json_records(path: Path, recorder: Recorder) -> Iterator[tuple[Json | None, Line, str]]:

@@ -32,7 +32,9 @@ def _recognises(head: Head) -> bool:
 
 
 def _is_ours(record: Json) -> bool:
-    return record.get("role") in _ROLES and "content" in record and not {"type", "uuid", "created"} & record.keys()
+    return (
+        text(record.get("role")) in _ROLES and "content" in record and not {"type", "uuid", "created"} & record.keys()
+    )
 
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:

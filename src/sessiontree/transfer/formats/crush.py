@@ -115,7 +115,7 @@ def _payloads(wire: Json, recorder: Recorder, total: Usage | None) -> list[Paylo
 
 def _parts(wire: Json) -> list[Part]:
     blocks = objects(wire.get("parts"))
-    return [_part(block, mapping(block.get("data"))) for block in blocks if block.get("type") not in _SILENT]
+    return [_part(block, mapping(block.get("data"))) for block in blocks if text(block.get("type")) not in _SILENT]
 
 
 def _part(block: Json, data: Json) -> Part:

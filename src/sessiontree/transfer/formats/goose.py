@@ -41,7 +41,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _is_message(record: Json) -> bool:
-    kinds = {block.get("type") for block in objects(record.get("content"))}
+    kinds = {text(block.get("type")) for block in objects(record.get("content"))}
     return "role" in record and "created" in record and bool(kinds & {"text", "toolRequest", "toolResponse"})
 
 

@@ -5,6 +5,7 @@ Files that ``export_sessions`` writes also contain the files of checkpoints.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,16 @@ from sessiontree.model import (
     reachable,
 )
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of
-from sessiontree.transfer.formats._files import ExportTarget, blob_data, head_of, lines_of, size_of, stem_of, whole_of
+from sessiontree.transfer.formats._files import (
+    LONGEST_LINE,
+    ExportTarget,
+    blob_data,
+    head_of,
+    lines_of,
+    size_of,
+    stem_of,
+    whole_of,
+)
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 
 __all__ = ["detect", "sessions", "size", "write"]
@@ -72,13 +82,20 @@ def _is_ours(path: Path) -> bool:
     return head.startswith(b'{"format":"' + FORMAT_NAME.encode() + b'"')
 
 
+class _Owner(msgspec.Struct):
+    """The part of a line that says whose entry it is."""
+
+    thread_id: str = ""
+
+
 class _Tree:
-    """The threads of one file, which is read once for each of them so that it need not fit into memory."""
+    """The threads of one file. A first pass notes where the entries of each thread are; each is then read once."""
 
     def __init__(self, path: Path, tally: Tally) -> None:
         self._path = path
         self._tally = tally
         self._document: _Document | None = None
+        self._places: dict[str, array[int]] = {}
 
     def sessions(self) -> Iterator[ImportedSession]:
         head = self._head()
@@ -89,8 +106,10 @@ class _Tree:
             self._tally.note("damage", str(self._path), problem)
             return
         names = {thread.id for thread in head.threads}
-        for number, thread in enumerate(head.threads):
-            yield self._session(thread, names, is_first=number == 0)
+        if head.threads:
+            self._find_entries(names, head.threads[0].id)
+        for thread in head.threads:
+            yield self._session(thread, names)
 
     def _head(self) -> TreeFile | None:
         try:
@@ -105,7 +124,33 @@ class _Tree:
             self._tally.note("damage", str(self._path), f"the file cannot be read: {error}")
             return None
 
-    def _session(self, thread: Thread, names: set[str], *, is_first: bool) -> ImportedSession:
+    def _find_entries(self, names: set[str], first: str) -> None:
+        """Note the places of all entries; the first thread also gets those of threads that are not in the file.
+
+        An entry begins with the blobs that it needs, which stand before it.
+        """
+        start: int | None = None
+        for body, place in self._lines():
+            start = place if start is None else start
+            if body.startswith(_BLOB):
+                continue
+            try:
+                owner = json_decoder(_Owner).decode(body).thread_id
+            except (msgspec.MsgspecError, UnicodeError, RecursionError):
+                owner = first
+            self._places.setdefault(owner if owner in names else first, array("Q")).append(start)
+            start = None
+
+    def _lines(self) -> Iterator[tuple[bytes, int]]:
+        """The lines after the header with their places: offsets in the file, or numbers in the document."""
+        if self._document is not None:
+            yield from ((bytes(entry), number) for number, entry in enumerate(self._document.entries))
+            return
+        for line in lines_of(self._path, self._tally):
+            if line.offset and line.body:
+                yield line.body, line.offset
+
+    def _session(self, thread: Thread, names: set[str]) -> ImportedSession:
         fields: Any = {name: getattr(thread, name) for name in _FIELDS}
         has_source = thread.forked_from_thread in names and bool(thread.forked_from_entry)
         return ImportedSession(
@@ -114,36 +159,41 @@ class _Tree:
             created_ns=thread.created_ns,
             updated_ns=thread.updated_ns,
             fields=fields,
-            items=self._items(thread.id, names, is_first=is_first),
+            items=self._items(thread.id),
             leaf=lambda: thread.leaf,
             fork=(thread.forked_from_thread, thread.forked_from_entry) if has_source else None,
         )
 
-    def _items(self, thread_id: str, names: set[str], *, is_first: bool) -> Iterator[ImportedRecord]:
-        """The thread's own entries; the first thread also gets those of threads that are not in the file."""
-        blobs: tuple[Blob, ...] = ()
-        for body, offset in self._lines(is_first=is_first):
+    def _items(self, thread_id: str) -> Iterator[ImportedRecord]:
+        """The entries that were noted for a thread."""
+        for bodies, place in self._entries_at(self._places.get(thread_id, array("Q"))):
             try:
-                if body.startswith(_BLOB):
-                    blobs += (_blob(body),)
-                    continue
+                *before, body = bodies
                 line = json_decoder(ExportedEntry).decode(body)
                 payload = decode_payload(bytes(line.payload))
+                blobs = tuple(_blob(one) for one in before)
             except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
-                if is_first:
-                    self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(body))
-                continue
-            if line.thread_id == thread_id or (is_first and line.thread_id not in names):
+                offset = 0 if self._document is not None else place
+                self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(bodies[-1]))
+            else:
                 yield ImportedRecord(payload, line.id, line.created_ns, line.parent, line.turn_id, blobs)
-            blobs = ()
 
-    def _lines(self, *, is_first: bool) -> Iterator[tuple[bytes, int]]:
+    def _entries_at(self, places: array[int]) -> Iterator[tuple[list[bytes], int]]:
+        """The lines of each entry, its blobs first, and where its own line begins."""
         if self._document is not None:
-            yield from ((bytes(entry), 0) for entry in self._document.entries)
+            yield from (([bytes(self._document.entries[place])], place) for place in places)
             return
-        for line in lines_of(self._path, self._tally if is_first else Tally()):
-            if line.offset and line.body:
-                yield line.body, line.offset
+        try:
+            with self._path.open("rb") as file:
+                for place in places:
+                    file.seek(place)
+                    bodies = [file.readline(LONGEST_LINE).removesuffix(b"\n")]
+                    while bodies[-1].startswith(_BLOB):
+                        place += len(bodies[-1]) + 1  # noqa: PLW2901
+                        bodies.append(file.readline(LONGEST_LINE).removesuffix(b"\n"))
+                    yield bodies, place
+        except OSError as error:
+            self._tally.note("damage", str(self._path), f"the rest of the file cannot be read: {error}")
 
 
 def _blob(body: bytes) -> Blob:

@@ -81,7 +81,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _is_ours(record: Json) -> bool:
-    kind = record.get("type")
+    kind = text(record.get("type"))
     if kind in _SIDE_TYPES and kind not in ("started", "result", "mode", "summary"):
         return "sessionId" in record or "messageId" in record
     if kind == "summary":
@@ -92,7 +92,7 @@ def _is_ours(record: Json) -> bool:
         return bool(named) or set(record) <= {"type", "timestamp", "message", "cwd"}
     if kind in ("system", "attachment", "progress"):
         return "uuid" in record and "parentUuid" in record
-    return kind is None and "sessionId" in record and "usage" in mapping(record.get("message"))
+    return not kind and "sessionId" in record and "usage" in mapping(record.get("message"))
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -452,7 +452,7 @@ def _sidechains(path: Path, tally: Tally, session_id: str) -> Iterator[ImportedS
 def _agent_calls(wire: Json) -> dict[str, str]:
     """The calls that start a subagent, by their prompts."""
     blocks = objects(mapping(wire.get("message")).get("content"))
-    started = [block for block in blocks if block.get("name") in _AGENT_CALLS]
+    started = [block for block in blocks if text(block.get("name")) in _AGENT_CALLS]
     return {text(mapping(block.get("input")).get("prompt")): text(block.get("id")) for block in started}
 
 

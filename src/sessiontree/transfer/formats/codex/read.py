@@ -86,7 +86,7 @@ def _recognises(head: Head) -> bool:
 
 
 def _is_ours(record: Json) -> bool:
-    if record.get("type") in _TYPES:
+    if text(record.get("type")) in _TYPES:
         return isinstance(record.get("payload"), dict)
     has_header = {"id", "timestamp", "instructions"} <= record.keys() and "type" not in record
     return has_header or record.get("record_type") == "state"
@@ -181,7 +181,7 @@ class _Reader:
 
     def _record(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
         self.recorder.time(when(wire.get("timestamp")))
-        kind, payload = wire.get("type"), mapping(wire.get("payload"))
+        kind, payload = text(wire.get("type")), mapping(wire.get("payload"))
         match kind:
             case "response_item":
                 yield from self._item(payload, wire, entry_id)
@@ -201,7 +201,7 @@ class _Reader:
                 yield from self._aside(self.recorder.side(text(kind) or "state", wire), entry_id)
             case _ if kind in _ITEMS or "role" in wire:
                 yield from self._item(wire, wire, entry_id)
-            case None if "id" in wire:
+            case "" if "id" in wire:
                 yield from self._aside(self._header(wire, wire), entry_id)
             case _:
                 yield from self._aside(self.recorder.unknown(text(kind) or "no type", wire), entry_id)
@@ -224,10 +224,10 @@ class _Reader:
             self._open.append((wire, parts, entry_id))
             return
         yield from self._close()
-        kind = item.get("type")
+        kind = text(item.get("type"))
         if kind in _RESULTS:
             yield self._put(kept(result_payload(item), wire), entry_id)
-        elif kind in ("message", None) and "role" in item:
+        elif kind in ("message", "") and "role" in item:
             yield from self._message(item, wire, entry_id)
         elif kind == "agent_message":
             yield self._put(kept(message_payload({**item, "role": "user"}), wire), entry_id)

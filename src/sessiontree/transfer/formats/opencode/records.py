@@ -44,7 +44,7 @@ class Said(NamedTuple):
 def said(info: Json, parts: list[Json], recorder: Recorder) -> Iterator[Said]:
     """What a message says."""
     for part in parts:
-        if part.get("type") not in _KNOWN:
+        if text(part.get("type")) not in _KNOWN:
             recorder.unknown(f"part {text(part.get('type'))}", part)
     if info.get("role") == "user":
         content = tuple(found for part in parts if (found := _user_part(part)) is not None)
@@ -102,7 +102,7 @@ def _split(parts: list[Json]) -> Iterator[list[Json]]:
         if kind == "step-finish":
             yield step
             step = []
-    if any(part.get("type") not in _SILENT for part in step) or (step and not parts):
+    if any(text(part.get("type")) not in _SILENT for part in step) or (step and not parts):
         yield step
 
 
