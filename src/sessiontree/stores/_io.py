@@ -56,6 +56,14 @@ class Files:
         while rest:
             rest = rest[os.write(file, rest) :]
 
+    def write_at(self, file: int, offset: int, data: bytes) -> None:
+        """Write all of ``data`` at an offset; the file was not opened for appending."""
+        rest = memoryview(data)
+        while rest:
+            count = os.pwrite(file, rest, offset)
+            rest = rest[count:]
+            offset += count
+
     def truncate(self, file: int, size: int) -> None:
         """Cut a file to ``size`` bytes."""
         os.ftruncate(file, size)

@@ -119,6 +119,10 @@ class VolatileFiles(Files):
         self.before()
         super().append(file, data)
 
+    def write_at(self, file: int, offset: int, data: bytes) -> None:
+        self.before()
+        super().write_at(file, offset, data)
+
     def truncate(self, file: int, size: int) -> None:
         self.before()
         super().truncate(file, size)

@@ -51,6 +51,11 @@ class Layout(Record, frozen=True, kw_only=True):
         return self.folder / "gate.lock"
 
     @property
+    def log(self) -> Path:
+        """The lines of batches that wrote to many trees and are not synced in their files yet."""
+        return self.folder / "commits.log"
+
+    @property
     def index(self) -> Path:
         """The cached summaries of trees."""
         return self.folder / "index.db"

@@ -22,6 +22,7 @@ from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
+from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure
 from sessiontree.stores.jsonl.errors import translate_error
@@ -68,6 +69,8 @@ class JsonlBackend:
         files = files or Files()
         try:
             self._layout, self._process_lock = open_folder(folder, files)
+            with self._process_lock:
+                log = CommitLog(self._layout, files)
         except OSError as error:
             raise translate_error(self.place, error) from error
         self._lock = threading.RLock()
@@ -79,6 +82,7 @@ class JsonlBackend:
         self._writer = Writer(
             layout=self._layout,
             process_lock=self._process_lock,
+            log=log,
             trees=self._trees,
             packs=self._packs,
             documents=self._documents,
@@ -138,6 +142,7 @@ class JsonlBackend:
             if self._is_closed:
                 return
             self._is_closed = True
+            self._writer.close()
             self._trees.clear()
             self._index.close()
             if self._search is not None:

@@ -103,6 +103,10 @@ class Tree:
         start = max(0, end - _TAIL)
         self._tail = tail[-_TAIL:] if tail is not None else os.pread(self._file, end - start, start)
 
+    def seen(self, now: os.stat_result) -> None:
+        """Note what the file was like after the caller wrote to it, so that it is not read again for that."""
+        self._mtime_ns = now.st_mtime_ns
+
     def is_current(self, now: os.stat_result) -> bool:
         """Whether the file has neither grown nor changed since the last read."""
         return now.st_size == self.end and now.st_mtime_ns == self._mtime_ns

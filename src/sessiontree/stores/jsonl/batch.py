@@ -1,0 +1,267 @@
+"""A batch of commands of the JSONL store: decided one after the other, then appended to the tree files together."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+import msgspec
+from msgspec.structs import replace
+
+from sessiontree.errors import (
+    CommitUnknownError,
+)
+from sessiontree.model import Thread
+from sessiontree.stores._io import Files
+from sessiontree.stores.commands import (
+    Append,
+    Command,
+    CreateThread,
+    DeleteDocument,
+    Fork,
+    ImportThread,
+    PurgeDocuments,
+    PutBlobs,
+    SetDocument,
+)
+from sessiontree.stores.jsonl.commit_log import CommitLog, LoggedLines
+from sessiontree.stores.jsonl.errors import syncing
+from sessiontree.stores.jsonl.layout import Layout, name_of
+from sessiontree.stores.jsonl.lines import (
+    FORMAT,
+    EntryLine,
+    LeaseLine,
+    Line,
+    MoveLine,
+    ThreadLine,
+    TreeLine,
+    encode_line,
+)
+from sessiontree.stores.jsonl.repair import cut_torn_end, point_to
+from sessiontree.stores.jsonl.tree import Tree, TreeCache
+from sessiontree.stores.protocol import Outcome
+from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.state import (
+    Fact,
+    PutEntry,
+    PutLease,
+    PutMove,
+    PutThread,
+    ThreadState,
+)
+
+__all__ = ["Batch", "texts_of"]
+
+
+class Batch:
+    """Commands that are written together, under the process lock.
+
+    Call ``execute`` for each command, then ``append``; on any failure ``undo``.
+    """
+
+    def __init__(self, trees: TreeCache, layout: Layout, log: CommitLog, files: Files, *, is_synced: bool) -> None:
+        self.torn_ends = 0
+        self.artifacts: set[str] = set()
+        self.has_log = False
+        """Whether lines were written to the log, which the caller must sync then."""
+        self._trees = trees
+        self._layout = layout
+        self._files = files
+        self._is_synced = is_synced
+        self._pending: dict[str, _PendingLines] = {}
+        self._log = log
+        self._log_size = log.size
+        self._opened: dict[str, tuple[int, int]] = {}
+        """For each tree its open file, and the size that it had."""
+        self._entry_ids: list[str] = []
+
+    def execute(self, command: Command) -> Outcome:
+        """Decide a command and keep its lines for ``append``; return its result or the refusal."""
+        try:
+            pending = self._pending_for(command)
+            tree = pending.tree
+            decision = decide(command, tree.state)
+            texts = texts_of(decision.facts)
+        except OSError:
+            raise
+        except Exception as refusal:  # noqa: BLE001  nothing is written yet; the other commands of the batch go on
+            return refusal
+        for fact, text in zip(decision.facts, texts, strict=True):
+            self._apply(fact, text, pending)
+        if isinstance(command, Append):
+            self._entry_ids += [draft.id for draft in command.drafts]
+        return decision.result
+
+    def append(self) -> list[int]:
+        """Write the lines of every tree; return the open files that the caller must sync, and close.
+
+        A tree without new lines is synced too, unless it is known to be durable: a result may depend on a line that another
+        process has not synced yet.
+        """
+        changed = [pending for pending in self._pending.values() if pending.texts or not self._is_covered(pending)]
+        for pending in changed:
+            self._opened[pending.tree.name] = (self._files.open_append(pending.tree.path), pending.tree.end)
+        # Before the first line is written: the next append assumes that the file name is durable.
+        if self._is_synced and any(pending.tree.end == 0 for pending in changed):
+            with syncing():
+                self._files.sync_folder(self._layout.trees)
+        for pending in changed:
+            if pending.texts:
+                self._files.append(self._opened[pending.tree.name][0], b"".join(pending.texts))
+        logged = self._write_log(changed) if self._is_synced else frozenset()
+        self._finish()
+        return [self._opened[pending.tree.name][0] for pending in changed if pending.tree.name not in logged]
+
+    def undo(self) -> None:
+        """Cut the files to their former size and forget the loaded trees."""
+        for name in self._pending:
+            self._trees.forget(name)
+            self._log.forget(name)
+        try:
+            for file, size in self._opened.values():
+                self._files.truncate(file, size)
+            self._log.cut(self._log_size)
+        except OSError as error:
+            raise CommitUnknownError(str(self._layout.folder), str(error), self._entry_ids) from error
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Close the tree files."""
+        for file, _ in self._opened.values():
+            os.close(file)
+        self._opened.clear()
+
+    def _is_covered(self, pending: _PendingLines) -> bool:
+        return self._log.covers(pending.tree.name, pending.tree.end)
+
+    def _write_log(self, changed: Sequence[_PendingLines]) -> frozenset[str]:
+        """Write the lines of several trees to the log and return their names; a single file is as cheap to sync."""
+        records = [
+            LoggedLines(pending.tree.name, pending.tree.end, b"".join(pending.texts))
+            for pending in changed
+            if pending.texts and self._is_covered(pending)
+        ]
+        if len(records) > 1:
+            self.has_log = True
+            self._log.append(records)
+        for pending in changed:
+            self._log.note(pending.tree.name, pending.end)
+        return frozenset(record.tree for record in records) if len(records) > 1 else frozenset()
+
+    def _finish(self) -> None:
+        """Bring the loaded trees up to date with what was written."""
+        for name, pending in self._pending.items():
+            self._trees.unpin(name)
+            if pending.tree.end == 0:
+                self._trees.forget(name)
+            elif pending.texts:
+                pending.tree.drafts.clear()
+                pending.tree.grown_to(pending.end, pending.texts[-1])
+                pending.tree.seen(os.fstat(self._opened[name][0]))
+
+    def _pending_for(self, command: Command) -> _PendingLines:
+        tree = self._tree_for(command)
+        pending = self._pending.get(tree.name)
+        if pending is None:
+            tree.check_writable()
+            if tree.torn is not None:
+                cut_torn_end(tree, self._layout, self._files)
+                self.torn_ends += 1
+            self._trees.pin(tree)
+            pending = self._pending[tree.name] = _PendingLines(tree)
+        return pending
+
+    def _tree_for(self, command: Command) -> Tree:
+        match command:
+            case CreateThread(thread=thread) | Append(create=Thread() as thread):
+                name = name_of(thread.id)
+                found = self._trees.find(thread.id) or self._trees.get(name)
+                return found or Tree(name, self._layout.tree(name))
+            case ImportThread(thread=thread):
+                name = name_of(thread.tree)
+                return self._trees.get(name) or Tree(name, self._layout.tree(name))
+            case Fork(source_id=thread_id):
+                return self._trees.with_thread(thread_id)
+            case PutBlobs() | SetDocument() | DeleteDocument() | PurgeDocuments():
+                raise AssertionError("blobs and documents are written by Writer: they belong to no tree")
+            case _:
+                return self._trees.with_thread(command.thread_id)
+
+    def _apply(self, fact: Fact, text: bytes, pending: _PendingLines) -> None:
+        tree = pending.tree
+        match fact:
+            case PutThread(state=state):
+                self._write_first(state, pending)
+            case PutEntry(node=node, draft=draft):
+                tree.drafts[node.key] = draft
+                tree.spans[node.key] = (pending.end, len(text) - 1)
+                self.artifacts.update(draft.artifacts)
+        tree.state.apply(fact)
+        if text:
+            pending.add(text)
+
+    def _write_first(self, state: ThreadState, pending: _PendingLines) -> None:
+        """Write what must precede a thread's first line: the header of a new file, the pointer to a fork."""
+        thread_id, tree_id = state.meta.id, state.meta.tree
+        if pending.end == 0:
+            pending.add(encode_line(TreeLine(format=FORMAT, tree=tree_id)))
+        if thread_id != tree_id and thread_id not in pending.tree.state.states:
+            point_to(tree_id, thread_id, self._layout, self._files)
+
+
+class _PendingLines:
+    """The lines that a tree file is about to get."""
+
+    def __init__(self, tree: Tree) -> None:
+        self.tree = tree
+        self.texts: list[bytes] = []
+        self.end = tree.end
+
+    def add(self, text: bytes) -> None:
+        self.texts.append(text)
+        self.end += len(text)
+
+
+def texts_of(facts: Sequence[Fact]) -> list[bytes]:
+    """The line of each fact, empty if it needs none; the first line has the number of lines."""
+    lines = [_line_of(fact) for fact in facts]
+    count = sum(line is not None for line in lines)
+    texts: list[bytes] = []
+    for line in lines:
+        is_first = line is not None and not any(texts)
+        texts.append(b"" if line is None else encode_line(replace(line, lines=count) if is_first else line))
+    return texts
+
+
+def _line_of(fact: Fact) -> Line | None:
+    match fact:
+        case PutThread(state=state):
+            base = state.base.id if state.base else None
+            return ThreadLine(thread=state.meta, base=base, updated=state.updated_ns)
+        case PutEntry(state=state, node=node, parent_id=parent_id, draft=draft, is_aside=is_aside):
+            return EntryLine(
+                n=node.key,
+                id=draft.id,
+                thread=state.meta.id,
+                parent=parent_id,
+                at=draft.created_ns,
+                turn=draft.turn_id,
+                messages=draft.messages,
+                tokens=draft.tokens,
+                is_aside=is_aside,
+                payload=msgspec.Raw(draft.body),
+            )
+        case PutMove(move=move):
+            return MoveLine(
+                thread=move.thread_id,
+                number=move.number,
+                from_entry=move.from_entry,
+                to_entry=move.to_entry,
+                reason=move.reason,
+                at=move.at_ns,
+            )
+        case PutLease(state=state, lease=lease):
+            return LeaseLine(thread=state.meta.id, lease=lease)
+        case _:
+            return None
