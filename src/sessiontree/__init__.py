@@ -124,6 +124,8 @@ if TYPE_CHECKING:
     from sessiontree.model import Page as Page
     from sessiontree.model import Part as Part
     from sessiontree.model import Payload as Payload
+    from sessiontree.model import Queued as Queued
+    from sessiontree.model import QueuedMessage as QueuedMessage
     from sessiontree.model import ReasoningPart as ReasoningPart
     from sessiontree.model import Record as Record
     from sessiontree.model import ResultCut as ResultCut
@@ -218,7 +220,7 @@ _NAMES = {
     "sessiontree.model": """
         ActiveToolsChange ArtifactRef AssistantMessage BranchSummary Checkpoint CheckpointMoment Compaction
         CompactionClaim ContextUsage Custom Entry Event FilePart ImagePart Label Lease Memory Message MessagePayload
-        ModelChange Move MoveReason NextMove OpaquePart Page Part Payload ReasoningPart Record ResultCut ResultView Role RunFailure
+        ModelChange Move MoveReason NextMove OpaquePart Page Part Payload Queued QueuedMessage ReasoningPart Record ResultCut ResultView Role RunFailure
         SessionKey SystemMessage TextPart Thread ThreadFields ThreadFilters ThreadInfo ThreadOrder ThreadQuery
         ToolCallMessage ToolCallPart ToolResultMessage ToolResultPart TurnMarker TurnStatus UnknownPayload Usage
         UsageReport UserMessage entry_type

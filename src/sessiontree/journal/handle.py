@@ -78,6 +78,9 @@ class ThreadHandle(BoundToThread):
     turn = _Bound(Journal.turn)
     resume = _Bound(Journal.resume)
     retry = _Bound(Journal.retry)
+    enqueue = _Bound(Journal.enqueue)
+    inbox = _Bound(Journal.inbox)
+    withdraw = _Bound(Journal.withdraw)
     active_lease = _Bound(Journal.active_lease)
 
     context = _Bound(Journal.context)

@@ -78,6 +78,9 @@ class AsyncThreadHandle(BoundToThread):
     turn = _AsyncBound(AsyncJournal.turn)
     resume = _AsyncBound(AsyncJournal.resume)
     retry = _AsyncBound(AsyncJournal.retry)
+    enqueue = _AsyncBound(AsyncJournal.enqueue)
+    inbox = _AsyncBound(AsyncJournal.inbox)
+    withdraw = _AsyncBound(AsyncJournal.withdraw)
     active_lease = _AsyncBound(AsyncJournal.active_lease)
 
     context = _AsyncBound(AsyncJournal.context)

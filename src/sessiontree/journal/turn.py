@@ -4,18 +4,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from sessiontree.errors import SessionTreeError, StoreError
 from sessiontree.journal._background import Background
 from sessiontree.journal._base import Verbs
-from sessiontree.journal.operations import leaf, turns
+from sessiontree.journal.operations import inbox, leaf, turns
 from sessiontree.journal.operations.entries import Content, NewEntry, append_many
 from sessiontree.journal.operations.turns import DEFAULT_TTL_SECONDS, Resumption, ending_for
 from sessiontree.journal.thread_ids import ThreadLike, id_of
-from sessiontree.model import CheckpointMoment, Entry, Lease, Message, Payload, Thread, TurnMarker
+from sessiontree.model import (
+    CheckpointMoment,
+    Entry,
+    Lease,
+    Message,
+    Payload,
+    QueuedFor,
+    QueuedMessage,
+    Thread,
+    ToolResultMessage,
+    TurnMarker,
+)
 
 if TYPE_CHECKING:
     from sessiontree.context.dialects import Dialect
@@ -73,7 +84,21 @@ class Turn:
     def append_many(self, contents: Iterable[Content]) -> list[Entry]:
         """Append several entries under the lease, all or none."""
         operation = append_many(self._journal.runtime, self._thread_id, contents, lease=self.lease)
-        return self._journal.run(operation)
+        stored = self._journal.run(operation)
+        if any(isinstance(entry.payload, ToolResultMessage) for entry in stored):
+            self._place({"next_step"})
+        return stored
+
+    def take_inbox(self) -> list[Entry]:
+        """Append the messages that wait in the inbox, and return them; none while a tool call has no result.
+
+        A turn does this by itself when it begins and, for messages that wait for the next step, after tool results. Call
+        it where a turn would end, to go on instead.
+        """
+        return self._place(inbox.EVERY_MOMENT)
+
+    def _place(self, moments: Collection[QueuedFor]) -> list[Entry]:
+        return self._journal.run(inbox.place(self._journal.runtime, self.lease, moments))
 
     def stream(
         self,
@@ -114,6 +139,7 @@ class Turn:
         self._lease = self._begin()
         self._heartbeat.every(self._ttl_seconds / 3, self._renew, name=f"lease {self._thread_id}")
         try:
+            self._place(inbox.EVERY_MOMENT)
             self._take_files("before_turn")
         except BaseException as error:
             self._files = None
@@ -209,6 +235,30 @@ class TurnVerbs(Verbs):
         ``files``, a checkpoint of that folder is taken when the turn begins and when it ends.
         """
         return Turn(self, id_of(thread_id), owner=owner, turn_id=turn_id, ttl_seconds=ttl_seconds, files=files)
+
+    def enqueue(
+        self,
+        thread_id: ThreadLike,
+        message: Payload | Message,
+        *,
+        when: QueuedFor = "next_step",
+        id: str | None = None,
+    ) -> QueuedMessage:
+        """Put a message of a user into the inbox of a thread; it is durable when this returns.
+
+        The turn that runs appends it at the next safe point: after the results of all tool calls, or with
+        ``when="next_turn"`` at the start of the next turn. Each message is appended once, in order, also after a crash. An
+        ``id`` that is there already with the same message is not queued again. ``watch`` shows what is queued.
+        """
+        return self.run(inbox.enqueue(self.runtime, id_of(thread_id), message, when, id))
+
+    def inbox(self, thread_id: ThreadLike) -> list[QueuedMessage]:
+        """Return the messages that wait in the inbox of a thread, oldest first."""
+        return self.run(inbox.inbox(id_of(thread_id)))
+
+    def withdraw(self, thread_id: ThreadLike, queued_id: str) -> bool:
+        """Take a message back from the inbox; return False if a turn has appended it already."""
+        return self.run(inbox.withdraw(self.runtime, id_of(thread_id), queued_id))
 
     def resume(self, thread_id: ThreadLike, *, owner: str | None = None) -> Resumption:
         """Mark turns that a crash left open as interrupted, so that the thread can go on.

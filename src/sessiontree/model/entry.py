@@ -25,6 +25,9 @@ __all__ = [
     "MessagePayload",
     "ModelChange",
     "Payload",
+    "Queued",
+    "QueuedFor",
+    "QueuedMessage",
     "RunFailure",
     "SystemMessage",
     "ThreadInfo",
@@ -233,6 +236,26 @@ class Custom(_Payload, tag="custom", frozen=True, kw_only=True):
     message: Message | None = None
 
 
+QueuedFor = Literal["next_step", "next_turn"]
+
+
+class Queued(_Payload, tag="queued", frozen=True, kw_only=True):
+    """A message in the inbox of a thread; never in a context. The turn that takes it appends a message of its own."""
+
+    message: Message
+    when: QueuedFor = "next_step"
+
+
+class QueuedMessage(Record, frozen=True, kw_only=True):
+    """A message that waits in the inbox of a thread."""
+
+    id: str
+    thread_id: str
+    message: Message
+    when: QueuedFor
+    created_ns: int
+
+
 class Label(_Payload, tag="label", frozen=True, kw_only=True):
     """A name for an entry; the newest one is in force, and an empty one removes the name."""
 
@@ -317,6 +340,7 @@ KnownPayload = (
     | Event
     | Checkpoint
     | Memory
+    | Queued
 )
 
 Payload = KnownPayload | UnknownPayload

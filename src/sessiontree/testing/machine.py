@@ -343,6 +343,28 @@ class JournalMachine(RuleBasedStateMachine):
         self._same(lambda journal: journal.documents.delete("app", key))
         self._same(lambda journal: journal.documents.get("app", "k"))
 
+    @rule(number=numbers, id=entry_ids, when=some.sampled_from(["next_step", "next_turn"]))
+    def enqueue(self, number: int, id: Any, when: Any) -> None:
+        """Queue a message and list the inbox."""
+        thread = self._thread(number)
+        name = self._entry(thread, id)
+        self._same(lambda journal: journal.enqueue(thread, user("later"), when=when, id=name))
+        self._same(lambda journal: journal.inbox(thread))
+
+    @rule(number=numbers, to=numbers)
+    def withdraw(self, number: int, to: int) -> None:
+        """Take a message back, or try to take back another entry."""
+        thread = self._thread(number)
+        waiting = self.model.inbox(thread) if thread in self._threads() else []
+        name = waiting[to % len(waiting)].id if waiting else self._entry(thread, to)
+        self._same(lambda journal: journal.withdraw(thread, name))
+
+    @rule(number=numbers)
+    def run_turn(self, number: int) -> None:
+        """Run a turn, which takes what is in the inbox."""
+        thread = self._thread(number)
+        self._same(lambda journal: _turn(journal, thread))
+
     @rule()
     def close_and_reopen(self) -> None:
         """Close and open the store."""
@@ -443,6 +465,11 @@ def machine_test(machine: type[JournalMachine]) -> Any:
 def _anywhere(journal: Journal, entry_ids: list[str]) -> list[str]:
     """Entries by id without a thread, sorted: which tree comes first is up to the store."""
     return sorted(map(repr, journal.find_entries(entry_ids)))
+
+
+def _turn(journal: Journal, thread: str) -> list[Entry]:
+    with journal.turn(thread, owner="x", turn_id="t1") as turn:
+        return turn.append_many([assistant("done")])
 
 
 def _outcome(verb: Callable[[Journal], Any], journal: Journal) -> Any:

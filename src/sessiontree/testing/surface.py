@@ -193,6 +193,9 @@ class _TurnOverAsync:
         answer = self._turn.stream(dialect, given, durable_every_seconds=durable_every_seconds)
         return cast("AnswerStream", _AnswerOverAsync(answer, self._journal))
 
+    def take_inbox(self) -> list[Entry]:
+        return self._journal.wait_for(self._turn.take_inbox())
+
     def save_point(self, reason: str = "") -> Entry:
         return self._journal.wait_for(self._turn.save_point(reason))
 

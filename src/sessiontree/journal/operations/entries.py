@@ -16,6 +16,7 @@ from sessiontree.model import (
     Lease,
     Message,
     Payload,
+    Queued,
     Thread,
     UserMessage,
 )
@@ -279,14 +280,15 @@ def prune(thread_id: str) -> Operation[Erased]:
 
 
 def unreached(entries: Sequence[Entry], reached: set[str]) -> tuple[str, ...]:
-    """Return the ids of entries that are neither reached, nor labels, nor on the path to a labelled entry."""
+    """Return the ids of entries that are neither reached, nor labels or queued, nor on the path to a labelled entry."""
     parents = {entry.id: entry.parent for entry in entries}
     for place in labels_of(entries).values():
         above: str | None = place
         while above is not None and above not in reached:
             reached.add(above)
             above = parents.get(above)
-    return tuple(entry.id for entry in entries if entry.id not in reached and not isinstance(entry.payload, Label))
+    kept = (Label, Queued)
+    return tuple(entry.id for entry in entries if entry.id not in reached and not isinstance(entry.payload, kept))
 
 
 def entry(thread_id: str, entry_id: str) -> Operation[Entry]:

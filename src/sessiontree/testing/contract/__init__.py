@@ -22,6 +22,7 @@ from sessiontree.testing.contract.erasing import EraseContract
 from sessiontree.testing.contract.files import FilesContract
 from sessiontree.testing.contract.forks import ForkContract
 from sessiontree.testing.contract.handles import HandleContract
+from sessiontree.testing.contract.inbox import InboxContract
 from sessiontree.testing.contract.leaf import LeafContract
 from sessiontree.testing.contract.leases import LeaseContract
 from sessiontree.testing.contract.listing import ListContract
@@ -46,6 +47,7 @@ class StoreContract(
     ForkContract,
     LeaseContract,
     TurnContract,
+    InboxContract,
     ListContract,
     ReadContract,
     DeleteContract,
