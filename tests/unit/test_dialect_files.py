@@ -98,6 +98,29 @@ def test_a_refusal_without_content_is_a_block() -> None:
     assert sent == {"role": "assistant", "content": [{"type": "refusal", "refusal": "no"}]}
 
 
+def test_a_refusal_beside_other_blocks_is_a_text() -> None:
+    refusal = OpaquePart(provider="openai-chat", block={"type": "refusal", "refusal": "no"})
+    said = Message(role="assistant", parts=(refusal, st.TextPart(text="a")))
+    sent = request("openai-chat", user("q").message, said)["messages"][1]["content"]
+    assert sent == [{"type": "text", "text": "no"}, {"type": "text", "text": "a"}]
+
+
+def test_an_answer_that_was_stored_twice_has_its_ids_once_in_responses() -> None:
+    thought = {"type": "reasoning", "id": "rs_1", "summary": []}
+    text = {"type": "output_text", "text": "a", "annotations": []}
+    told = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [text]}
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "q"},
+    }
+    answer = st.DIALECTS["openai-responses"].from_response({"output": [search, thought, told]}).message
+    sent = request("openai-responses", answer, user("q").message, answer)["input"]
+    assert [item.get("id") for item in sent] == ["ws_1", "rs_1", "msg_1", None, None]
+    assert sent[-1]["content"] == told["content"]
+
+
 def test_a_field_that_a_request_must_have_comes_back_as_null() -> None:
     place = {
         "type": "char_location",

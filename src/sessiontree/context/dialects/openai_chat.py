@@ -134,7 +134,7 @@ def _input_message(message: Message, rest: Wire) -> Iterable[Wire]:
 
 
 def _assistant_message(message: Message, ids: CallIds, rest: Wire) -> Iterable[Wire]:
-    content = content_of(block for part in message.parts for block in _output_blocks(part, _ANSWER_BLOCKS))
+    content = _told(content_of(block for part in message.parts for block in _output_blocks(part, _ANSWER_BLOCKS)))
     calls = [_wire_call(call, ids) for call in message.tool_calls]
     thoughts = [part.text for part in message.parts if isinstance(part, ReasoningPart) and part.provider == NAME]
     if not calls:
@@ -157,6 +157,13 @@ def _with_refusal(answer: Wire) -> Wire:
         return answer
     refusal = answer.get("refusal")
     return {**without(answer, "refusal"), "content": [{"type": "refusal", "refusal": refusal}]} if refusal else answer
+
+
+def _told(content: str | list[Wire]) -> str | list[Wire]:
+    """A refusal is the only block of a content; beside others it is a text."""
+    if isinstance(content, str) or len(content) == 1:
+        return content
+    return [text_block(block["refusal"]) if block.get("type") == "refusal" else block for block in content]
 
 
 def _or_none(content: Any, message: Message) -> Any:

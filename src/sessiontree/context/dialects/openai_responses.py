@@ -65,6 +65,7 @@ _FILE_TYPES = re.compile(r"(?!(?:audio|video|image|font)/|application/(?:zip|oct
 _REASONING_ID = re.compile(r"rs[A-Za-z0-9_-]{0,62}")
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
+_NAMELESS = ("message", *_CALLS)
 _USER_ITEMS = ("item_reference", "mcp_approval_response", "compaction_trigger", "additional_tools")
 
 
@@ -72,7 +73,7 @@ def to_request(context: Context, *, placeholders: Placeholders = "required") -> 
     """Return ``instructions`` and ``input``."""
     ids = CallIds(_ID_LIMIT)
     items = [item for message in conversation(context) for item in _items(message, ids)]
-    written = _without_loose_thoughts(_without_unanswered_calls(items))
+    written = _without_loose_thoughts(_without_unanswered_calls(_without_repeated_ids(items)))
     if not written and placeholders == "required":
         written = [{"role": "user", "content": OPENING}]
     system = {} if is_blank(context.system) else {"instructions": context.system}
@@ -122,6 +123,20 @@ DIALECT = Dialect(
     blocks_of=blocks_of,
     has_error_results=False,
 )
+
+
+def _without_repeated_ids(items: list[Wire]) -> list[Wire]:
+    """An id stands once in a request: what was stored twice goes without it, or not at all if it needs one."""
+    seen: set[str] = set()
+    written: list[Wire] = []
+    for item in items:
+        kind, item_id = str(item.get("type", "message")), item.get("id")
+        if not item_id or kind == "item_reference" or kind.endswith("_output") or item_id not in seen:
+            written.append(item)
+        elif kind in _NAMELESS:
+            written.append(without(item, "id"))
+        seen.add(item_id or "")
+    return written
 
 
 def _without_unanswered_calls(items: list[Wire]) -> list[Wire]:
