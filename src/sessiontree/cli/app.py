@@ -43,6 +43,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "export": ("export", "Write a conversation as HTML, Markdown, JSON, JSONL or in another program's format."),
     "import": ("import_", "Import sessions from other programs."),
     "continue": ("continue_", "Go on with a conversation in another agent."),
+    "secrets": ("secrets", "Find keys and passwords in conversations, and erase them."),
     "copy": ("copy", "Copy the whole store into another store of any kind."),
     "lease": ("lease", "Show, acquire or release the lease of a thread."),
     "archive": ("archive", "Archive a thread, or bring it back."),

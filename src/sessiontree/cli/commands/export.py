@@ -62,9 +62,12 @@ _ROWS: dict[str, Literal["openai-jsonl", "sharegpt", "dpo"]] = {
 @click.option(
     "--output", "-o", type=FilePath(), metavar="PATH", help="The file, or for other programs the folder, to write."
 )
+@click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords by what they are.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @dry_run_option
-def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None, force: bool, dry_run: bool) -> None:
+def export(
+    cli: CliContext, *, thread: str | None, to: str, output: Path | None, redact: bool, force: bool, dry_run: bool
+) -> None:
     """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or in another program's format.
 
     The HTML file contains no scripts and loads nothing from the network. `import` reads JSON and JSONL. The other
@@ -80,10 +83,12 @@ def export(cli: CliContext, *, thread: str | None, to: str, output: Path | None,
         )
         return
     if format_name not in {"html", *_TEXT_FORMATS, *_ROWS}:
-        _export_for_program(cli, found, format_name, cast(Path, output))
+        _export_for_program(cli, found, format_name, cast(Path, output), is_redacted=redact)
         return
     with cli.progress(f"writing entries as {format_name}") as progress:
         content = _render(cli.journal, found, format_name, progress)
+    if redact:
+        content = _without_secrets(content)
     if output is None:
         # A terminal would obey what a conversation contains; a file or a pipe gets it unchanged.
         sys.stdout.write(for_terminal(content) if cli.out.is_terminal else content)
@@ -151,11 +156,18 @@ def _render(journal: Journal, thread: Thread, format_name: str, progress: Progre
     return render_html(PageContent(thread=thread, entries=entries, labels=journal.labels(thread.id)), progress)
 
 
-def _export_for_program(cli: CliContext, thread: Thread, format_name: str, folder: Path) -> None:
+def _without_secrets(content: str) -> str:
+    from sessiontree.transfer.secrets import redact  # noqa: PLC0415  slow to load
+
+    return redact(content)
+
+
+def _export_for_program(cli: CliContext, thread: Thread, format_name: str, folder: Path, *, is_redacted: bool) -> None:
     from sessiontree.transfer.formats import export_sessions  # noqa: PLC0415  slow to load
 
+    change = _without_secrets if is_redacted else None
     with cli.progress(f"writing {thread.entries} entries as {format_name}"):
-        report = export_sessions(cli.journal, folder, format=format_name, threads=[thread.id])
+        report = export_sessions(cli.journal, folder, format=format_name, threads=[thread.id], change=change)
     if cli.out.is_json:
         cli.out.json(report=report)
         return

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -285,17 +285,19 @@ def export_sessions(
     *,
     format: str,
     threads: Iterable[str] | None = None,
+    change: Callable[[str], str] | None = None,
 ) -> ExportReport:
     """Write threads (all, or those named) into an empty folder in another program's format.
 
     Sessions that were imported and not changed since are written byte for byte as they were, in the formats
     ``floret``, ``picoclaw`` and ``ggcode``; sessions of Claude Code, Codex, Gemini, OpenCode and goose that were not
     changed come back with all their records. Other threads are written for those tools as the model sees them. What the
-    format cannot hold is named in the report.
+    format cannot hold is named in the report. ``change`` is applied to the text of each file, such as
+    ``sessiontree.transfer.secrets.redact``.
     """
     if format not in WRITABLE:
         raise InvalidInputError(f"there is no export to {format!r}; use one of {', '.join(sorted(WRITABLE))}")
-    folder = ExportTarget(Path(target))
+    folder = ExportTarget(Path(target), change)
     chosen = exported_threads(journal, threads)
     if format in TOOL_EXPORTS:
         from sessiontree.transfer.native.export import write_sessions  # noqa: PLC0415  it imports this package

@@ -12,7 +12,7 @@ import hashlib
 import io
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, cast
@@ -272,7 +272,9 @@ _PAGE = 1000
 class ExportTarget:
     """The folder of an export, and what was written into it. It must be empty: an export overwrites nothing."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, change: Callable[[str], str] | None = None) -> None:
+        """``change`` is applied to the text of every file that is written."""
+        self._change = change
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
             raise InvalidInputError(
                 f"{folder} is not an empty folder; choose another one, an export overwrites nothing"
@@ -291,6 +293,9 @@ class ExportTarget:
         """Write a file in the folder; ``name`` may include a subfolder."""
         path = self.folder / name
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if self._change is not None:
+            whole = b"".join(parts).decode("utf-8", "surrogateescape")
+            parts = [self._change(whole).encode("utf-8", "surrogateescape")]
         with path.open("xb") as file:
             for part in parts:
                 file.write(part)
