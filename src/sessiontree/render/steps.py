@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from sessiontree.model import Compaction, Entry, Record, ToolCallPart, ToolResultPart
 from sessiontree.model.prices import reported_usage
+from sessiontree.render.figures import count, duration, plural
 from sessiontree.render.gists import Gist, gist_of
 from sessiontree.render.turns import Amount, Tokens, cost_of_entries, is_bookkeeping
 
-__all__ = ["Figures", "Step", "figures_of", "results_in", "steps_of"]
+__all__ = ["Figures", "Step", "figure_words", "figures_of", "results_in", "steps_of"]
 
 
 class Step(Record, frozen=True, kw_only=True):
@@ -34,6 +35,18 @@ class Figures(Record, frozen=True, kw_only=True):
     cost: Amount = Amount(None)
     models: tuple[str, ...] = ()
     files: dict[str, tuple[int, int]] = {}
+
+
+def figure_words(figures: Figures, *, is_short: bool = False) -> list[str]:
+    """Return what a turn or a branch took, in a few words each; ``is_short`` leaves out the model and the tokens."""
+    words = (
+        "" if is_short else ", ".join(figures.models),
+        plural(figures.steps, "step") if figures.steps else "",
+        duration(figures.seconds) if figures.seconds else "",
+        "" if is_short or figures.tokens.count is None else f"{count(figures.tokens.count)} tokens",
+        figures.cost.words,
+    )
+    return [one for one in words if one]
 
 
 def results_in(entries: Iterable[Entry]) -> dict[str, tuple[Entry, ToolResultPart]]:

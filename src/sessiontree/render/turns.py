@@ -22,6 +22,7 @@ from sessiontree.model import (
 )
 from sessiontree.model.prices import PRICES, Cost, cost_of, reported_usage, sum_of
 from sessiontree.model.sanitize import one_line
+from sessiontree.render.figures import money
 
 __all__ = [
     "Amount",
@@ -64,6 +65,11 @@ class Amount(Record, frozen=True):
     amount: float | None
     is_estimate: bool = False
     currency: str = "USD"
+
+    @property
+    def words(self) -> str:
+        """The amount as people read it; "" if it is unknown."""
+        return "" if self.amount is None else money(self.amount, self.currency, is_estimate=self.is_estimate)
 
 
 def is_prompt(entry: Entry) -> bool:

@@ -95,9 +95,9 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
     for sentence in fine:
         yield from _item("✓", GOOD, sentence, width)
     if open_turns:
-        what = "turn was" if open_turns == 1 else "turns were"
-        yield from _item("!", ATTENTION, f"{open_turns} {what} never closed: the process is gone", width)
-        yield Line(("  → ", DIM), "sessiontree ls").cut(width)
+        what = "turn was" if len(open_turns) == 1 else "turns were"
+        yield from _item("!", ATTENTION, f"{len(open_turns)} {what} cut off, and nothing was said since", width)
+        yield Line(("  → ", DIM), f"sessiontree show {cli.threads[open_turns[0]]}").cut(width)
     for finding in findings:
         where = f" at byte {count(finding.offset)}" if finding.offset else ""
         address = ":".join(filter(None, (finding.thread_id, finding.entry_id)))
@@ -128,7 +128,7 @@ def _place(cli: CliContext) -> tuple[str, str]:
     return address.kind, home_path(address.target, os.path.expanduser("~"))  # noqa: PTH111  pathlib is slow to load
 
 
-def _open_turns(cli: CliContext) -> int:
-    """How many of the last threads ended in a turn that was never closed."""
+def _open_turns(cli: CliContext) -> list[str]:
+    """The last threads that ended in a turn that was cut off."""
     recent = cli.journal.list_threads(limit=_LOOKED_AT)
-    return sum(row.is_cut_off for row in summaries(cli, recent))
+    return [row.thread.id for row in summaries(cli, recent) if row.is_cut_off]

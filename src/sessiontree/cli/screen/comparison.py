@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from msgspec.structs import replace
+
 from sessiontree.cli.screen.lines import DIM, FAILURE, GOOD, USER, Line, Span
 from sessiontree.cli.screen.prose import plain_lines
 from sessiontree.cli.screen.rows import ThreadView, entry_line, gist_line, is_paired_result
 from sessiontree.model import Entry, Record
 from sessiontree.render.cells import cell_width
 from sessiontree.render.entries import without_markup
-from sessiontree.render.figures import count, duration, money, plural
+from sessiontree.render.figures import plural
 from sessiontree.render.gists import relative_path
-from sessiontree.render.steps import figures_of
+from sessiontree.render.steps import figure_words, figures_of
 from sessiontree.render.turns import is_prompt
 
 __all__ = ["Side", "comparison_lines"]
@@ -64,16 +66,9 @@ def _side(side: Side, width: int, *, is_full: bool) -> Iterator[Line]:
 
 def _figures(side: Side, width: int) -> Iterator[Line]:
     figures = figures_of(side.entries, side.view.folder)
-    cost = figures.cost
-    facts = [
-        plural(len(side.entries), "entry", "entries"),
-        plural(figures.steps, "step") if figures.steps else "",
-        f"{figures.failures} failed" if figures.failures else "",
-        duration(figures.seconds) if figures.seconds else "",
-        f"{count(figures.tokens.count)} tokens" if figures.tokens.count is not None else "",
-        money(cost.amount, cost.currency, is_estimate=cost.is_estimate) if cost.amount is not None else "",
-    ]
-    yield from _packed([fact for fact in facts if fact], width)
+    failures = [f"{figures.failures} failed"] if figures.failures else []
+    facts = [plural(len(side.entries), "entry", "entries"), *figure_words(replace(figures, models=())), *failures]
+    yield from _packed(facts, width)
     for path, (added, removed) in list(figures.files.items())[:8]:
         line = Line("  ", (relative_path(path, side.view.folder) or "a file", DIM))
         line.add(f" +{added}" if added else "", GOOD).add(f" −{removed}" if removed else "", FAILURE)

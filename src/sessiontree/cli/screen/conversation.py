@@ -10,18 +10,17 @@ from sessiontree.cli.screen.lines import (
     BOLD,
     DIM,
     FAILURE,
-    GOOD,
     ID,
     NAME,
     THOUGHT,
-    TOOL,
     USER,
     Line,
     beside,
     paragraph,
 )
 from sessiontree.cli.screen.prose import plain_lines, prose_lines
-from sessiontree.cli.screen.rows import ThreadView, outcome_line
+from sessiontree.cli.screen.rows import ThreadView
+from sessiontree.cli.screen.steps import step_lines
 from sessiontree.cli.screen.threads import NARROW
 from sessiontree.model import (
     Compaction,
@@ -37,12 +36,11 @@ from sessiontree.model import (
 )
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.branches import Branches
-from sessiontree.render.cells import cell_width, cut_middle, fit, pad
-from sessiontree.render.changes import Change
+from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
-from sessiontree.render.figures import count, duration, money, plural
-from sessiontree.render.outcomes import result_text, telling_lines
-from sessiontree.render.steps import Step, figures_of, steps_of
+from sessiontree.render.figures import plural
+from sessiontree.render.outcomes import result_text
+from sessiontree.render.steps import Step, figure_words, figures_of, steps_of
 from sessiontree.render.times import clock
 from sessiontree.render.turns import Turn, turns_of
 
@@ -51,7 +49,6 @@ __all__ = ["Reading", "conversation_lines"]
 
 _WIDEST = 120
 _MARGIN_FROM = 70
-_MOST_DIFF_LINES = 14
 _LONGEST_TEXT = 20_000
 _TOGETHER = {("steps", "steps"), ("thought", "steps"), ("thought", "text"), ("text", "steps")}
 """Blocks that follow each other without an empty line between them."""
@@ -79,7 +76,6 @@ class _Page:
         self._reading = reading
         self._width = min(view.width, _WIDEST)
         self._branches = Branches(view.entries, view.thread.leaf)
-        self._above = {child.id: entry for entry in view.entries for child in self._branches.children(entry.id)}
         has_margin = self._width >= _MARGIN_FROM
         self._margin = view.id_width + 9 if has_margin else 0
         self._prose = min(PROSE, self._width - self._margin - 4) if has_margin else self._width - 2
@@ -155,7 +151,7 @@ class _Page:
                     lines.insert(0, Line((role, DIM)))
                 yield "text", list(self._with_margin(entry, lines, lead=("  ", "")))
             if entry.id in by_entry:
-                yield "steps", list(self._steps(by_entry[entry.id]))
+                yield "steps", list(step_lines(by_entry[entry.id], self._width, is_full=self._reading.is_full))
             loose = [result for result in entry.message.tool_results if result.call_id not in answered]
             for result in loose:
                 words = fit(" ".join(for_terminal(result_text(result)).split()) or "no output", self._prose - 14)
@@ -212,74 +208,6 @@ class _Page:
         line = Line(("  ✻ ", DIM), (fit(first, min(room, 84)), THOUGHT))
         yield (line.add(f"  {words}", DIM) if self._width >= NARROW else line).cut(self._width)
 
-    def _steps(self, steps: Sequence[Step]) -> Iterator[Line]:
-        """Calls made at once, joined by a bracket, with objects and outcomes aligned."""
-        name_width = max(5, *(cell_width(step.gist.name) for step in steps))
-        room = self._width - 4 - name_width - 2
-        outcomes = max(cell_width(step.gist.outcome) + (2 if step.gist.is_failed else 0) for step in steps)
-        reserved = min(outcomes, 12 if self._width < NARROW else 28)
-        widest = max(cell_width(self._object(step)) for step in steps)
-        object_width = min(widest, max(10, room - reserved - 2 - (6 if self._width >= NARROW else 0)))
-        for number, step in enumerate(steps):
-            glyph = "─" if len(steps) == 1 else "╭" if number == 0 else "╰" if number == len(steps) - 1 else "├"
-            below = "│" if 0 <= number < len(steps) - 1 else " "
-            yield self._step_line(step, glyph, name_width, object_width)
-            yield from self._below(step, f"  {below}   " if len(steps) > 1 else "      ")
-
-    def _object(self, step: Step) -> str:
-        return step.gist.object or "–"
-
-    def _step_line(self, step: Step, glyph: str, name_width: int, object_width: int) -> Line:
-        gist = step.gist
-        style = FAILURE if gist.is_failed else DIM
-        text = self._object(step)
-        shown = cut_middle(text, object_width) if gist.kind in {"read", "edit", "write"} else fit(text, object_width)
-        line = Line("  ", (glyph, style), " ", (pad(gist.name, name_width), FAILURE if gist.is_failed else TOOL), "  ")
-        line.add(pad(shown, object_width)).extend(outcome_line(gist))
-        seconds = step.seconds
-        if seconds is not None and seconds >= 1 and self._width >= NARROW:
-            line.add(f"  {duration(seconds)}", DIM)
-        return line.cut(self._width)
-
-    def _below(self, step: Step, indent: str) -> Iterator[Line]:
-        """What a step shows below its line: why it failed, what it changed, or with --full all of it."""
-        if self._reading.is_full:
-            yield from self._everything(step, indent)
-            return
-        if step.gist.is_failed and step.result is not None:
-            lines, more = telling_lines(step.result)
-            for line in lines:
-                yield Line((indent, DIM), (line, FAILURE)).cut(self._width)
-            if more:
-                yield Line((indent, DIM), (f"… {plural(more, 'more line', 'more lines')}", DIM)).cut(self._width)
-        elif step.gist.kind == "edit":
-            for change in step.gist.changes:
-                yield from self._diff(change, indent)
-
-    def _diff(self, change: Change, indent: str) -> Iterator[Line]:
-        limit = len(change.lines) if self._reading.is_full else _MOST_DIFF_LINES
-        for sign, text in change.lines[:limit]:
-            style = {"+": GOOD, "-": FAILURE}.get(sign, DIM)
-            yield Line((indent, DIM), (f"{sign.replace('-', '−')} {text}", style)).cut(self._width)
-        if len(change.lines) > limit:
-            more = plural(len(change.lines) - limit, "more line", "more lines")
-            yield Line((indent, DIM), (f"… {more}", DIM)).cut(self._width)
-
-    def _everything(self, step: Step, indent: str) -> Iterator[Line]:
-        if step.gist.changes:
-            for change in step.gist.changes:
-                yield from self._diff(change, indent)
-        else:
-            yield from (
-                Line((indent, DIM), (line.plain, DIM)) for line in plain_lines(step.call.arguments, self._width - 6)
-            )
-        if step.result is not None:
-            text = result_text(step.result)
-            is_diff = "\n@@ " in "\n" + text[:5000] or text.startswith("diff --git")
-            for line in plain_lines(text, self._width - 6):
-                style = {"+": GOOD, "-": FAILURE}.get(line.plain[:1], DIM) if is_diff else DIM
-                yield Line((indent, DIM), (line.plain, FAILURE if step.gist.is_failed else style))
-
     def _note(self, entry: Entry) -> Iterator[Line]:
         match entry.payload:
             case Compaction() as compaction:
@@ -313,16 +241,8 @@ class _Page:
         figures = figures_of(turn.all_entries, self._view.folder, steps)
         if not turn.entries or not (figures.steps or figures.models):
             return
-        is_narrow = self._width < NARROW
-        cost = figures.cost
-        facts = [
-            "" if is_narrow else ", ".join(figures.models),
-            plural(figures.steps, "step") if figures.steps else "",
-            duration(figures.seconds) if figures.seconds else "",
-            "" if is_narrow or figures.tokens.count is None else f"{count(figures.tokens.count)} tokens",
-            "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate),
-        ]
-        line = Line(("  " + " · ".join(fact for fact in facts if fact), DIM))
+        words = figure_words(figures, is_short=self._width < NARROW)
+        line = Line(("  " + " · ".join(words), DIM))
         if figures.failures:
             line.add(" · ", DIM).add(f"{figures.failures} failed", FAILURE)
         yield line.cut(self._width)

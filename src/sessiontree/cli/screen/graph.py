@@ -11,7 +11,7 @@ from sessiontree.model import Entry
 from sessiontree.model.prices import reported_usage
 from sessiontree.render.branches import Branches
 from sessiontree.render.cells import fit
-from sessiontree.render.figures import count, money
+from sessiontree.render.figures import count
 from sessiontree.render.times import clock
 from sessiontree.render.turns import cost_of_entries
 
@@ -63,6 +63,6 @@ def _figures(entry: Entry) -> str:
         return " " * 34
     usage, model = found
     cost = cost_of_entries([entry])
-    amount = "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate)
+    amount = cost.words
     tokens = count(usage.context_tokens) if usage.context_tokens else ""
     return f"{fit(model, 18):<18}  {tokens:>6}  {amount:>6}"

@@ -10,7 +10,7 @@ from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, NAME, Line, beside
 from sessiontree.model.sanitize import one_line
 from sessiontree.render.cells import cell_width, cut_middle, fit, pad
-from sessiontree.render.figures import UNKNOWN, count, money, money_column, plural
+from sessiontree.render.figures import UNKNOWN, count, money_column, plural
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.threads import ThreadSummary, folder_of, home_path, tool_of
 from sessiontree.render.times import ago, when
@@ -129,11 +129,7 @@ def facts_of(row: ThreadSummary, now: datetime, home: str, *, is_narrow: bool = 
     branches = f"{row.branches} branches" if row.branches is not None and row.branches > 1 else ""
     if is_narrow:
         return [fact for fact in (cut_middle(folder, 16), tool_of(row.thread), branches) if fact]
-    cost = (
-        money(row.cost.amount, row.cost.currency, is_estimate=row.cost.is_estimate)
-        if row.cost.amount is not None
-        else ""
-    )
+    cost = row.cost.words
     facts = (
         folder,
         tool_of(row.thread),

@@ -9,7 +9,7 @@ from sessiontree.cli.screen.lines import ATTENTION, DIM, FAILURE, Line, beside, 
 from sessiontree.cli.screen.rows import ThreadView, entry_line, notes_line
 from sessiontree.model import AssistantMessage, Compaction, Entry, Record, RunFailure, TurnMarker
 from sessiontree.render.branches import Branches, Run
-from sessiontree.render.figures import duration, money, plural
+from sessiontree.render.figures import duration, plural
 from sessiontree.render.gists import Gist
 from sessiontree.render.steps import figures_of
 from sessiontree.render.times import day
@@ -117,7 +117,7 @@ def _figures(view: ThreadView, turn: Turn) -> Line:
     if not turn.entries:
         return Line()
     cost = figures.cost
-    amount = money(cost.amount, cost.currency, is_estimate=cost.is_estimate) if cost.amount is not None else ""
+    amount = cost.words
     return Line((f"{duration(figures.seconds):>7} {amount:>7}", DIM))
 
 

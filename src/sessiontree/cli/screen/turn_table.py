@@ -12,7 +12,7 @@ from sessiontree.model.titles import is_title_text
 from sessiontree.render.branches import Branches, Run
 from sessiontree.render.cells import pad
 from sessiontree.render.entries import compaction_words, words_of
-from sessiontree.render.figures import count, duration, money
+from sessiontree.render.figures import count, duration
 from sessiontree.render.steps import Figures, figures_of
 from sessiontree.render.times import clock, day
 from sessiontree.render.turns import Turn, is_prompt, turns_of
@@ -122,7 +122,7 @@ def _cells(view: ThreadView, row: _Row, width: int) -> Line:
     if width >= _WIDE:
         tokens = "" if figures.tokens.count is None else count(figures.tokens.count)
         cost = figures.cost
-        amount = "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate)
+        amount = cost.words
         line.add(f"  {tokens:>6}  {amount:>6}", DIM)
     return line.add(f"  {clock(row.entry.created_at, view.now)}", DIM)
 

@@ -28,9 +28,9 @@ from sessiontree.model import (
 )
 from sessiontree.render.branches import Branches, Run
 from sessiontree.render.entries import compaction_words, summary_text, words_of
-from sessiontree.render.figures import count, duration, money, plural
+from sessiontree.render.figures import count, plural
 from sessiontree.render.ids import ShortIds
-from sessiontree.render.steps import Figures, Step, figures_of, results_in, steps_of
+from sessiontree.render.steps import Figures, Step, figure_words, figures_of, results_in, steps_of
 from sessiontree.render.threads import ThreadSummary, summary_of, tool_of
 from sessiontree.render.turns import is_prompt, turns_of
 from sessiontree.transfer.html.blocks import fold, image, markdown, preformatted, text
@@ -199,7 +199,6 @@ class _Page:
 
 def _facts(summary: ThreadSummary) -> str:
     thread = summary.thread
-    cost = summary.cost
     tokens = count(summary.tokens.count, is_estimate=summary.tokens.is_estimate)
     facts = (
         thread.id,
@@ -208,7 +207,7 @@ def _facts(summary: ThreadSummary) -> str:
         plural(summary.entries, "entry", "entries"),
         f"{summary.branches} branches" if summary.branches is not None and summary.branches > 1 else "",
         f"{tokens} tokens in the context",
-        "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate),
+        summary.cost.words,
         f"{thread.created_at:%Y-%m-%d} to {thread.updated_at:%Y-%m-%d}",
     )
     return " · ".join(text(fact) for fact in facts if fact)
@@ -218,16 +217,9 @@ def _figures_html(figures: Figures) -> str:
     """The line that ends a turn: model, steps, time, tokens, cost, failures."""
     if not (figures.steps or figures.models):
         return ""
-    cost = figures.cost
-    facts = (
-        ", ".join(figures.models),
-        plural(figures.steps, "step") if figures.steps else "",
-        duration(figures.seconds) if figures.seconds else "",
-        "" if figures.tokens.count is None else f"{count(figures.tokens.count)} tokens",
-        "" if cost.amount is None else money(cost.amount, cost.currency, is_estimate=cost.is_estimate),
-    )
+    facts = " · ".join(map(text, figure_words(figures)))
     failed = f' · <span class="bad">{figures.failures} failed</span>' if figures.failures else ""
-    return f'<p class="facts">{" · ".join(text(fact) for fact in facts if fact)}{failed}</p>'
+    return f'<p class="facts">{facts}{failed}</p>'
 
 
 def _part(part: Part) -> str:
