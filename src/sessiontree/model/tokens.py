@@ -82,7 +82,7 @@ and letters after digits are frequent in base64 and in hexadecimal digits."""
 WIDE = {"c": 86, "i": 172, "s": 311, "h": -23, "k": 27, "e": 1260}
 """What the classes outside ASCII add to their eighths, in thousandths of a token."""
 
-_SAMPLED_CHARACTERS = 4_096
+_SAMPLED_CHARACTERS = 1_024
 _SLICES = 16
 
 
