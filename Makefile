@@ -24,6 +24,12 @@ test: $(READY)
 test-deep: $(READY)
 	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation -m "deep or not deep"
 
+# Interferes with every system call of a program that writes, and writes what came of it to docs/explanation/durability.md.
+# 20 minutes; SECONDS=60 for less, SEED=1 for the same order again.
+SECONDS ?= 1200
+torture: $(READY)
+	cd tests && $(abspath $(BIN))/python -m torture.ladder --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
+
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
