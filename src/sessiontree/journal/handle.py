@@ -81,6 +81,7 @@ class ThreadHandle(BoundToThread):
     enqueue = _Bound(Journal.enqueue)
     inbox = _Bound(Journal.inbox)
     withdraw = _Bound(Journal.withdraw)
+    acquire_lease = _Bound(Journal.acquire_lease)
     active_lease = _Bound(Journal.active_lease)
 
     context = _Bound(Journal.context)

@@ -81,6 +81,7 @@ class AsyncThreadHandle(BoundToThread):
     enqueue = _AsyncBound(AsyncJournal.enqueue)
     inbox = _AsyncBound(AsyncJournal.inbox)
     withdraw = _AsyncBound(AsyncJournal.withdraw)
+    acquire_lease = _AsyncBound(AsyncJournal.acquire_lease)
     active_lease = _AsyncBound(AsyncJournal.active_lease)
 
     context = _AsyncBound(AsyncJournal.context)

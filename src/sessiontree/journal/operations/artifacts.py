@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -31,7 +30,7 @@ def put_artifact(source: ArtifactSource, mime: str, label: str) -> Operation[Art
     """Store bytes or a file, and return the reference that messages show."""
     name = _name_of(source)
     blob, preview = yield Work(function=_load, arguments=(source,))
-    kind = mime or mimetypes.guess_type(name)[0] or ""
+    kind = mime or _type_of(name)
     yield PutBlobs(blobs=(blob,), are_artifacts=True)
     return ArtifactRef(
         sha256=blob.hash,
@@ -76,6 +75,12 @@ def _name_of(source: ArtifactSource) -> str:
     if not isinstance(source, str | os.PathLike):
         raise InvalidInputError(f"an artifact is made from bytes or from the path of a file, not from {source!r}")
     return Path(source).name
+
+
+def _type_of(name: str) -> str:
+    import mimetypes  # noqa: PLC0415  slow to import, and most programs store no files
+
+    return mimetypes.guess_type(name)[0] or ""
 
 
 def _load(source: ArtifactSource) -> tuple[Blob, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
-from urllib.parse import quote
 
 from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
@@ -131,6 +130,8 @@ def _current_of(key: SessionKey) -> Operation[Thread]:
 
 
 def _id_for(key: SessionKey) -> str:
+    from urllib.parse import quote  # noqa: PLC0415  slow to import, and few threads have keys
+
     return "key:" + ":".join(quote(part, safe="@ ") for part in (key.agent, key.channel, key.peer, key.thread))
 
 
