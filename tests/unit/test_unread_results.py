@@ -103,6 +103,16 @@ def test_the_artifact_of_a_cut_result_goes_with_the_last_thread_that_shows_it(jo
         journal.read_artifact(name)
 
 
+def test_a_cut_result_that_is_erased_with_its_compaction_leaves_no_copy(journal: st.Journal) -> None:
+    read_file(journal, words(100_000))
+    compaction = journal.compact("t", policy=st.CompactionPolicy(window_tokens=32_000)).entry
+    assert compaction is not None
+    journal.erase("t", [journal.path("t")[-2].id, compaction.id])
+    with pytest.raises(st.BlobNotFoundError):
+        journal.read_artifact(hashlib.sha256(words(100_000).encode()).hexdigest())
+    assert journal.check() == []
+
+
 def test_several_large_results_share_the_room_and_small_ones_stay_whole(journal: st.Journal) -> None:
     sizes = {"a": 40_000, "b": 90_000, "c": 300}
     journal.append_many("t", [st.user("Read all."), st.assistant(calls=[st.call(name, "read") for name in sizes])])
