@@ -270,9 +270,9 @@ class SqliteView:
         return LoggedMove(move_of(state.meta.id, row[:5]), None if row[5] is None else Tops(*row[5:]))
 
     def family(self, state: ThreadState) -> Sequence[ThreadState]:
-        self.flush()
-        rows = self._run(STATE_SELECT + "WHERE t.tree = ? AND t.key <> ?", (state.tree, state.key))
-        return [state_of(row) for row in rows]
+        rows = self._run("SELECT id FROM thread WHERE tree = ? AND key <> ?", (state.tree, state.key)).fetchall()
+        found = [self.thread(name) for (name,) in rows]
+        return [other for other in found if other is not None]
 
     def lease(self, state: ThreadState) -> Lease | None:
         if state.key not in self._leases:

@@ -123,7 +123,7 @@ class EraseContract(Contract):
         before = [(entry.id, entry.parent, entry.created_ns) for entry in journal.path("f")]
         assert journal.thread("t").title == _WORDS
         assert journal.search(_WORDS).hits
-        report = journal.erase("f", ["secret"])
+        report = store.reopen().erase("f", ["secret"])
         assert (report.thread_id, report.entries) == ("f", 1)
         assert not is_on_disk(tmp_path, _WORDS)
         journal = store.reopen()
