@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
 
 import sessiontree as st
 from sessiontree.model import Compaction, ReasoningPart, ToolCallMessage
-from sessiontree.transfer.formats import import_sessions
+from sessiontree.transfer.formats import export_sessions, import_sessions
 
 SESSION = "0b5e7c1a-1111-4222-8333-444455556666"
 
@@ -268,3 +269,42 @@ def test_an_unknown_type_is_kept_and_counted(tmp_path: Path) -> None:
         report = import_sessions(journal, file.path)
         assert report.not_understood == 1
         assert journal.path(SESSION)[-1].payload.data["data"] == {"words": "later"}  # type: ignore[union-attr]
+
+
+def test_an_image_is_an_artifact_stored_once_and_comes_back_in_an_export(tmp_path: Path) -> None:
+    data = base64.b64encode(bytes(range(256)) * 8).decode()
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": data}}
+    file = File(tmp_path / "in")
+    file.result(file.assistant(file.user(None, [text("look"), image]), call("a"), id="msg_1"), "a", "seen")
+    with st.open(f"sqlite:///{tmp_path}/s.db") as journal, st.open("memory:") as other:
+        import_sessions(journal, file.path)
+        entry = journal.path(SESSION)[0]
+        part = entry.payload.message.parts[1]  # type: ignore[union-attr]
+        assert isinstance(part, st.ImagePart)
+        assert part.artifact is not None
+        assert journal.read_artifact(part.artifact) == bytes(range(256)) * 8
+        assert data not in entry.raw
+        assert journal.context(SESSION).messages[0].parts[1].data == data  # type: ignore[union-attr]
+        assert import_sessions(journal, file.path, prefix="again-").conflicts == ()
+        export_sessions(journal, tmp_path / "out", format="claude-code", threads=[SESSION])
+        assert data in (tmp_path / "out" / f"{SESSION}.jsonl").read_text()
+        import_sessions(other, tmp_path / "out")
+        assert [one.raw_hash for one in other.path(SESSION)] == [one.raw_hash for one in journal.path(SESSION)]
+
+
+def test_a_large_output_beside_the_session_comes_along(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    beside = tmp_path / SESSION / "tool-results"
+    beside.mkdir(parents=True)
+    (beside / "a.txt").write_text("all of it\n" * 1000)
+    words = (
+        "<persisted-output>\nOutput too large. Full output saved to: /home/x/tool-results/a.txt\n</persisted-output>"
+    )
+    file.result(file.assistant(file.user(None, "go"), call("a"), id="msg_1"), "a", words)
+    journal, _ = imported(file.path)
+    message = journal.path(SESSION)[-1].message
+    assert message is not None
+    view = message.tool_results[0].view
+    assert view is not None
+    assert view.full_output is not None
+    assert journal.read_artifact(view.full_output) == b"all of it\n" * 1000

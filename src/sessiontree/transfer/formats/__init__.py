@@ -27,6 +27,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
+from sessiontree.transfer.formats._artifacts import with_artifacts
 from sessiontree.transfer.formats._batches import UNFINISHED
 from sessiontree.transfer.formats._files import ExportTarget, exported_threads
 from sessiontree.transfer.formats._load import load
@@ -251,6 +252,8 @@ def _import(journal: Journal, path: Path, name: str, options: _Options) -> Impor
 def _read(journal: Journal, path: Path, name: str, options: _Options, tally: Tally) -> None:
     for found in named(name).sessions(path, tally):
         session = _with_something_readable(found, tally, name)
+        if session is not None and hasattr(named(name), "session_files"):
+            session = session._replace(items=map(with_artifacts, session.items))
         if session is not None:
             load(journal, session, tally, format_name=name, prefix=options.prefix)
 

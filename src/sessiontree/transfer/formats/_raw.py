@@ -7,9 +7,12 @@ from pathlib import PurePath
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from sessiontree.journal import Journal
 from sessiontree.model import Entry, Event, Thread
+from sessiontree.model.artifacts import artifacts_of
+from sessiontree.transfer.formats._artifacts import with_contents
 from sessiontree.transfer.formats._files import pages
 from sessiontree.transfer.formats._records import unreadable_bytes
 from sessiontree.transfer.formats._wire import Json, mapping, objects, text
@@ -22,7 +25,7 @@ def raw_document(journal: Journal, thread: Thread, format_name: str) -> tuple[st
     something was added to it here."""
     if thread.origin.get("format") != format_name:
         return None
-    entries = list(pages(journal, thread.id))
+    entries = [_whole(journal, entry) for entry in pages(journal, thread.id)]
     raws = [(entry, raw) for entry in entries if (raw := _raws(entry)) is not None]
     names = {_base(entry.id) for entry, _ in raws}
     if any(_base(entry.id) not in names for entry in entries):
@@ -39,6 +42,16 @@ def raw_document(journal: Journal, thread: Thread, format_name: str) -> tuple[st
             return f"{thread.id}.json", _goose(thread, entries)
         case _:
             return None
+
+
+def _whole(journal: Journal, entry: Entry) -> Entry:
+    """The entry with the data of images and files back in its raw record."""
+    origin: Json = getattr(entry.payload, "origin", {})
+    if not artifacts_of(entry.payload) or "raw" not in origin:
+        return entry
+    raw = with_contents(origin["raw"], journal.read_artifact)
+    payload: Any = entry.payload
+    return replace(entry, payload=replace(payload, origin={**origin, "raw": raw}))
 
 
 def _base(entry_id: str) -> str:

@@ -50,8 +50,11 @@ detect, size, sessions, session_files = _format.detect, _format.size, _format.se
 
 
 def _time(written: str) -> int:
-    """The time in the zone of this machine, which aider writes without one."""
-    return int(datetime.fromisoformat(written).astimezone().timestamp()) * NANOSECONDS
+    """The time in the zone of this machine, which aider writes without one; 0 if there is no such time."""
+    try:
+        return int(datetime.fromisoformat(written).astimezone().timestamp()) * NANOSECONDS
+    except (ValueError, OverflowError, OSError):
+        return 0
 
 
 class _Block(NamedTuple):

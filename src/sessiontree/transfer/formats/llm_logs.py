@@ -51,6 +51,9 @@ def _conversations(path: Path, connection: sqlite3.Connection, tally: Tally) -> 
             continue
         where = "SELECT * FROM responses WHERE coalesce(conversation_id, id) = ? ORDER BY rowid"
         responses = list(rows(connection, where, name))
+        if not responses:
+            tally.note("damage", str(path), f"the responses of conversation {name!r} cannot be found")
+            continue
         created = when(responses[0].get("datetime_utc")) or 0
         recorder = Recorder(path, tally, id=name, created_ns=created, stamp=stamp)
         recorder.title = text(named.get(name, {}).get("name"))

@@ -25,6 +25,7 @@ from sessiontree.transfer.formats._transcript import (
 )
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
 from sessiontree.transfer.formats.claude_code.chain import Chain
+from sessiontree.transfer.formats.claude_code.outputs import with_full_output
 from sessiontree.transfer.formats.claude_code.records import (
     answer_of,
     is_summary,
@@ -268,7 +269,8 @@ class _Reader:
         is_result = isinstance(payloads[0], ToolResultMessage)
         parent = self._parent(wire, is_answer=is_result)
         starts = not is_result and wire.get("isMeta") is not True
-        yield self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id, starts_turn=starts)
+        record = self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id, starts_turn=starts)
+        yield with_full_output(record, self._path.with_suffix("") / "tool-results")
         for payload in payloads[1:]:
             yield self._put(payload, f"{entry_id}+", wire, entry_id, entry_id)
 
