@@ -44,6 +44,7 @@ def test_a_caller_that_stops_leaves_what_it_has_seen(chat: st.ThreadHandle, seco
         turn.append(st.assistant("instead"))
     assert answers(chat.path()) == [("one ", True), ("instead", False)]
     assert chat.path()[-1].payload == st.TurnMarker(status="completed")
+    assert "## Assistant (interrupted)\n\none " in chat.export()
 
 
 @pytest.mark.parametrize("seconds", [None, 0])

@@ -26,13 +26,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from msgspec.structs import replace
+
 from sessiontree.context import window_of
-from sessiontree.model import Compaction, Entry, Message, Part, TextPart, Thread, ToolCallPart, ToolResultPart
+from sessiontree.model import (
+    AssistantMessage,
+    Compaction,
+    Entry,
+    Message,
+    Part,
+    Payload,
+    TextPart,
+    Thread,
+    ToolCallPart,
+    ToolResultPart,
+)
 from sessiontree.model._base import Progress, convert, counted
 
 __all__ = ["history", "markdown"]
 
 
+_INTERRUPTED = "Assistant (interrupted)"
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
@@ -48,7 +62,14 @@ def history(path: Sequence[Entry]) -> list[Message]:
     window = window_of(path)
     boundary = window.boundary.payload if window.boundary else None
     head = _summary(boundary) if isinstance(boundary, Compaction) else []
-    return [*head, *(entry.message for entry in (*window.tail, *window.after) if entry.message)]
+    entries = (*window.tail, *window.after)
+    return [*head, *(_marked(entry.payload, entry.message) for entry in entries if entry.message)]
+
+
+def _marked(payload: Payload, message: Message) -> Message:
+    if isinstance(payload, AssistantMessage) and payload.is_partial:
+        return replace(message, extra={**message.extra, "role": _INTERRUPTED})
+    return message
 
 
 def _summary(compaction: Compaction) -> list[Message]:
