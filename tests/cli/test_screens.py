@@ -222,6 +222,11 @@ def test_sums_agree(screen: Screen, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(step["calls"] for step in stats["steps"].values()) == sum(stats["tools"].values())
 
 
+@pytest.mark.parametrize("name", [name for name in READING if name != "show-hostile"])
+def test_every_command_prints_json_when_asked(screen: Screen, name: str) -> None:
+    assert json.loads(screen.run(*READING[name], "--json"))["schema_version"] == 1
+
+
 def test_a_reading_verb_makes_no_store_and_says_which_one_was_meant(screen: Screen) -> None:
     missing = screen.store.with_name("stroe.db")
     for verb in ("ls", "stats", "doctor", "search x", "tree @", "show @", "undo @", "rm x"):
@@ -251,6 +256,25 @@ def test_a_password_is_never_shown(screen: Screen, url: str) -> None:
 def test_markdown_on_a_terminal_is_harmless(screen: Screen) -> None:
     for kind in ("md", "json", "jsonl"):
         assert "\x1b" not in screen.run("export", "odd-keys", "--to", kind)
+
+
+@pytest.mark.parametrize("width", [40, 200])
+def test_the_demo_has_six_steps_fits_the_screen_and_says_what_to_do_next(screen: Screen, width: int) -> None:
+    screen.resize(width)
+    shown = plain(screen.run("demo")).splitlines()
+    assert [line for line in shown if cell_width(line) > width] == []
+    assert [line[0] for line in shown if re.match(r"\d  ", line)] == list("123456")
+    words = "\n".join(shown)
+    for part in (
+        "SIGKILL",
+        "all 6 acknowledged entries",
+        "! cut off: edit src/login.py",
+        "◀ head",
+        "undo:",
+        "is sound",
+    ):
+        assert part in words
+    assert [line.split()[0] for line in shown[-3:]] == ["sessiontree", "sessiontree", "docs/tutorial/first-journal.md"]
 
 
 EVIL = (

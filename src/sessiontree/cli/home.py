@@ -19,20 +19,29 @@ __all__ = ["show_home"]
 
 
 _SHOWN = 5
+_LISTED = 20
 _WIDEST = 100
 
 
 def show_home(cli: CliContext) -> None:
     """Print the last threads and five commands; in a pipe, the list."""
-    threads = cli.journal.list_threads(limit=_SHOWN, is_empty=False).threads
-    if not cli.out.is_terminal:
-        from sessiontree.cli.commands.ls import print_rows  # noqa: PLC0415  only needed in a pipe
-
-        print_rows(cli, cli.journal.list_threads(limit=20, is_empty=False).threads)
+    if cli.out.is_json or not cli.out.is_terminal:
+        _print_list(cli)
         return
+    threads = cli.journal.list_threads(limit=_SHOWN, is_empty=False).threads
     width = min(cli.out.width, _WIDEST)
     rows = summaries(cli, threads)
     cli.out.draw(_filled(cli, rows, width) if rows else _empty(cli, width))
+
+
+def _print_list(cli: CliContext) -> None:
+    from sessiontree.cli.commands.ls import print_rows  # noqa: PLC0415  only needed in a pipe
+
+    page = cli.journal.list_threads(limit=_LISTED, is_empty=False)
+    if cli.out.is_json:
+        cli.out.json(threads=page.threads, cursor=page.cursor)
+    else:
+        print_rows(cli, page.threads)
 
 
 def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:

@@ -168,6 +168,9 @@ def log(
     if moves:
         _print_moves(cli, resolve_thread(cli, found.thread.id), limit)
         return
+    if graph and cli.out.is_json:
+        _print_json(cli, found.thread)
+        return
     if graph:
         view = view_of(cli, found.thread)
         _draw(cli, list(graph_lines(view, shows_all=everything)), limit, is_paged=not no_pager)
