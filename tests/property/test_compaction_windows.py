@@ -169,9 +169,9 @@ def check(seen: Counter[str]) -> None:
 
 def test_a_few_conversations_in_small_windows_stay_within_their_budget() -> None:
     seen: Counter[str] = Counter()
-    for seed in range(400):
+    for seed in range(20):
         conversation = Conversation(seed)
-        if conversation.window == 8_000 and seed < 30:
+        if conversation.window == 8_000:
             seen += conversation.run()
     check(seen)
 
