@@ -76,6 +76,7 @@ THEMES: dict[str, dict[str, str]] = {
     "light": {"bg": "#ffffff", "fg": "#1f2328", "dim": "#6e7781", "31": "#cf222e", "32": "#1a7f37", "33": "#9a6700", "34": "#0969da", "35": "#8250df", "36": "#1b7c83"},
 }  # fmt: skip
 _CELL, _ROW, _EDGE = 8.4, 18, 14
+_WORDS = re.compile(r"\S+(?: \S+)*")
 
 
 def picture(shown: str, theme: str, width: int) -> str:
@@ -85,7 +86,7 @@ def picture(shown: str, theme: str, width: int) -> str:
     wide, high = round(width * _CELL + 2 * _EDGE), len(lines) * _ROW + 2 * _EDGE
     font = 'font-family="ui-monospace,SFMono-Regular,Menlo,\'DejaVu Sans Mono\',monospace" font-size="14"'
     rows = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" {font} xml:space="preserve">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" {font}>',
         f'<rect width="100%" height="100%" rx="8" fill="{colours["bg"]}"/>',
     ]
     for number, line in enumerate(lines):
@@ -103,7 +104,19 @@ def _text(text: str, style: str, colours: dict[str, str], x: float, y: int) -> s
     extra = ' font-weight="bold"' if "1" in codes else ""
     extra += ' font-style="italic"' if "3" in codes else ""
     extra += ' text-decoration="underline"' if "4" in codes else ""
-    length = round(cell_width(text) * _CELL, 1)
-    mark = f'<rect x="{x:.1f}" y="{y - 13}" width="{length}" height="{_ROW}" fill="{fill}"/>' if "7" in codes else ""
+    mark = (
+        f'<rect x="{x:.1f}" y="{y - 13}" width="{_length(text)}" height="{_ROW}" fill="{fill}"/>'
+        if "7" in codes
+        else ""
+    )
     fill = colours["bg"] if "7" in codes else fill
-    return f'{mark}<text x="{x:.1f}" y="{y}" fill="{fill}" textLength="{length}"{extra}>{escape(text)}</text>'
+    # Browsers collapse spaces in SVG, so each run of words has a place of its own.
+    words = (
+        f'<text x="{x + _length(text[: run.start()]):.1f}" y="{y}" fill="{fill}" textLength="{_length(run[0])}"{extra}>{escape(run[0])}</text>'
+        for run in _WORDS.finditer(text)
+    )
+    return mark + "".join(words)
+
+
+def _length(text: str) -> float:
+    return round(cell_width(text) * _CELL, 1)
