@@ -308,3 +308,45 @@ def test_a_large_output_beside_the_session_comes_along(tmp_path: Path) -> None:
     assert view is not None
     assert view.full_output is not None
     assert journal.read_artifact(view.full_output) == b"all of it\n" * 1000
+
+
+OTHER = "9c000000-1111-4222-8333-444455556666"
+
+
+def test_a_fork_shares_the_history_that_it_repeats(tmp_path: Path) -> None:
+    first = File(tmp_path)
+    shared = first.assistant(first.user(None, "one"), text("two"), id="msg_1")
+    body = first.path.read_text()
+    first.user(shared, "three")
+    background = File(tmp_path, f"{OTHER}.jsonl")
+    background.raw(body.replace('"isSidechain"', '"sessionKind": "bg", "isSidechain"'))
+    background.user(shared, "in the background", uuid="bg-1")
+    journal, repairs = imported(tmp_path)
+    assert repairs == []
+    assert said(journal) == ["one", "two", "three"]
+    assert said(journal, OTHER) == ["one", "two", "in the background"]
+    thread = journal.thread(OTHER)
+    assert (thread.forked_from_thread, thread.forked_from_entry, thread.tree) == (SESSION, shared, SESSION)
+    assert import_sessions(journal, tmp_path).entries_added == 0
+
+
+def test_a_branch_with_new_ids_is_a_fork_where_its_lines_say_so(tmp_path: Path) -> None:
+    first = File(tmp_path)
+    asked = first.user(None, "one")
+    answer = first.assistant(asked, text("two"), id="msg_1")
+    first.user(answer, "three")
+    branch = File(tmp_path, f"{OTHER}.jsonl")
+    one = branch.user(None, "one", uuid="new-1", forkedFrom={"sessionId": SESSION, "messageUuid": asked})
+    two = branch.assistant(one, text("two"), uuid="new-2", forkedFrom={"sessionId": SESSION, "messageUuid": answer})
+    branch.user(two, "another way", uuid="new-3")
+    journal, _ = imported(tmp_path)
+    assert said(journal, OTHER) == ["one", "two", "another way"]
+    assert journal.thread(OTHER).forked_from_entry == answer
+
+
+def test_a_fork_whose_origin_is_gone_comes_alone(tmp_path: Path) -> None:
+    branch = File(tmp_path, f"{OTHER}.jsonl")
+    one = branch.user(None, "one", forkedFrom={"sessionId": SESSION, "messageUuid": "gone"})
+    branch.user(one, "another way")
+    journal, _ = imported(tmp_path)
+    assert said(journal, OTHER) == ["one", "another way"]

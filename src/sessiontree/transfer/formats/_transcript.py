@@ -143,26 +143,28 @@ class FileFormat:
         return any(self._recognises(_head_of(path)) for path in islice(self._candidates(source), _MOST_SNIFFED))
 
     def size(self, source: Path) -> int:
-        """How many bytes a reader will read."""
-        return size_of(*(part for path in self.files(source) for part in self._parts(path)))
+        """How many bytes there are to read at most: by the names of the files, without opening them."""
+        found = [source] if source.is_file() else self._candidates(source)
+        return size_of(*(part for path in found for part in self._parts(path)))
 
     def sessions(self, source: Path, tally: Tally) -> Iterator[ImportedSession]:
-        """The sessions of all files that are new or have changed since the last import."""
-        for path in self.files(source):
-            if not tally.claim(path):
-                continue
+        """The sessions of all files that are new or have changed since the last import; others are not even opened."""
+        changed = []
+        for path in [source] if source.is_file() else list(self._candidates(source)):
             if tally.is_unchanged(stamp_of(*self._parts(path))):
-                tally.unchanged += 1
+                tally.unchanged += tally.claim(path)
                 tally.advance(size_of(*self._parts(path)))
-            else:
+            elif source.is_file() or self._recognises(_head_of(path)):
+                changed.append(path)
+        for path in sorted(changed, key=self._order):
+            if tally.claim(path):
                 yield from self._read(path, tally)
 
     def files(self, source: Path) -> list[Path]:
-        """The files to read; a file that was named is read whatever it is."""
+        """The files of this format; a file that was named is one of them whatever it is."""
         if source.is_file():
             return [source]
-        found = [path for path in self._candidates(source) if self._recognises(_head_of(path))]
-        return sorted(found, key=self._order)
+        return [path for path in self._candidates(source) if self._recognises(_head_of(path))]
 
     def _candidates(self, source: Path) -> Iterator[Path]:
         for folder, folders, names in os.walk(source):

@@ -25,6 +25,7 @@ from sessiontree.transfer.formats._transcript import (
 )
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
 from sessiontree.transfer.formats.claude_code.chain import Chain
+from sessiontree.transfer.formats.claude_code.forks import Fork, fork_of, is_marked
 from sessiontree.transfer.formats.claude_code.outputs import with_full_output
 from sessiontree.transfer.formats.claude_code.records import (
     answer_of,
@@ -100,12 +101,7 @@ def _order(path: Path) -> tuple[int, str]:
     """Sessions first, then forks of them, then subagents."""
     if path.name.startswith("agent-"):
         return 2, str(path)
-    return 1 if b'"forkedFrom"' in _first_bytes(path) else 0, str(path)
-
-
-def _first_bytes(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return file.read(64 * 1024)
+    return int(is_marked(path)), str(path)
 
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
@@ -120,8 +116,17 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
         yield reader.session(json_records(path, reader.recorder))
         return
     yield from _sidechains(path, tally, session_id)
+
+    def whole() -> ImportedSession:
+        reader = _Reader(path, tally, session_id, first, leaves_sidechains=True)
+        return reader.session(json_records(path, reader.recorder))
+
+    fork = fork_of(path)
+    if fork is None or fork.source == session_id:
+        yield whole()
+        return
     reader = _Reader(path, tally, session_id, first, leaves_sidechains=True)
-    yield reader.session(json_records(path, reader.recorder))
+    yield reader.forked_session(fork)._replace(alone=whole)
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl", "*.json", order=_order)
@@ -184,6 +189,13 @@ class _Reader:
 
     def session(self, lines: Lines) -> ImportedSession:
         return self.recorder.session(self._items(lines))
+
+    def forked_session(self, fork: Fork) -> ImportedSession:
+        """The session without the lines that it shares with the one that it was forked from."""
+        self._chain.add(fork.entry, fork.line_id, fork.entry)
+        self._has_begun, self._root = True, fork.entry
+        lines = (found for found in json_records(self._path, self.recorder) if found[1].offset >= fork.end)
+        return self.recorder.session(self._items(lines), fork=(fork.source, fork.entry))
 
     def start_as_agent(self, path: Path) -> None:
         """Link a subagent to the session and the call that started it."""
