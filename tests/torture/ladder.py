@@ -7,6 +7,7 @@ that repeats it: ``python -m torture.ladder --only sqlite:kill:37``.
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import random
 import signal
@@ -14,14 +15,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 import sessiontree as st
-from torture import script, tracer
+from torture import power, script, tracer
 
 KINDS = ("sqlite", "jsonl")
 ACTIONS: tuple[tracer.Action, ...] = tuple(name for name in get_args(tracer.Action) if name != "count")
+OTHERS = ("power", "crowd")
 PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "durability.md"
 _START, _END = "<!-- written by make torture -->", "<!-- end of the table -->"
 
@@ -73,6 +76,52 @@ def sweep(what: Round, tally: Tally, pictures: list[script.Picture], steps: int 
         return bool(ended.hit)
 
 
+class Recording(NamedTuple):
+    """Every change that the script made to a folder."""
+
+    folder: Path
+    changes: list[power.Change]
+
+
+@cache
+def record(kind: str) -> Recording:
+    """Run the script once and record it."""
+    with _folder() as name:
+        folder = Path(name)
+        reading, writing = os.pipe()
+        recorder = power.Recorder(folder, writing)
+        tracer.run(
+            lambda: script.perform(_url(kind, folder), writing), "count", 0, ignored=writing, observe=recorder.observe
+        )
+        os.close(writing)
+        assert script.read(reading) == script.Told(len(script.STEPS), "")
+        return Recording(folder, recorder.changes)
+
+
+def cut_power(what: Round, tally: Tally, pictures: list[script.Picture]) -> None:
+    """Open the store as it could be after a power cut at a random moment of the script."""
+    source = random.Random(what.number)
+    recording = record(what.kind)
+    changes = recording.changes[: source.randint(0, len(recording.changes))]
+    with _folder() as name:
+        reports = power.disk_after(changes, recording.folder, Path(name), source)
+        # The first report says that the store is open, and the last one that it is closed.
+        told = script.Told(min(max(0, reports - 1), len(script.STEPS)), "")
+        found = script.violations(_url(what.kind, Path(name)), Path(name), told, pictures)
+        tally.add(what, told.acknowledged, found, has_hung=False)
+
+
+def repeat(what: Round, tally: Tally, pictures: list[script.Picture]) -> None:
+    """Do one round."""
+    match what.action:
+        case "crowd":
+            crowd(what, tally)
+        case "power":
+            cut_power(what, tally, pictures)
+        case _:
+            sweep(what, tally, pictures)
+
+
 def crowd(what: Round, tally: Tally) -> None:
     """Kill four writers at a random moment; everything that they reported must be there once, in order."""
     source = random.Random(what.number)
@@ -110,36 +159,36 @@ def all_rounds() -> list[Round]:
 
 
 def climb(seconds: float, seed: int) -> dict[str, Tally]:
-    """Climb for some time: every call for every action in random order, then crowds."""
+    """Climb for some time: every action at every call in random order, power cuts and crowds in between."""
     pictures = script.expected()
     tallies = {kind: Tally() for kind in KINDS}
     source = random.Random(seed)
     rounds = all_rounds()
     source.shuffle(rounds)
     end = time.monotonic() + seconds
-    # A crowd for every eight rounds; what is left of the time belongs to crowds.
-    for position, what in enumerate(rounds):
+    for position in itertools.count():
         if time.monotonic() > end:
-            break
-        sweep(what, tallies[what.kind], pictures)
-        if position % 8 == 0:
-            kind = KINDS[position // 8 % 2]
-            crowd(Round(kind, "crowd", source.randrange(1 << 30)), tallies[kind])
-    while time.monotonic() < end:
-        for kind in KINDS:
-            crowd(Round(kind, "crowd", source.randrange(1 << 30)), tallies[kind])
-    return tallies
+            return tallies
+        kind = KINDS[position % 2]
+        chosen = [Round(kind, "power", source.randrange(1 << 30))]
+        if rounds:
+            chosen.append(rounds.pop())
+        if position % 8 < len(KINDS) or not rounds:
+            chosen.append(Round(kind, "crowd", source.randrange(1 << 30)))
+        for what in chosen:
+            repeat(what, tallies[what.kind], pictures)
+    raise AssertionError("the count has no end")
 
 
 def table(tallies: dict[str, Tally], seed: int) -> str:
     """The counts as a table."""
     words = ("acknowledged", "lost", "damaged", "hung", "other")
     lines = [
-        f"| store | {' | '.join((*ACTIONS, 'crowd', *words))} |",
-        "|---" * (len(ACTIONS) + len(words) + 2) + "|",
+        f"| store | {' | '.join((*ACTIONS, *OTHERS, *words))} |",
+        "|---" * (len(ACTIONS) + len(OTHERS) + len(words) + 1) + "|",
     ]
     for kind, tally in tallies.items():
-        figures = [tally.rounds[action] for action in (*ACTIONS, "crowd")] + [tally.counts[word] for word in words]
+        figures = [tally.rounds[action] for action in (*ACTIONS, *OTHERS)] + [tally.counts[word] for word in words]
         lines.append(f"| {kind} | {' | '.join(f'{figure:,}' for figure in figures)} |")
     return "\n".join([*lines, "", f"Seed {seed}."])
 
@@ -161,7 +210,7 @@ def main() -> None:
         kind, action, number = chosen.only.split(":")
         tally = Tally()
         what = Round(kind, action, int(number))
-        crowd(what, tally) if action == "crowd" else sweep(what, tally, script.expected())
+        repeat(what, tally, script.expected())
         sys.exit("\n".join(tally.failures))
     print(f"seed {chosen.seed}", flush=True)
     tallies = climb(chosen.seconds, chosen.seed)

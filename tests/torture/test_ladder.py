@@ -11,6 +11,7 @@ from torture import ladder, script, tracer
 pytestmark = pytest.mark.skipif(not tracer.is_possible(), reason="this system does not let a process trace its child")
 
 ROUNDS = 24
+IMAGES = 40
 SEED = 17
 
 
@@ -37,6 +38,26 @@ def test_a_call_that_fails_or_never_returns_loses_nothing_that_was_acknowledged(
         ladder.sweep(what, tally, pictures)
     assert tally.failures == []
     assert tally.counts["acknowledged"] > ROUNDS
+
+
+@pytest.mark.parametrize("kind", ladder.KINDS)
+def test_a_power_cut_at_any_moment_leaves_what_was_acknowledged(kind: str) -> None:
+    tally = ladder.Tally()
+    pictures = script.expected()
+    for seed in range(IMAGES):
+        ladder.cut_power(ladder.Round(kind, "power", seed), tally, pictures)
+    assert tally.failures == []
+
+
+@pytest.mark.parametrize("kind", ladder.KINDS)
+def test_a_store_that_does_not_sync_would_be_caught(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recording = ladder.record(kind)
+    unsynced = [change for change in recording.changes if change.kind != "sync"]
+    monkeypatch.setattr(ladder, "record", lambda _: recording._replace(changes=unsynced))
+    tally = ladder.Tally()
+    for seed in range(IMAGES):
+        ladder.cut_power(ladder.Round(kind, "power", seed), tally, script.expected())
+    assert tally.failures != []
 
 
 @pytest.mark.parametrize("kind", ladder.KINDS)

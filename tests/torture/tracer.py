@@ -31,7 +31,7 @@ _FIRST_FILE = 3
 _CREATES = os.O_CREAT
 
 
-class _Registers(ctypes.Structure):
+class Registers(ctypes.Structure):
     _fields_ = [
         (name, ctypes.c_ulonglong)
         for name in [
@@ -66,6 +66,10 @@ class _Registers(ctypes.Structure):
     ]
 
 
+Observer = Callable[[int, str, Registers], None]
+"""Called with the thread, the name of the call, and its registers."""
+
+
 class Traced(NamedTuple):
     """How a traced run ended: the calls that were counted, the one that was hit, the exit code, and whether it hung."""
 
@@ -85,12 +89,23 @@ def is_possible() -> bool:
         return False
 
 
-def run(work: Callable[[], None], action: Action, number: int, *, ignored: int, seconds: float = 60.0) -> Traced:
-    """Run ``work`` in a child and interfere with its n-th call; writes to the descriptor ``ignored`` do not count."""
+def run(
+    work: Callable[[], None],
+    action: Action,
+    number: int,
+    *,
+    ignored: int,
+    seconds: float = 60.0,
+    observe: Observer | None = None,
+) -> Traced:
+    """Run ``work`` in a child and interfere with its n-th call; writes to the descriptor ``ignored`` do not count.
+
+    ``observe`` is called before each call that changes files, also those that do not count.
+    """
     child = os.fork()
     if child == 0:
         _be_traced(work)
-    return _Tracer(child, action, number, ignored, time.monotonic() + seconds).serve()
+    return _Tracer(child, action, number, ignored, time.monotonic() + seconds, observe).serve()
 
 
 def _be_traced(work: Callable[[], None]) -> None:
@@ -105,7 +120,10 @@ def _be_traced(work: Callable[[], None]) -> None:
 
 
 class _Tracer:
-    def __init__(self, child: int, action: Action, number: int, ignored: int, end: float) -> None:
+    def __init__(
+        self, child: int, action: Action, number: int, ignored: int, end: float, observe: Observer | None
+    ) -> None:
+        self._observe = observe
         self._child = child
         self._action = action
         self._number = number
@@ -156,7 +174,7 @@ class _Tracer:
 
     def _system_call(self, thread: int) -> None:
         try:
-            registers = _Registers()
+            registers = Registers()
             _ptrace(_GET_REGISTERS, thread, ctypes.addressof(registers))
             if thread in self._entered:
                 self._entered.discard(thread)
@@ -167,8 +185,10 @@ class _Tracer:
         except ProcessLookupError:
             return
 
-    def _enter(self, thread: int, registers: _Registers) -> None:
+    def _enter(self, thread: int, registers: Registers) -> None:
         name = _CHANGES.get(registers.orig_rax)
+        if name is not None and self._observe is not None:
+            self._observe(thread, name, registers)
         if name is None or not self._counts(name, registers):
             return
         self._calls += 1
@@ -186,14 +206,14 @@ class _Tracer:
                 registers.orig_rax = ctypes.c_ulonglong(-1).value
                 _ptrace(_SET_REGISTERS, thread, ctypes.addressof(registers))
 
-    def _counts(self, name: str, registers: _Registers) -> bool:
+    def _counts(self, name: str, registers: Registers) -> bool:
         if name == "openat":
             return bool(registers.rdx & _CREATES)
         if name in {"flock", "fsync", "fdatasync", "ftruncate", "fchmod", "fallocate"} or name in _WRITES.values():
-            return registers.rdi >= _FIRST_FILE and registers.rdi != self._ignored
+            return bool(registers.rdi >= _FIRST_FILE and registers.rdi != self._ignored)
         return True
 
-    def _leave(self, thread: int, registers: _Registers) -> None:
+    def _leave(self, thread: int, registers: Registers) -> None:
         problem = self._failing.pop(thread, 0)
         if problem:
             registers.rax = ctypes.c_ulonglong(-problem).value
