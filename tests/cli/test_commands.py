@@ -229,6 +229,15 @@ def test_archived_threads_come_back_and_are_pruned_by_age(talk):
     assert talk("ls", "-a") == ""
 
 
+def test_pruning_leaves_the_count_of_fork_ids(shell: Shell) -> None:
+    with st.open(shell.folder / "j.db") as journal:
+        assert st.CheckpointedSessions(journal).new_fork_id("a") == "a#fork-1"
+    for choice in ("--all", "--empty"):
+        shell("prune", "--older-than", "0d", choice, "--yes")
+    with st.open(shell.folder / "j.db") as journal:
+        assert st.CheckpointedSessions(journal).new_fork_id("a") == "a#fork-2"
+
+
 def test_leases_are_taken_shown_and_given_back(talk):
     talk("lease", "talk", "--acquire", "one")
     assert talk("lease", "talk").startswith("one\t")

@@ -140,6 +140,17 @@ def test_fork_ids_never_repeat(journal):
     assert [sessions.new_fork_id(), sessions.new_fork_id("default")] == ["default#fork-1", "default#fork-2"]
 
 
+def test_fork_ids_do_not_repeat_after_old_threads_were_deleted(journal: st.Journal) -> None:
+    sessions = st.CheckpointedSessions(journal)
+    assert sessions.fork(sessions.get_or_create("a").id).id == "a#fork-1"
+    cut = 10**18
+    assert {thread.id for thread in journal.delete_older_than(cut, is_dry_run=True)} == {"a", "a#fork-1"}
+    journal.delete_older_than(cut)
+    journal.delete_older_than(cut, is_archived=True)
+    journal.delete_older_than(cut, is_empty=True)
+    assert sessions.new_fork_id("a") == "a#fork-2"
+
+
 def test_a_fork_of_an_unknown_session_uses_no_id_up(journal):
     sessions = st.CheckpointedSessions(journal)
     with pytest.raises(st.ThreadNotFoundError):

@@ -107,6 +107,78 @@ def test_usage_that_a_provider_reported_is_the_usage_of_the_session(journal: st.
     assert info.tokens == manager.stats().tokens == journal.context(info.thread_id).estimate < 100
 
 
+@pytest.mark.parametrize("context_tokens", [5, 400, 5_000])
+@pytest.mark.parametrize("is_apart", [True, False])
+def test_every_manager_sees_the_same_usage_after_a_report(
+    journal: st.Journal, context_tokens: int, is_apart: bool
+) -> None:
+    manager = SessionManager(journal, auto_compact="off")
+    usage = st.Usage(input_tokens=context_tokens)
+
+    def shown() -> tuple[float, float]:
+        return manager.token_usage(KEY), SessionManager(journal).token_usage(KEY)
+
+    manager.add_message(KEY, st.user("word " * 500))
+    manager.add_message(KEY, st.assistant("short" * 20, usage=None if is_apart else usage))
+    if is_apart:
+        manager.add_message(KEY, st.UsageReport(usage=usage))
+    for said in ("word " * 50, "", "more " * 300):
+        mine, fresh = shown()
+        assert mine == fresh
+        manager.add_message(KEY, st.user(said))
+    mine, fresh = shown()
+    assert mine == fresh
+
+
+def test_a_compaction_that_is_added_as_a_message_shows_at_once(journal: st.Journal) -> None:
+    manager = SessionManager(journal, auto_compact="off")
+    talk(manager, 6)
+    manager.add_message(KEY, st.Compaction(summary="so far", generation=1))
+    assert manager.get_summary(KEY) == "so far"
+
+
+def test_a_message_that_cannot_be_counted_alone_still_fills_the_window(journal: st.Journal) -> None:
+    policy = st.ratio_policy(2_000, preserve_recent=1)
+    manager = SessionManager(journal, policy=policy, summarize=told("short"), auto_compact="inline")
+    manager.add_message(KEY, st.user("word " * 500))
+    manager.add_message(KEY, st.assistant("yes"))
+    manager.add_message(KEY, st.UsageReport(usage=st.Usage(input_tokens=1_990)))
+    assert manager.info(KEY).compactions == 1
+
+
+def test_other_tools_change_the_usage_at_once(journal: st.Journal) -> None:
+    tools = [{"name": "ls", "description": "List a folder. " * 100, "input_schema": {"type": "object"}}]
+    manager = SessionManager(journal, auto_compact="off")
+    manager.add_message(KEY, st.user("hello"))
+    assert manager.token_usage(KEY) == SessionManager(journal).token_usage(KEY)
+    manager.configure(tools=tools)
+    assert manager.token_usage(KEY) == SessionManager(journal, tools=tools).token_usage(KEY) > 0.001
+
+
+@pytest.mark.parametrize("verb", ["replace", "compact", "uncompact", "set_summary", "truncate"])
+def test_a_context_that_changes_while_a_call_is_open_counts_right_afterwards(journal: st.Journal, verb: str) -> None:
+    manager, store = SessionManager(journal, auto_compact="off"), st.SimpleStore(journal)
+    talk(manager, 6, words=200)
+    thread = manager.info(KEY).thread_id
+    policy = st.CompactionPolicy(keep_recent_tokens=100)
+    if verb == "uncompact":
+        journal.compact(thread, told("short"), policy=policy)
+    manager.add_message(KEY, st.assistant("", calls=[st.call("c1", "ls", "{}")]))
+    match verb:
+        case "replace":
+            journal.replace_context(thread, "short", 2)
+        case "compact":
+            journal.compact(thread, told("short"), policy=policy)
+        case "uncompact":
+            manager.uncompact(KEY)
+        case "set_summary":
+            manager.set_summary(KEY, "short")
+        case "truncate":
+            store.truncate_history(thread, 2)
+    manager.add_message(KEY, st.tool_result("c1", "a.txt"))
+    assert manager.info(KEY).tokens == manager.stats().tokens == journal.context(thread).estimate
+
+
 def test_preserved_messages_are_kept_or_it_says_why_not(journal: st.Journal) -> None:
     manager = SessionManager(journal, policy=st.ratio_policy(2_000), summarize=told("notes"), auto_compact="off")
     talk(manager, 20)

@@ -24,6 +24,7 @@ __all__ = [
     "compaction_of",
     "joined",
     "notice",
+    "stored_tokens",
     "tokens_with",
 ]
 
@@ -166,10 +167,21 @@ def compaction_of(
 
 def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter, tools: Tools = ()) -> int:
     """Return the tokens of the context if the compaction were appended to the path."""
-    entry = Entry(
-        id=compaction.id, thread_id="", parent=path[-1].id if path else None, created_ns=0, payload=compaction
-    )
-    return build_context([*path, entry], count=count, tools=tools).estimate
+    return build_context(_compacted(path, compaction), count=count, tools=tools).estimate
+
+
+def stored_tokens(path: Sequence[Entry], compaction: Compaction | None = None) -> int:
+    """Return the tokens of a path as its thread counts them, with the compaction if one is to be appended.
+
+    The results that a context makes up for open calls are left out: the real ones take their place later.
+    """
+    context = build_context(path if compaction is None else _compacted(path, compaction))
+    return context.estimate - sum(segment.token_estimate for segment in context.segments if not segment.entry_id)
+
+
+def _compacted(path: Sequence[Entry], compaction: Compaction) -> list[Entry]:
+    parent = path[-1].id if path else None
+    return [*path, Entry(id=compaction.id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

@@ -12,6 +12,7 @@ from sessiontree.model._base import Record, moment
 from sessiontree.model.entry import Checkpoint
 
 __all__ = [
+    "FORK_IDS_OF",
     "NO_KEY",
     "CompactionClaim",
     "Direction",
@@ -54,6 +55,10 @@ class CompactionClaim(Record, frozen=True, kw_only=True):
     def is_expired(self, now_ns: int) -> bool:
         """Return whether the claim has expired."""
         return now_ns >= self.expires_ns
+
+
+FORK_IDS_OF = "fork_ids_of"
+"""The key in the origin of a thread that only counts fork ids; its value is their base."""
 
 
 class Thread(Record, frozen=True, kw_only=True):
@@ -109,6 +114,11 @@ class Thread(Record, frozen=True, kw_only=True):
     def is_empty(self) -> bool:
         """Whether there is no message on the active path; a system prompt does not count."""
         return self.messages == 0
+
+    @property
+    def is_register(self) -> bool:
+        """Whether the thread holds no conversation but the count of fork ids of a base, which outlives old threads."""
+        return FORK_IDS_OF in self.origin
 
     def without_counters(self) -> Thread:
         """The metadata alone: without the leaf, the counts and ``updated_ns``, which the store keeps up to date."""

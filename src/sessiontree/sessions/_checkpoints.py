@@ -26,6 +26,7 @@ from sessiontree.context.dialects.stored_chat import chat_of, payload_of_chat
 from sessiontree.errors import InvalidInputError, NoCheckpointError
 from sessiontree.model import Checkpoint, Custom, Entry, Label, Payload, Thread
 from sessiontree.model._base import Record
+from sessiontree.model.thread import FORK_IDS_OF
 
 __all__ = [
     "FORK_IDS_OF",
@@ -53,9 +54,6 @@ STATE = "session_state"
 
 MARK = "session_checkpoint"
 """The name of a custom entry that a rewind returns to; its data is the id of a user message."""
-
-FORK_IDS_OF = "fork_ids_of"
-"""The key in the origin of a thread that only counts fork ids; its value is their base."""
 
 _KIND = "sessions"
 _OURS = "checkpointed"

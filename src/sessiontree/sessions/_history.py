@@ -18,14 +18,13 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from sessiontree.compaction.cuts import CutItem, cut_points
-from sessiontree.compaction.result import tokens_with
-from sessiontree.context import build_context, window_of
+from sessiontree.compaction.result import stored_tokens
+from sessiontree.context import window_of
 from sessiontree.journal.operations.entries import labels_of
 from sessiontree.model import BranchSummary, Compaction, Entry, Message, Move, Payload
 from sessiontree.model._base import Record
 from sessiontree.model.builders import STORAGE_COMPACTED, message_of
 from sessiontree.model.thread import Direction
-from sessiontree.model.tokens import estimate_text
 
 __all__ = [
     "Step",
@@ -207,5 +206,4 @@ def truncation(path: Sequence[Entry], summary: str, first_kept: str) -> Compacti
         reason="manual",
         strategy="truncate",
     )
-    dropped = build_context(path).estimate - tokens_with(path, compaction, estimate_text)
-    return replace(compaction, dropped_tokens=dropped)
+    return replace(compaction, dropped_tokens=stored_tokens(path) - stored_tokens(path, compaction))

@@ -135,8 +135,10 @@ def changed_config(config: ManagerConfig, **options: Unpack[ManagerOptions]) -> 
         raise InvalidInputError(
             f"unknown options {sorted(unknown)}; a manager has {sorted(ManagerOptions.__annotations__)}"
         )
-    windows = WindowCache(options["most_remembered"]) if "most_remembered" in options else config.windows
-    return replace(config, windows=windows, **options)
+    changed = replace(config, **options)
+    # What the windows hold was counted with the tools before.
+    is_stale = "most_remembered" in options or "tools" in options
+    return replace(changed, windows=WindowCache(changed.most_remembered)) if is_stale else changed
 
 
 def policy_of(config: ManagerConfig, thread: Thread) -> CompactionPolicy:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from sessiontree.compaction import CompactionResult, needs_compaction
 from sessiontree.compaction.memory import crosses_soft_threshold
-from sessiontree.compaction.result import tokens_with
+from sessiontree.compaction.result import stored_tokens
 from sessiontree.context import Context
 from sessiontree.errors import (
     EntryNotFoundError,
@@ -21,9 +21,11 @@ from sessiontree.errors import (
 )
 from sessiontree.journal.operations import compaction, entries, memory, reads, threads
 from sessiontree.journal.operations.compaction import CompactionOptions
+from sessiontree.journal.operations.entries import weight_of
 from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import (
     AssistantMessage,
+    Compaction,
     Entry,
     Message,
     Payload,
@@ -32,10 +34,12 @@ from sessiontree.model import (
     Thread,
     ThreadFields,
     ToolCallMessage,
+    Usage,
+    UsageReport,
 )
 from sessiontree.model._base import Record
 from sessiontree.model.builders import payload_of
-from sessiontree.model.tokens import estimate_message, estimate_text
+from sessiontree.model.tokens import estimate_text, estimate_tools
 from sessiontree.sessions._history import messages_in_force, truncation
 from sessiontree.sessions.config import ManagerConfig, policy_of, report_fault
 from sessiontree.sessions.hooks import Fault
@@ -180,7 +184,7 @@ def set_summary(config: ManagerConfig, key: SessionKey, summary: str) -> Operati
             id=config.runtime.ids.new(),
             strategy="set",
         )
-        payload = replace(payload, dropped_tokens=thread.tokens - tokens_with(path, payload, estimate_text))
+        payload = replace(payload, dropped_tokens=thread.tokens - stored_tokens(path, payload))
         fields = keeping_interaction(thread, payload.id)
         update = threads.update_command(config.runtime, thread.id, thread.version, fields)
         with suppress(StaleLeafError, StaleVersionError, ThreadNotFoundError):
@@ -221,11 +225,15 @@ def _add_to_thread(
     update = threads.update_command(config.runtime, thread.id, thread.version, fields)
     entry = yield from entries.append(config.runtime, thread.id, content, id=id, expect_live=True, update=update)
     now = before
-    payload = payload_of(content)
-    # A new prompt replaces one of unknown size, so the window is counted again.
-    if entry.parent == thread.leaf and not isinstance(payload, SystemMessage):
-        now = _tokens_after(before, payload)
-        config.windows.store(thread.id, entry.id, replace(window, tokens=now))
+    if entry.parent == thread.leaf:
+        counted = _tokens_after(config, thread, before, payload_of(content))
+        if counted is not None:
+            now = counted
+            config.windows.store(thread.id, entry.id, replace(window, tokens=now))
+        else:
+            # The message is stored, whatever becomes of the thread while it is read again.
+            with suppress(ThreadNotFoundError, EntryNotFoundError):
+                now = (yield from window_state(config, replace(thread, leaf=entry.id))).tokens
     if thread.state == "suspended":
         return Added(entry=entry, thread_id=thread.id)
     return Added(
@@ -236,12 +244,24 @@ def _add_to_thread(
     )
 
 
-def _tokens_after(before: int, payload: Payload) -> int:
-    """The tokens in the window once ``payload`` is in it, as the provider reported them or by estimate."""
-    if isinstance(payload, AssistantMessage | ToolCallMessage) and payload.usage and payload.usage.context_tokens:
-        return max(payload.usage.context_tokens, before // 2)
-    message = getattr(payload, "message", None)
-    return before + (estimate_message(message) if isinstance(message, Message) else 0)
+def _tokens_after(config: ManagerConfig, thread: Thread, before: int, payload: Payload) -> int | None:
+    """The tokens in the window once ``payload`` is in it, as the provider reported them or by estimate.
+
+    ``None`` if only the whole path tells: a prompt or a compaction replaces what is there, and a report that is not
+    plausible is replaced by a count of the texts.
+    """
+    estimate, weight = thread.tokens + estimate_tools(config.tools), weight_of(payload)[1]
+    match payload:
+        case SystemMessage() | Compaction():
+            return None
+        case (
+            AssistantMessage(usage=Usage(context_tokens=reported))
+            | ToolCallMessage(usage=Usage(context_tokens=reported))
+            | UsageReport(usage=Usage(context_tokens=reported))
+        ) if reported:
+            return reported if reported >= (estimate + weight) // 2 else None
+        case _:
+            return before + weight if before >= estimate // 2 else None
 
 
 def _compact(config: ManagerConfig, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:

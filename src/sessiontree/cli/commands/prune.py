@@ -36,7 +36,7 @@ def prune(cli: CliContext, *, older_than: str, everything: bool, empty: bool, ye
     before = nanoseconds(cli, "--older-than", older_than)
     is_archived = None if everything or empty else True
     old = ThreadQuery(updated_before_ns=before, is_archived=is_archived, is_empty=empty or None, limit=1000)
-    found = list(cli.journal.iter_threads(old))
+    found = [thread for thread in cli.journal.iter_threads(old) if not thread.is_register]
     if not found:
         cli.out.info("nothing to prune")
         return

@@ -25,6 +25,7 @@ from sessiontree.compaction.result import (
     compaction_of,
     joined,
     notice,
+    stored_tokens,
     tokens_with,
 )
 from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
@@ -287,7 +288,7 @@ def uncompact(
         if boundary is None:
             raise NothingToUncompactError(thread_id)
         revert = Compaction(reverts=boundary.id, trigger="manual", reason="manual")
-        payload = replace(revert, dropped_tokens=thread.tokens - tokens_with(path, revert, estimate_text))
+        payload = replace(revert, dropped_tokens=thread.tokens - stored_tokens(path, revert))
         new = NewEntry(content=payload, id=runtime.ids.new())
         update = _update(runtime, thread, new.id or "", changes)
         with suppress(StaleLeafError, StaleVersionError):
@@ -304,7 +305,7 @@ def replace_context(
     while True:
         path: list[Entry] = yield ReadPath(thread_id=thread_id)
         payload = replacement(path, summary, kept, id=runtime.ids.new(), count=count)
-        dropped = build_context(path).estimate - tokens_with(path, payload, estimate_text)
+        dropped = stored_tokens(path) - stored_tokens(path, payload)
         payload = replace(payload, dropped_tokens=dropped)
         leaf = path[-1].id if path else None
         try:
@@ -417,7 +418,7 @@ def _install(
     written = replace(
         compaction,
         tokens_after=tokens_with(prepared.path, compaction, options.count, options.tools),
-        dropped_tokens=prepared.counted - tokens_with(prepared.path, compaction, estimate_text),
+        dropped_tokens=prepared.counted - stored_tokens(prepared.path, compaction),
         duration_ns=finished - prepared.started_ns,
         summary_usage=added(prepared.outcome.answers),
     )

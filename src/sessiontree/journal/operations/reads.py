@@ -177,8 +177,9 @@ def each_entry(thread_id: str, is_enough: Callable[[Entry], bool], after: str | 
 
 
 def delete_matching(query: ThreadQuery, *, is_dry_run: bool) -> Operation[list[Thread]]:
-    """Delete the threads that match a query, unless they stop to match it first, and return them."""
-    found = yield from all_threads(replace(query, limit=_PAGE))
+    """Delete the threads that match a query, unless they stop to match it first, and return them. Registers stay."""
+    matching = yield from all_threads(replace(query, limit=_PAGE))
+    found = [thread for thread in matching if not thread.is_register]
     if is_dry_run:
         return found
     gone: list[Thread] = []

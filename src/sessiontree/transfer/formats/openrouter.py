@@ -330,7 +330,7 @@ class _Reader:
 def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> None:
     state = State(sessions={}, fork_counters={})
     for thread in threads:
-        if FORK_IDS_OF in thread.origin:
+        if thread.is_register:
             state.fork_counters.setdefault(str(thread.origin[FORK_IDS_OF]), fork_counter(thread))
             continue
         key = str(thread.origin.get("key", thread.id))
