@@ -74,20 +74,22 @@ def _shared(path: Path) -> Fork | None:
 
 
 def _originals(folder: Path) -> dict[bytes, Path]:
-    files = sorted(folder.glob("*.jsonl"))
-    return dict(_first_ids(folder, tuple((file.name, file.stat().st_mtime_ns) for file in files if file.is_file())))
+    return _first_ids(folder, folder.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=256)
-def _first_ids(folder: Path, files: tuple[tuple[str, int], ...]) -> tuple[tuple[bytes, Path], ...]:
-    """The first line's id of each file, with the file that had it first: one that is not marked as a fork."""
-    paths = sorted((folder / name for name, _ in files), key=lambda path: (is_marked(path), path.name))
+def _first_ids(folder: Path, _changed_ns: int) -> dict[bytes, Path]:
+    """The first line's id of each file, with the file that had it first: one that is not marked as a fork.
+
+    The first line of a file stays what it is; a new file changes the time of its folder.
+    """
+    paths = sorted(folder.glob("*.jsonl"), key=lambda path: (is_marked(path), path.name))
     found: dict[bytes, Path] = {}
     for path in paths:
         first = _first_line_id(path)
         if first and not path.name.startswith("agent-"):
             found.setdefault(first, path)
-    return tuple(found.items())
+    return found
 
 
 def _first_line_id(path: Path) -> bytes:
