@@ -123,3 +123,30 @@ def test_a_watcher_sees_what_is_added(machine: Machine) -> None:
     finally:
         watcher.terminate()
         watcher.communicate(timeout=20)
+
+
+def test_the_doctor_says_what_was_mended(machine: Machine) -> None:
+    lines = [
+        {"type": "user", "uuid": "a", "parentUuid": None, "cwd": "/w", "message": {"role": "user", "content": "one"}},
+        {"type": "user", "uuid": "b", "parentUuid": "gone", "cwd": "/w", "message": {"role": "user", "content": "two"}},
+    ]
+    (machine.work / "broken.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    machine.run("import", "broken.jsonl")
+    (problem,) = machine.json("doctor")["mended"]["broken"]
+    assert "'gone' is missing" in problem
+    assert "mended" in machine.run("doctor")[0]
+
+
+def test_a_conversation_goes_on_in_another_tool_and_its_command_is_printed(machine: Machine) -> None:
+    machine.run("import", str(machine.home / ".codex"))
+    out, _ = machine.run("continue", "019f0000-0000-7000-8000-000000000001", "--in", "claude-code")
+    assert out.startswith("claude --resume ")
+    name = out.split()[-1]
+    (file,) = (machine.home / ".claude/projects").rglob(f"{name}.jsonl")
+    assert file.parent.name == "-home-u-demo"
+    rows = machine.run("export", "019f0000-0000-7000-8000-000000000001", "--to", "openai-jsonl")[0].splitlines()
+    assert all("messages" in json.loads(row) for row in rows)
+    machine.run("export", "019f0000-0000-7000-8000-000000000001", "--to", "codex", "-o", "back")
+    assert list((machine.work / "back").glob("rollout-*.jsonl"))
+    _, problem = machine.run("continue", "019f0000-0000-7000-8000-000000000001", "--in", "goose", "--run", code=2)
+    assert "not installed" in problem

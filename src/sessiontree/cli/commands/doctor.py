@@ -36,6 +36,8 @@ _LOOKED_AT = 50
 def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
     """Check the whole store: checksums, chains, counters, reflogs. Exits with code 3 if there is damage.
 
+    It also lists what was mended when sessions of other tools were imported: missing parents, cut files, ids used twice.
+
     --repair moves torn lines of JSONL files aside, rebuilds the indexes, ids and heads of SQLite files, and discards the
     search index, which the next search rebuilds. Other damage stays: `copy` saves what is readable into a new store.
     """
@@ -44,7 +46,7 @@ def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
         _repair(cli)
         findings = _check(cli) if findings else []
     if cli.out.is_json:
-        cli.out.json(store=cli.location.shown, findings=findings)
+        cli.out.json(store=cli.location.shown, findings=findings, mended=_mended(cli))
     else:
         _print(cli, findings, is_repaired=repair and not dry_run)
     if findings:
@@ -54,6 +56,12 @@ def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
 def _check(cli: CliContext) -> list[Finding]:
     with cli.progress("checking the store") as progress:
         return cli.journal.check(progress=progress)
+
+
+def _mended(cli: CliContext) -> dict[str, list[str]]:
+    """What was mended in each thread when it was imported."""
+    threads = cli.journal.iter_threads(is_archived=None, limit=1000)
+    return {thread.id: thread.origin["mended"] for thread in threads if thread.origin.get("mended")}
 
 
 def _repair(cli: CliContext) -> None:
@@ -68,6 +76,9 @@ def _print(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> No
     if not cli.out.is_terminal:
         for finding in findings:
             cli.out.row(_row(finding))
+        for name, problems in _mended(cli).items():
+            for problem in problems:
+                cli.out.row(("mended", "", name, problem, "kept as it was read"))
         if not findings:
             cli.out.info("No problems found.")
         return
@@ -91,6 +102,12 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
     if not findings:
         fine.append(f"{count(total.entries)} entries: every checksum fits, every parent is there, every head is real")
     fine.append(f"{size(total.bytes)} stored")
+    mended = _mended(cli)
+    if mended:
+        problems = plural(sum(len(found) for found in mended.values()), "problem")
+        fine.append(
+            f"{problems} in {plural(len(mended), 'imported session')} were mended on the way in; --json lists them"
+        )
     open_turns = _open_turns(cli)
     for sentence in fine:
         yield from _item("✓", GOOD, sentence, width)
