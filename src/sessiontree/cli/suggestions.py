@@ -1,7 +1,7 @@
 """Did you mean: known words that are close to what was typed.
 
 >>> similar("lst", ["ls", "list", "show"])
-['ls', 'list']
+['list', 'ls']
 >>> similar("shop.bd", ["shop.db", "notes.db"])
 ['shop.db']
 """

@@ -8,7 +8,7 @@ a file is rewritten, and when the store is closed; a store at rest is its tree f
 Each record is a line of JSON, followed by the lines of one tree as they are in its file:
 
 >>> LoggedLines("t-e3b98a4d", 120, b'{"kind":"move"}\\n').encode()
-b'{"tree":"t-e3b98a4d","offset":120,"length":16,"crc":"9b9bd61e"}\\n{"kind":"move"}\\n'
+b'{"tree":"t-e3b98a4d","offset":120,"length":16,"crc":"41686075"}\\n{"kind":"move"}\\n'
 """
 
 from __future__ import annotations
