@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import sqlite3
 import subprocess
 import sys
@@ -14,8 +15,11 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from jsonl_commands import append, create, delete, do, fork, ids
 from sessiontree.stores import erasing
+from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.testing.contract.base import is_on_disk
+from sessiontree.testing.faults import FaultyFiles
 
 NEEDLE = "correct-horse-battery-staple"
 KINDS = ("sqlite", "jsonl")
@@ -199,3 +203,25 @@ def test_a_full_disk_after_the_delete_of_a_checkpoint_made_the_delete_look_faile
     with st.open(url_of("jsonl", tmp_path)) as journal:
         assert journal.check() == []
         assert not list((tmp_path / "store" / "blobs").iterdir())
+
+
+@pytest.mark.parametrize("at", range(1, 9))
+def test_a_full_disk_at_the_sync_of_a_folder_made_a_delete_look_as_if_nothing_was_deleted(
+    tmp_path: Path, at: int
+) -> None:
+    backend = JsonlBackend(tmp_path / "store")
+    do(backend, create("t"), append("t", "a"), fork("t", "f"))
+    backend.close()
+    backend = JsonlBackend(tmp_path / "store", files=FaultyFiles("sync_folder", at, errno.ENOSPC))
+    try:
+        do(backend, delete("t"))
+    except st.StoreFullError:
+        assert ids(backend, "t") == ["a"]
+    except st.StorePoisonedError:
+        pass
+    backend.close()
+    again = JsonlBackend(tmp_path / "store")
+    assert again.erase_copies()
+    assert ids(again, "f") == ["a"]
+    assert again.inspect() == []
+    again.close()

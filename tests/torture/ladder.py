@@ -211,7 +211,7 @@ def main() -> None:
         tally = Tally()
         what = Round(kind, action, int(number))
         repeat(what, tally, script.expected())
-        sys.exit("\n".join(tally.failures))
+        sys.exit("\n".join(tally.failures) or 0)
     print(f"seed {chosen.seed}", flush=True)
     tallies = climb(chosen.seconds, chosen.seed)
     text = table(tallies, chosen.seed)

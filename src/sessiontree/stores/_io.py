@@ -9,6 +9,8 @@ import fcntl
 import os
 import stat
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -21,9 +23,11 @@ __all__ = [
     "Files",
     "Kind",
     "ProcessLock",
+    "SyncFailedError",
     "file_system_of",
     "kind_of",
     "refuse_network",
+    "syncing",
 ]
 
 
@@ -41,6 +45,19 @@ def kind_of(path: Path) -> Kind:
     if stat.S_ISDIR(mode):
         return "folder"
     return "pipe" if stat.S_ISFIFO(mode) else "socket" if stat.S_ISSOCK(mode) else "device"
+
+
+class SyncFailedError(OSError):
+    """A sync failed, so it is unknown what is on the disk."""
+
+
+@contextmanager
+def syncing() -> Iterator[None]:
+    """Raise SyncFailedError for an OSError in the block."""
+    try:
+        yield
+    except OSError as error:
+        raise SyncFailedError(error.errno, str(error)) from error
 
 
 class Files:
@@ -107,12 +124,14 @@ class Files:
     def replace(self, source: Path, target: Path) -> None:
         """Rename a file over another, durably."""
         os.replace(source, target)
-        self.sync_folder(target.parent)
+        with syncing():
+            self.sync_folder(target.parent)
 
     def remove(self, path: Path) -> None:
         """Remove a file durably."""
         path.unlink()
-        self.sync_folder(path.parent)
+        with syncing():
+            self.sync_folder(path.parent)
 
 
 class FileDescriptor:

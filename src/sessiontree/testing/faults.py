@@ -21,7 +21,16 @@ __all__ = ["FaultyFiles", "FileCall", "VolatileFiles"]
 
 
 FileCall = Literal[
-    "open_append", "append", "truncate", "sync", "sync_folder", "write_new", "make_folder", "replace", "remove"
+    "open_append",
+    "append",
+    "write_at",
+    "truncate",
+    "sync",
+    "sync_folder",
+    "write_new",
+    "make_folder",
+    "replace",
+    "remove",
 ]
 """The file operations that can be made to fail."""
 
@@ -52,6 +61,10 @@ class FaultyFiles(Files):
             super().append(file, data[: self.keep])
             raise self._fault()
         super().append(file, data)
+
+    def write_at(self, file: int, offset: int, data: bytes) -> None:
+        self._count("write_at")
+        super().write_at(file, offset, data)
 
     def truncate(self, file: int, size: int) -> None:
         self._count("truncate")

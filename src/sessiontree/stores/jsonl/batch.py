@@ -12,7 +12,7 @@ from sessiontree.errors import (
     CommitUnknownError,
 )
 from sessiontree.model import Thread
-from sessiontree.stores._io import Files
+from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.commands import (
     Append,
     Command,
@@ -25,7 +25,6 @@ from sessiontree.stores.commands import (
     SetDocument,
 )
 from sessiontree.stores.jsonl.commit_log import CommitLog, LoggedLines
-from sessiontree.stores.jsonl.errors import syncing
 from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.lines import (
     FORMAT,

@@ -23,8 +23,7 @@ from zlib import crc32
 import msgspec
 
 from sessiontree.model._base import Record, json_decoder
-from sessiontree.stores._io import Files
-from sessiontree.stores.jsonl.errors import syncing
+from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.jsonl.layout import Layout
 
 __all__ = ["CommitLog", "LoggedLines"]

@@ -15,9 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from sessiontree.model._base import Progress
-from sessiontree.stores._io import Files
+from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.check import findings_in
-from sessiontree.stores.jsonl.errors import syncing
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.lines import (
     FORMAT,

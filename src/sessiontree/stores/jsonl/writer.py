@@ -18,7 +18,7 @@ from sessiontree.errors import (
     StorePoisonedError,
     StoreUnavailableError,
 )
-from sessiontree.stores._io import Files, ProcessLock
+from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
 from sessiontree.stores.commands import (
     Command,
     DeleteDocument,
@@ -32,7 +32,7 @@ from sessiontree.stores.jsonl.batch import Batch, texts_of
 from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure, erase_copies
-from sessiontree.stores.jsonl.errors import SyncFailedError, translate_error
+from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import Layout
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, remove_thread, repair_tree
@@ -286,6 +286,8 @@ class Writer:
             self._check_not_poisoned()
             try:
                 yield
+            except SyncFailedError as error:
+                raise self._poisoned(error) from error
             except OSError as error:
                 known = translate_error(self._place, error)
                 if not isinstance(known, StoreUnavailableError):
