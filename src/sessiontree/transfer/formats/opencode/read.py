@@ -52,13 +52,11 @@ def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> 
     calls = _calls_of_children(connection)
     for row in list(rows(connection, "SELECT * FROM session ORDER BY time_created, id")):
         name = text(row.get("id"))
-        number, newest = next(
-            iter(connection.execute("SELECT count(*), max(time_updated) FROM part WHERE session_id = ?", (name,)))
+        (number, length), *_ = connection.execute(
+            "SELECT count(*), coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?", (name,)
         )
-        stamp = {
-            "path": f"{path.absolute()}#{name}",
-            "marks": [[row.get("time_updated"), number, newest, row.get("revert")]],
-        }
+        marks = [[row.get("time_updated"), number, length, row.get("revert")]]
+        stamp = {"path": f"{path.absolute()}#{name}", "marks": marks}
         if tally.is_unchanged(stamp):
             tally.unchanged += 1
             continue
