@@ -42,7 +42,7 @@ create table part(id, message_id, session_id, data);
 
 
 def test_opencode_reverts_compactions_and_children(tmp_path: Path) -> None:
-    said = [
+    said: list[tuple[str, str, list[dict[str, Any]], dict[str, Any]]] = [
         ("m1", "user", [{"type": "text", "text": "old question"}], {}),
         ("m2", "assistant", [{"type": "text", "text": "old answer"}], {"parentID": "m1"}),
         ("m3", "user", [{"type": "compaction", "auto": True, "tail_start_id": "m2"}], {}),
@@ -78,11 +78,9 @@ def test_goose_hides_what_it_has_summed_up(tmp_path: Path) -> None:
     create table sessions(id, name, description, working_dir, created_at, updated_at);
     create table messages(id integer primary key, session_id, role, content_json, created_timestamp, metadata_json);
     """
-    hidden, agent, both = (
-        {"userVisible": True, "agentVisible": False},
-        {"userVisible": False, "agentVisible": True},
-        {},
-    )
+    hidden = {"userVisible": True, "agentVisible": False}
+    agent = {"userVisible": False, "agentVisible": True}
+    both: dict[str, bool] = {}
     said = [
         ("user", "old", hidden),
         ("assistant", "answer", hidden),
