@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 import sessiontree as st
 from jsonl_commands import append, create, delete, do, fork, ids
+from sessiontree.search._fts_index import SearchIndex, SourceState
 from sessiontree.stores import erasing
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.testing.contract.base import is_on_disk
@@ -203,6 +205,23 @@ def test_a_full_disk_after_the_delete_of_a_checkpoint_made_the_delete_look_faile
     with st.open(url_of("jsonl", tmp_path)) as journal:
         assert journal.check() == []
         assert not list((tmp_path / "store" / "blobs").iterdir())
+
+
+def test_a_search_index_that_could_not_be_opened_for_a_moment_kept_the_deleted_text(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = SearchIndex(tmp_path / "index")
+    index.with_rebuild(index.newest)
+    index.close()
+
+    def failing(*arguments: object, **options: object) -> int:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", failing)
+        is_erased = index.forget(None, SourceState(name="", identity="", version="", last_number=0))  # type: ignore[arg-type]
+    assert not is_erased
+    index.close()
 
 
 @pytest.mark.parametrize("at", range(1, 9))

@@ -289,6 +289,8 @@ class SearchIndex:
 
     def _forget(self, source: Source, state: SourceState, numbers: Sequence[int], before: str | None) -> bool:
         with _detecting_damage():
+            if not self._run("PRAGMA database_list").fetchone()[2]:
+                return False  # the file could not be opened, and this is an index in memory
             with self._writing() as run:
                 row = run("SELECT key, identity FROM source WHERE name = ?", (state.name,)).fetchone()
                 if row is not None and row[1] != state.identity:
