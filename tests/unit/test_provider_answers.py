@@ -164,6 +164,7 @@ def test_an_answer_of_the_sdk_goes_in_as_it_is_and_comes_back_clean(name: str, a
     stored = DIALECTS[name].from_response(dump(answer))
     assert decode_payload(encode_payload(stored)) == stored
     body = json.dumps(sent(name, stored.message))
+    assert body.count("null") == body.count('"content": null') + body.count('"file_path": null')
     for word in ("async_", "parsed", '"logprobs": null', '"tool_calls": []', '"namespace"'):
         assert word not in body
     if name != "openai-responses":

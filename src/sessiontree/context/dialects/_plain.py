@@ -14,7 +14,7 @@ from typing import Any
 
 from sessiontree.errors import InvalidInputError
 
-__all__ = ["cleaned", "cleaned_block", "plain", "plain_response"]
+__all__ = ["cleaned", "cleaned_block", "plain", "plain_response", "without_nulls"]
 
 
 Wire = dict[str, Any]
@@ -61,6 +61,21 @@ def plain_response(body: Any, dialect: str, fields: tuple[str, ...]) -> Wire:
 
 def _described(value: Any) -> str:
     return f"a dict with {', '.join(map(repr, value)) or 'nothing'}" if isinstance(value, dict) else repr(value)[:80]
+
+
+def without_nulls(answer: Any) -> Any:
+    """Return a message of a response, or its blocks, without null fields; dumps have one for each field not set.
+
+    >>> without_nulls({"type": "tool_use", "input": {"limit": None}, "caller": None})
+    {'type': 'tool_use', 'input': {'limit': None}}
+    """
+    match answer:
+        case dict():
+            return {key: value for key, value in answer.items() if value is not None}
+        case list():
+            return [without_nulls(block) for block in answer]
+        case _:
+            return answer
 
 
 def cleaned(wire: Wire, table: Wire) -> Wire:

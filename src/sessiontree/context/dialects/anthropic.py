@@ -13,7 +13,7 @@ from typing import Any
 
 from sessiontree.context import Context
 from sessiontree.context.dialects._media import IMAGE_TYPES, media_note, media_notes, media_source, media_text, web_url
-from sessiontree.context.dialects._plain import cleaned_block, plain, plain_response
+from sessiontree.context.dialects._plain import cleaned_block, plain, plain_response, without_nulls
 from sessiontree.context.dialects._request_fields import ANTHROPIC
 from sessiontree.context.dialects._shared import (
     CONTINUE,
@@ -94,7 +94,7 @@ def from_response(body: Any) -> Answer:
     """Return the message of a response."""
     response = plain_response(body, NAME, ("content",))
     return answer_of(
-        message=Message(role="assistant", parts=tuple(_read_content(response.get("content")))),
+        message=Message(role="assistant", parts=tuple(_read_content(without_nulls(response.get("content"))))),
         provider=NAME,
         model=response.get("model") or "",
         stop_reason=response.get("stop_reason") or "",

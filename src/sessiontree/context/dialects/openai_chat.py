@@ -19,7 +19,7 @@ from sessiontree.context.dialects._media import (
     media_text,
     source_of,
 )
-from sessiontree.context.dialects._plain import cleaned, plain, plain_response
+from sessiontree.context.dialects._plain import cleaned, plain, plain_response, without_nulls
 from sessiontree.context.dialects._request_fields import CHAT
 from sessiontree.context.dialects._shared import (
     OPENING,
@@ -104,7 +104,7 @@ def from_response(body: Any) -> Answer:
     completion = plain_response(body, NAME, ("choices",))
     choice: Wire = next(iter(completion.get("choices") or ()), {})
     return answer_of(
-        message=_message({"role": "assistant", **(choice.get("message") or {})}),
+        message=_message({"role": "assistant", "content": None, **without_nulls(choice.get("message") or {})}),
         provider="openai",
         model=completion.get("model") or "",
         stop_reason=choice.get("finish_reason") or "",

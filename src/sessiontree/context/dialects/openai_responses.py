@@ -20,7 +20,7 @@ from sessiontree.context.dialects._media import (
     source_of,
     web_url,
 )
-from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain, plain_response
+from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain, plain_response, without_nulls
 from sessiontree.context.dialects._request_fields import AWAITED_CALLS, RESPONSES
 from sessiontree.context.dialects._shared import (
     OPENING,
@@ -96,7 +96,7 @@ def from_response(body: Any) -> Answer:
     """Return all output items as one message."""
     response = plain_response(body, NAME, ("output",))
     incomplete = response.get("incomplete_details") or {}
-    parts = tuple(part for item in response.get("output") or () for part in _output(item))
+    parts = tuple(part for item in without_nulls(response.get("output")) or () for part in _output(item))
     return answer_of(
         message=Message(role="assistant", parts=parts),
         provider="openai",
