@@ -207,6 +207,8 @@ def test_subagents_are_threads_linked_to_their_call(tmp_path: Path) -> None:
     assert {thread.custom["call"] for thread in children.values()} == {"toolu_9"}
     assert len(children) == 2
     assert "look around" not in said(journal)
+    import_sessions(journal, tmp_path, prefix="old-")
+    assert len(journal.list_threads(parent_thread=f"old-{SESSION}")) == 2
 
 
 def test_what_a_user_typed_while_the_model_worked_is_a_message(tmp_path: Path) -> None:

@@ -299,7 +299,7 @@ def export_sessions(
     ``sessiontree.transfer.secrets.redact``.
     """
     if format not in WRITABLE:
-        raise InvalidInputError(f"there is no export to {format!r}; use one of {', '.join(sorted(WRITABLE))}")
+        raise InvalidInputError(f"unknown format {format!r}; export to one of {', '.join(sorted(WRITABLE))}")
     folder = ExportTarget(Path(target), change)
     chosen = exported_threads(journal, threads)
     if format in TOOL_EXPORTS:

@@ -34,6 +34,8 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
         session = session.alone()
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
+    if prefix:
+        session = _with_prefixed_parent(session, prefix)
     try:
         start = _find_or_begin(journal, session, thread_id, format_name)
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
@@ -47,6 +49,19 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
         batches.note("damage", f"the session cannot be imported: {error}")
     except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
         batches.note("conflict", _why_left_out(error, thread_id))
+
+
+def _with_prefixed_parent(session: ImportedSession, prefix: str) -> ImportedSession:
+    """The session with the prefix before the name of its parent, which comes from the same source."""
+
+    def prefixed(fields: ThreadFields) -> ThreadFields:
+        parent = fields.get("parent_thread")
+        return {**fields, "parent_thread": prefix + parent} if parent else fields
+
+    def finish(thread: Thread) -> ThreadFields:
+        return prefixed(session.finish(thread))
+
+    return session._replace(fields=prefixed(session.fields), finish=finish)
 
 
 def _is_there(journal: Journal, prefix: str, fork: tuple[str, str]) -> bool:
