@@ -174,3 +174,15 @@ def test_golden_our_own_files_carry_everything(name: str, seed_fixtures: Path, t
             for thread_id in report.threads:
                 assert other.entries(thread_id) == journal.entries(thread_id)
                 assert other.thread(thread_id).leaf == journal.thread(thread_id).leaf
+
+
+@pytest.mark.parametrize("name", STORE_FORMATS)
+def test_golden_threads_count_what_the_model_sees(name: str, seed_fixtures: Path) -> None:
+    for source in sources(seed_fixtures, name):
+        with st.open("memory:") as journal:
+            for thread in import_sessions(journal, source).threads:
+                journal.append_many(thread, [st.user("and now?"), st.assistant("more")])
+                # By hand, so that it is counted as those of the source are: from what is on the path.
+                journal.append(thread, st.Compaction(summary="What happened so far."))
+                journal.replace_context(thread, "What happened so far.", 1)
+                assert journal.thread(thread).tokens == journal.context(thread).estimate, thread

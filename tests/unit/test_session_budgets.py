@@ -179,6 +179,46 @@ def test_a_context_that_changes_while_a_call_is_open_counts_right_afterwards(jou
     assert manager.info(KEY).tokens == manager.stats().tokens == journal.context(thread).estimate
 
 
+def test_compactions_that_are_put_together_by_hand_count(journal: st.Journal) -> None:
+    def has_every_token(thread: str) -> bool:
+        return journal.thread(thread).tokens == journal.context(thread).estimate
+
+    said = [st.user("word " * 90), st.assistant("yes " * 90)]
+    summary = st.Compaction(summary="so far", generation=1)
+    journal.create_thread("t", contents=[st.system("Be kind."), *said, summary, st.user("and now?")])
+    assert has_every_token("t")
+    stored = journal.append("t", summary, id="c")
+    assert has_every_token("t")
+    journal.append_many("t", [*said, st.Compaction(summary="later", first_kept_entry_id="c"), st.user("go on")])
+    assert has_every_token("t")
+    assert journal.append("t", summary, id="c") == stored
+    fork = journal.fork("t", at=stored.id).id
+    journal.append(fork, st.Compaction(summary="elsewhere"), parent=journal.path("t")[1].id)
+    assert has_every_token(fork)
+
+
+def test_undone_truncations_and_replaced_histories_count(journal: st.Journal) -> None:
+    store = st.SimpleStore(journal)
+
+    def has_every_token() -> bool:
+        return journal.thread("k").tokens == journal.context("k").estimate
+
+    for number in range(6):
+        store.add_message("k", "user", "word " * 20 * number)
+    store.set_summary("k", "so far")
+    assert has_every_token()
+    store.truncate_history("k", 2)
+    assert has_every_token()
+    store.add_message("k", "user", "more words")
+    store.undo("k")
+    assert has_every_token()
+    store.set_history("k", [st.Message(role="user", parts=(st.TextPart(text="a new start"),))])
+    assert has_every_token()
+    store.undo("k")
+    store.undo("k")
+    assert has_every_token()
+
+
 def test_preserved_messages_are_kept_or_it_says_why_not(journal: st.Journal) -> None:
     manager = SessionManager(journal, policy=st.ratio_policy(2_000), summarize=told("notes"), auto_compact="off")
     talk(manager, 20)

@@ -181,7 +181,9 @@ def stored_tokens(path: Sequence[Entry], compaction: Compaction | None = None) -
 
 def _compacted(path: Sequence[Entry], compaction: Compaction) -> list[Entry]:
     parent = path[-1].id if path else None
-    return [*path, Entry(id=compaction.id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
+    # Without an id, what the compaction shows would look like something that the context made up.
+    entry_id = compaction.id or "compaction"
+    return [*path, Entry(id=entry_id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

@@ -190,7 +190,7 @@ class EntryVerbs(Verbs):
             lease=lease,
             expect_live=expect_live,
         )
-        if entries.has_prompt(command.drafts):
+        if entries.has_replacement(command.drafts):
             return cast("Entry[C]", (self.run(entries.commit_append(command)))[0])
         stored = cast("tuple[Entry[C], ...]", self.store.commit(command))
         return stored[0]

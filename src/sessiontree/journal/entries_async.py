@@ -193,7 +193,7 @@ class AsyncEntryVerbs(AsyncVerbs):
             lease=lease,
             expect_live=expect_live,
         )
-        if entries.has_prompt(command.drafts):
+        if entries.has_replacement(command.drafts):
             return cast("Entry[C]", (await self.run(entries.commit_append(command)))[0])
         stored = cast("tuple[Entry[C], ...]", await self.store.acommit(command))
         return stored[0]

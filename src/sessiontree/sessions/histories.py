@@ -133,8 +133,8 @@ def undo(runtime: Runtime, key: str) -> Operation[None]:
             raise NothingToUndoError(key)
         try:
             match steps.undo[-1]:
-                case Entry(id=entry_id):
-                    revert = Compaction(reverts=entry_id, trigger="manual", reason="manual")
+                case Entry(id=entry_id, payload=Compaction(dropped_tokens=dropped)):
+                    revert = Compaction(reverts=entry_id, dropped_tokens=-dropped, trigger="manual", reason="manual")
                     yield from append_many(runtime, key, [revert], expect_leaf=leaf)
                 case Move(from_entry=before):
                     yield from move_leaf(runtime, key, before, "move", expect_leaf=leaf)

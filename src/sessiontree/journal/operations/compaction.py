@@ -303,13 +303,12 @@ def replace_context(
 ) -> Operation[Entry]:
     """Put a summary in place of the older part of the context; planned again if the leaf moves in between."""
     while True:
-        path: list[Entry] = yield ReadPath(thread_id=thread_id)
+        thread: Thread = yield ReadThread(thread_id=thread_id)
+        path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
         payload = replacement(path, summary, kept, id=runtime.ids.new(), count=count)
-        dropped = stored_tokens(path) - stored_tokens(path, payload)
-        payload = replace(payload, dropped_tokens=dropped)
-        leaf = path[-1].id if path else None
+        payload = replace(payload, dropped_tokens=thread.tokens - stored_tokens(path, payload))
         try:
-            stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=leaf, lease=lease)
+            stored = yield from append_many(runtime, thread_id, [payload], expect_leaf=thread.leaf, lease=lease)
         except StaleLeafError:
             continue
         return stored[0]

@@ -62,7 +62,8 @@ __all__ = [
     "entry",
     "erase",
     "erase_contents",
-    "has_prompt",
+    "has_replacement",
+    "is_uncounted",
     "label",
     "labels",
     "labels_of",
@@ -189,23 +190,29 @@ def append(
     return (yield from commit_append(command))[0]
 
 
-def has_prompt(drafts: Iterable[Draft]) -> bool:
-    """Whether there is a system prompt among the drafts: ``commit_append`` reads what it replaces."""
+def has_replacement(drafts: Iterable[Draft]) -> bool:
+    """Whether a prompt or a compaction without a count is among them: ``commit_append`` reads what it replaces."""
     # A plain loop: this is on the path of every append, and a generator costs more than the loop.
-    for draft in drafts:  # noqa: SIM110
-        if type(draft.payload) is SystemMessage:
+    for draft in drafts:
+        payload = draft.payload
+        if type(payload) is SystemMessage or (type(payload) is Compaction and is_uncounted(payload)):
             return True
     return False
 
 
+def is_uncounted(compaction: Compaction) -> bool:
+    """Whether a compaction was put together by hand or imported; what compacts here counts what it drops."""
+    return not (compaction.dropped_tokens or compaction.reverts)
+
+
 def commit_append(command: Append) -> Operation[tuple[Entry, ...]]:
-    """Commit an append, with the tokens that its system prompts replace."""
-    if not has_prompt(command.drafts):
+    """Commit an append, with the tokens that its prompts and compactions take from the count of the thread."""
+    if not has_replacement(command.drafts):
         stored: tuple[Entry, ...] = yield command
         return stored
-    from sessiontree.journal.operations.prompts import append_prompts  # noqa: PLC0415  only prompts need a context
+    from sessiontree.journal.operations.replacements import append_replacements  # noqa: PLC0415  only these need a context
 
-    return (yield from append_prompts(command))
+    return (yield from append_replacements(command))
 
 
 def append_many(

@@ -24,7 +24,7 @@ from sessiontree.journal.operations.entries import (
     checked_time,
     draft_as_given,
     draft_of,
-    has_prompt,
+    has_replacement,
 )
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Lease, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
@@ -80,8 +80,8 @@ def create_thread(
     """Create a thread, and its first entries in the same commit."""
     fields = yield from _with_real_workspace(fields)
     drafts = tuple([draft_of(runtime, content) for content in contents])
-    if has_prompt(drafts):
-        from sessiontree.journal.operations.prompts import counted  # noqa: PLC0415  only prompts need a context
+    if has_replacement(drafts):
+        from sessiontree.journal.operations.replacements import counted  # noqa: PLC0415  only these need a context
 
         drafts = counted((), drafts)
     thread: Thread = yield CreateThread(thread=_new_thread(runtime, thread_id, created_ns, fields), drafts=drafts)

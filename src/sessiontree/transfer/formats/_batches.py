@@ -25,7 +25,19 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Draft, Journal
-from sessiontree.model import Blob, Checkpoint, Entry, Payload, Thread, ThreadFields, UnknownPayload, data_of, reachable
+from sessiontree.model import (
+    Blob,
+    Checkpoint,
+    Compaction,
+    Entry,
+    Payload,
+    SystemMessage,
+    Thread,
+    ThreadFields,
+    UnknownPayload,
+    data_of,
+    reachable,
+)
 from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
 
 __all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "update_fields"]
@@ -216,11 +228,22 @@ class Batches:
 def is_same(stored: Payload, new: Payload) -> bool:
     """Whether two payloads say the same; a checkpoint that was imported without its files counts as the same.
 
-    The raw record that a payload was made of is not compared: tools add remarks to what they have written.
+    The raw record that a payload was made of is not compared: tools add remarks to what they have written. Neither are
+    the tokens that it takes from the count of the thread: the journal counts them.
     """
     if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
         stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
-    return stored == new or _without_raw(stored) == _without_raw(new)
+    return stored == new or _without_raw(_uncounted(stored)) == _without_raw(_uncounted(new))
+
+
+def _uncounted(payload: Payload) -> Payload:
+    match payload:
+        case Compaction():
+            return replace(payload, dropped_tokens=0)
+        case SystemMessage():
+            return replace(payload, replaced_tokens=0)
+        case _:
+            return payload
 
 
 def _without_raw(payload: Payload) -> Payload:
