@@ -44,6 +44,8 @@ class ModelServer(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Answers with the next reply, and closes the connection, so that no client keeps one open for its collector."""
+
     protocol_version = "HTTP/1.1"
 
     def do_POST(self):
@@ -61,6 +63,7 @@ class Handler(BaseHTTPRequestHandler):
         for name, value in {"content-type": "application/json", **reply.headers}.items():
             self.send_header(name, value)
         self.send_header("content-length", str(len(reply.raw)))
+        self.send_header("connection", "close")
         self.end_headers()
         self.wfile.write(reply.raw)
 
@@ -68,6 +71,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
+        self.send_header("connection", "close")
         self.end_headers()
         try:
             for number, event in enumerate(reply.events):

@@ -189,7 +189,7 @@ def test_large_files_are_kept_in_pieces_and_come_back(journal: st.Journal, root:
 
 
 def test_the_same_content_is_kept_once(tmp_path: Path, root: Path) -> None:
-    data = random.Random(6).randbytes(200_000)
+    data = random.Random(6).randbytes(2_000_000)
     for kind in ("sqlite", "jsonl", "postgres"):
         with open_store(kind, tmp_path) as journal:
             for thread in ("t", "u"):
@@ -197,7 +197,7 @@ def test_the_same_content_is_kept_once(tmp_path: Path, root: Path) -> None:
                 for name in "abc":
                     (root / name).write_bytes(data)
                 journal.workspace.snapshot(thread, say(journal, thread), root)
-            assert 200_000 < journal.stats().bytes < 400_000
+            assert 2_000_000 < journal.stats().bytes < 4_000_000
 
 
 def bytes_of(place: Path) -> bytes:

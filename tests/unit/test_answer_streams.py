@@ -93,23 +93,25 @@ def test_a_streamed_answer_is_stored_like_one_that_came_at_once(
 
 def test_the_stream_helpers_of_the_sdks_work_too(server: ModelServer, chat: st.ThreadHandle) -> None:
     script = SCRIPTS["everything"]
-    client = openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
-    claude = anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0)
-    for dialect, helper in (
-        ("openai-chat", lambda **request: client.chat.completions.stream(model="m", **request)),
-        ("openai-responses", lambda **request: client.responses.stream(model="m", **request)),
-        ("anthropic", lambda **request: claude.messages.stream(model="m", max_tokens=9, **request)),
+    with (
+        openai.OpenAI(base_url=f"{server.url}/v1", api_key="none", max_retries=0) as client,
+        anthropic.Anthropic(base_url=server.url, api_key="none", max_retries=0) as claude,
     ):
-        server.replies.append(StreamReply(EVENTS[dialect](script)))
-        fresh = chat.fork()
-        with fresh.turn(owner="w") as turn, helper(**request_of(chat, dialect)) as events:
-            answer = turn.stream(dialect, events)
-            assert "".join(answer) == "".join(script.text), dialect
-        at_once = st.DIALECTS[dialect].from_response(RESPONSES[dialect](script))
-        assert [(call.id, call.arguments) for call in answer.message.tool_calls] == [
-            (call.id, call.arguments) for call in at_once.message.tool_calls
-        ]
-        assert (answer.entry.payload.model, answer.entry.payload.usage) == (at_once.model, at_once.usage)
+        for dialect, helper in (
+            ("openai-chat", lambda **request: client.chat.completions.stream(model="m", **request)),
+            ("openai-responses", lambda **request: client.responses.stream(model="m", **request)),
+            ("anthropic", lambda **request: claude.messages.stream(model="m", max_tokens=9, **request)),
+        ):
+            server.replies.append(StreamReply(EVENTS[dialect](script)))
+            fresh = chat.fork()
+            with fresh.turn(owner="w") as turn, helper(**request_of(chat, dialect)) as events:
+                answer = turn.stream(dialect, events)
+                assert "".join(answer) == "".join(script.text), dialect
+            at_once = st.DIALECTS[dialect].from_response(RESPONSES[dialect](script))
+            assert [(call.id, call.arguments) for call in answer.message.tool_calls] == [
+                (call.id, call.arguments) for call in at_once.message.tool_calls
+            ]
+            assert (answer.entry.payload.model, answer.entry.payload.usage) == (at_once.model, at_once.usage)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
