@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from typing import Any
 
 import pytest
@@ -53,6 +54,37 @@ def test_a_file_of_a_type_that_the_provider_refuses_is_a_short_note(name: str, m
         shown = json.dumps(content(name, FilePart(data=JUNK, mime=mime, name="a")))
         assert "[file a" in shown
         assert JUNK[:20] not in shown
+
+
+@pytest.mark.parametrize("broken", ["iVBORw0KGgo", "iVBOR", "iVBO====", "iV==BORw", "=", "not base64!"])
+@pytest.mark.parametrize("name", st.DIALECTS)
+def test_data_that_is_not_base64_is_a_short_note_and_a_loss(name: str, broken: str) -> None:
+    for part in (
+        ImagePart(data=broken, mime="image/png"),
+        ImagePart(url=f"data:image/png;base64,{broken}"),
+        FilePart(data=broken, mime="application/pdf", name="a"),
+        FilePart(url=f"data:application/pdf;base64,{broken}"),
+    ):
+        shown = json.dumps(content(name, part))
+        assert re.search(r'"(\[image image/png\]|\[file (a )?application/pdf\])"', shown)
+        assert "base64" not in shown
+        losses = st.Context(messages=(user([part]).message,)).losses(name)
+        assert [loss.what for loss in losses] in (["image, a note in its place"], ["file, a note in its place"])
+
+
+@pytest.mark.parametrize("field", ["thoughtSignature", "thought_signature"])
+@pytest.mark.parametrize(("signature", "is_sent"), [("sig", False), ("a b=", False), ("c2ln", True), ("_-8=", True)])
+def test_gemini_gets_no_signature_that_is_not_base64(field: str, signature: str, is_sent: bool) -> None:
+    parts = [
+        {"text": "hm", "thought": True, field: signature},
+        {"text": "so", field: signature},
+        {"executableCode": {"code": "1", "language": "PYTHON"}, field: signature},
+        {"functionCall": {"name": "read", "args": {}}},
+        {"functionCall": {"name": "read", "args": {}}, field: signature},
+    ]
+    answer = st.DIALECTS["gemini"].from_response({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+    sent = request("gemini", user("q").message, answer.message)["contents"][1]["parts"]
+    assert [signature in part.values() for part in sent] == [is_sent, is_sent, is_sent, False, is_sent]
 
 
 def test_a_file_that_is_an_image_is_sent_as_one() -> None:

@@ -16,6 +16,7 @@ __all__ = [
     "file_fields",
     "file_image",
     "image_url",
+    "is_base64",
     "media_note",
     "media_notes",
     "media_source",
@@ -72,7 +73,12 @@ def source_of(url: str) -> Wire:
 def media_source(part: ImagePart | FilePart) -> Wire:
     """Return the source of an image or file: ``mime`` and ``data``, or ``url``; no ``data`` if it is not base64."""
     source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
-    return source if _BASE64.fullmatch(source.get("data", "")) else {**source, "data": ""}
+    return source if is_base64(source.get("data", "")) else {**source, "data": ""}
+
+
+def is_base64(data: str) -> bool:
+    """Return whether a provider can decode data: in the standard alphabet, and with its padding."""
+    return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
 
 
 def media_note(part: ImagePart | FilePart) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._media import media_notes, media_source, media_text, type_of
+from sessiontree.context.dialects._media import is_base64, media_notes, media_source, media_text, type_of
 from sessiontree.context.dialects._plain import cleaned, plain, plain_response
 from sessiontree.context.dialects._request_fields import GEMINI
 from sessiontree.context.dialects._shared import (
@@ -161,7 +161,11 @@ def _standard(part: Wire) -> Wire:
     media = part.get("inlineData")
     if not isinstance(media, dict) or not isinstance(media.get("data"), str):
         return part
-    return {**part, "inlineData": {**media, "data": media["data"].replace("-", "+").replace("_", "/")}}
+    return {**part, "inlineData": {**media, "data": _standard_alphabet(media["data"])}}
+
+
+def _standard_alphabet(data: str) -> str:
+    return data.replace("-", "+").replace("_", "/")
 
 
 def _said(text: str) -> Wire:
@@ -226,7 +230,7 @@ def _plain_parts(part: Part) -> list[Wire]:
             return _told({"text": text, "thought": True, **signed, **rest})
         case ImagePart() | FilePart():
             media = _media(part)
-            return [{**media, **rest} if media else {"text": media_text(part)}]
+            return [_decodable({**media, **rest}) if media else {"text": media_text(part)}]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
             return _told(block)
         case _:
@@ -235,9 +239,20 @@ def _plain_parts(part: Part) -> list[Wire]:
 
 def _told(wire: Wire) -> list[Wire]:
     """Return a part, unless it is an empty text that carries no signature."""
+    wire = _decodable(wire)
     is_signed = wire.get("thoughtSignature") or wire.get("thought_signature")
     is_empty = isinstance(wire.get("text"), str) and is_blank(wire["text"]) and not is_signed
     return [] if is_empty else [wire]
+
+
+def _decodable(wire: Wire) -> Wire:
+    """Return a part without a signature that is not base64, which Gemini refuses together with the request."""
+    broken = [
+        key
+        for key in ("thoughtSignature", "thought_signature")
+        if isinstance(wire.get(key), str) and not is_base64(_standard_alphabet(wire[key]))
+    ]
+    return without(wire, *broken)
 
 
 def _media(part: ImagePart | FilePart) -> Wire | None:
@@ -255,7 +270,9 @@ def _function_call(call: ToolCallPart) -> Wire:
     rest = own_fields(call.extra, NAME)
     identity = {"id": call.id} if call.id else {}
     args = {} if is_blank(call.arguments) else {"args": object_of(call.arguments)}
-    return {"functionCall": {"name": _name(call), **identity, **args, **rest.pop("functionCall", {})}, **rest}
+    return _decodable(
+        {"functionCall": {"name": _name(call), **identity, **args, **rest.pop("functionCall", {})}, **rest}
+    )
 
 
 def _name(call: ToolCallPart) -> str:
