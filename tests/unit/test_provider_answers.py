@@ -264,3 +264,36 @@ def test_an_unknown_dialect_lists_the_known_ones() -> None:
         DIALECTS["claude"]
     assert issubclass(UnknownDialectError, InvalidInputError)
     assert DIALECTS.get("claude") is None
+
+
+def test_a_result_of_a_server_tool_whose_call_is_gone_is_left_out() -> None:
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    found = DIALECTS["anthropic"].from_response({"content": [result, {"type": "text", "text": "found"}]})
+    only = DIALECTS["anthropic"].from_response({"content": [result]})
+    for answers in ([found.message], [only.message], [only.message, found.message]):
+        sent = DIALECTS["anthropic"].to_request(Context(messages=(user("q").message, *answers)))
+        assert "srvtoolu_1" not in str(sent)
+
+
+@pytest.mark.parametrize(("given", "written"), [(None, "{}"), ({"a": 1}, '{"a":1}'), ('{"a": 1}', '{"a": 1}')])
+def test_a_chat_call_with_nulls_or_an_object_as_arguments_is_a_call(given: Any, written: str) -> None:
+    asked = {"id": None, "type": "function", "function": {"name": None, "arguments": given}}
+    answer = DIALECTS["openai-chat"].from_response({"choices": [{"message": {"tool_calls": [asked]}}]})
+    for dialect in DIALECTS.values():
+        dialect.to_request(Context(messages=(user("q").message, answer.message)))
+    sent = DIALECTS["openai-chat"].to_request(Context(messages=(user("q").message, answer.message)))
+    assert sent["messages"][1]["tool_calls"][0]["function"] == {"name": "_", "arguments": written}
+
+
+@pytest.mark.parametrize("part", [{}, {"text": None}])
+def test_an_empty_part_of_gemini_is_left_out(part: dict[str, Any]) -> None:
+    parts = [part, {"text": "hi"}]
+    answer = DIALECTS["gemini"].from_response({"candidates": [{"content": {"role": "model", "parts": parts}}]})
+    sent = DIALECTS["gemini"].to_request(Context(messages=(user("q").message, answer.message)))
+    assert sent["contents"][1]["parts"] == [{"text": "hi"}]
+
+
+def test_a_text_block_without_text_is_left_out() -> None:
+    answer = DIALECTS["anthropic"].from_response({"content": [{"type": "text", "text": None}]})
+    sent = DIALECTS["anthropic"].to_request(Context(messages=(user("q").message, answer.message)))
+    assert [message["role"] for message in sent["messages"]] == ["user"]

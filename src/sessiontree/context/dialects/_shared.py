@@ -255,7 +255,7 @@ def is_blank_item(item: str | Wire) -> bool:
     """Return whether an item of a content is a blank text or a blank text block."""
     if isinstance(item, str):
         return is_blank(item)
-    return item.get("type") == "text" and is_blank(item["text"])
+    return item.get("type") == "text" and is_blank(item.get("text") or "")
 
 
 class OpenCall(NamedTuple):

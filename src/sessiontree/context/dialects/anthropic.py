@@ -130,8 +130,10 @@ def _in_turn(messages: Sequence[Wire], placeholders: Placeholders) -> list[Wire]
         return first["role"] == "user" or placeholders == "never" or _is_unfinished(first)
 
     turns = in_turn(messages, "content", joins, between=_said(CONTINUE))
-    answered = {block.get("tool_use_id") for turn in turns for block in turn["content"] if isinstance(block, dict)}
-    led = [_acceptable(turn, answered, is_last=turn is turns[-1]) for turn in turns]
+    blocks = [block for turn in turns for block in turn["content"] if isinstance(block, dict)]
+    answered = {block.get("tool_use_id") for block in blocks}
+    asked = {block.get("id") for block in blocks}
+    led = [_acceptable(turn, answered, asked, is_last=turn is turns[-1]) for turn in turns]
     return in_turn([turn for turn in led if turn["content"]], "content", joins, between=_said(CONTINUE))
 
 
@@ -145,9 +147,13 @@ def _is_paused(answer: Wire) -> bool:
     return _kind(answer["content"][-1]) == _SERVER_CALL
 
 
-def _acceptable(turn: Wire, answered: set[Any], is_last: bool) -> Wire:
-    """Drop calls of the provider's tools that were never answered, and reasoning at the end of a message."""
-    if turn["role"] == "user" or (is_last and _is_paused(turn)):
+def _acceptable(turn: Wire, answered: set[Any], asked: set[Any], is_last: bool) -> Wire:
+    """Drop calls of the provider's tools without a result, results without a call, and reasoning at the end."""
+    if turn["role"] == "user":
+        return turn
+    paired = [block for block in turn["content"] if not _is_orphan(block, asked)]
+    turn = {**turn, "content": paired}
+    if not paired or (is_last and _is_paused(turn)):
         return turn
     called = {str((block.get("caller") or {}).get("tool_id")) for block in turn["content"] if isinstance(block, dict)}
     content = [
@@ -158,6 +164,11 @@ def _acceptable(turn: Wire, answered: set[Any], is_last: bool) -> Wire:
     while content and _kind(content[-1]) in _THOUGHTS:
         content.pop()
     return {**turn, "content": content}
+
+
+def _is_orphan(block: str | Wire, asked: set[Any]) -> bool:
+    """Return whether a block is the result of a provider's tool whose call was summarised away."""
+    return isinstance(block, dict) and "tool_use_id" in block and block["tool_use_id"] not in asked
 
 
 def _with_few_cache_marks(messages: list[Wire]) -> list[Wire]:

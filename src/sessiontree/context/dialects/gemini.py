@@ -238,11 +238,11 @@ def _plain_parts(part: Part) -> list[Wire]:
 
 
 def _told(wire: Wire) -> list[Wire]:
-    """Return a part, unless it is an empty text that carries no signature."""
+    """Return a part, unless it is empty, or an empty text that carries no signature."""
     wire = _decodable(wire)
     is_signed = wire.get("thoughtSignature") or wire.get("thought_signature")
     is_empty = isinstance(wire.get("text"), str) and is_blank(wire["text"]) and not is_signed
-    return [] if is_empty else [wire]
+    return [] if is_empty or not wire else [wire]
 
 
 def _decodable(wire: Wire) -> Wire:

@@ -29,6 +29,7 @@ from sessiontree.context.dialects._shared import (
     Placeholders,
     Wire,
     answer_of,
+    arguments_of,
     block_extra,
     block_note,
     content_of,
@@ -285,7 +286,8 @@ def _read_call(wire: Wire) -> ToolCallPart:
     is_custom = wire.get("type") == "custom"
     word, text = ("custom", "input") if is_custom else ("function", "arguments")
     body = dict(wire[word])
-    name, arguments = body.pop("name"), body.pop(text, None) or ""
+    name, given = body.pop("name", None) or "", body.pop(text, None) or ""
+    arguments = given if isinstance(given, str) else arguments_of(given)
     if body:
         rest[word] = body
     if is_custom:
