@@ -54,7 +54,7 @@ entries = objects(
 )  # fmt: skip
 
 
-@examples(200, deep=5_000)
+@examples(100, deep=5_000)
 @given(entries)
 def test_pi_gets_every_entry_back_as_it_was(wire: dict[str, Any]) -> None:
     payload = payload_of(dict(wire))

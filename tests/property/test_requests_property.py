@@ -21,7 +21,7 @@ from validation.validators import faults
 Wire = dict[str, Any]
 
 
-@examples(100, deep=10_000)
+@examples(50, deep=10_000)
 @given(st.integers(0, 2**48))
 def test_a_history_that_mixes_providers_gives_a_valid_request_for_each(seed: int) -> None:
     context = build_context(Writer(Random(seed)).path())
