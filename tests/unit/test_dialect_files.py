@@ -87,6 +87,12 @@ def test_gemini_gets_no_signature_that_is_not_base64(field: str, signature: str,
     assert [signature in part.values() for part in sent] == [is_sent, is_sent, is_sent, False, is_sent]
 
 
+@pytest.mark.parametrize("url", ["https://", "https://a.b/c d.png", "https://a.b/c.png\n"])
+@pytest.mark.parametrize("name", st.DIALECTS)
+def test_an_address_that_is_none_is_a_note(name: str, url: str) -> None:
+    assert "[image image/png" in json.dumps(content(name, ImagePart(url=url, mime="image/png")))
+
+
 def test_a_file_that_is_an_image_is_sent_as_one() -> None:
     for part in (FilePart(data=DATA, mime="image/png"), FilePart(url=f"data:image/png;base64,{DATA}")):
         assert content("openai-chat", part)[0]["type"] == "image_url"

@@ -33,6 +33,7 @@ IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 
 _NOTE_LIMIT = 200
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
+_WEB_URL = re.compile(r"https?://\S+")
 _DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(?:json|xml|csv|sql|toml|x?-?yaml|x-sh|(?:x-)?javascript|typescript|x-ndjson|.+\+(?:json|xml))"
@@ -102,7 +103,7 @@ def media_notes(parts: Iterable[Part]) -> list[Part]:
 
 def web_url(part: ImagePart | FilePart) -> str:
     """Return the address of an image or file on the web; empty if it has none."""
-    return part.url if part.url.startswith(("http://", "https://")) else ""
+    return part.url if _WEB_URL.fullmatch(part.url) else ""
 
 
 def image_url(part: ImagePart) -> str:

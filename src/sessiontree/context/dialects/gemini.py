@@ -63,6 +63,7 @@ _ID_LIMIT = 64
 _NAME_CHARACTERS = "a-zA-Z0-9_.:-"
 _UPLOADED = "https://generativelanguage.googleapis.com/"
 _NO_SIGNATURE = "skip_thought_signature_validator"
+_FILE_URI = re.compile(r"(?:https|gs)://\S+")
 _INLINE_TYPES = re.compile(
     r"image/(?:png|jpeg|webp|heic|heif)|audio/[\w.+-]+|video/[\w.+-]+|application/pdf|text/[\w.+-]+"
 )
@@ -261,7 +262,7 @@ def _media(part: ImagePart | FilePart) -> Wire | None:
         return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
     if part.url.startswith(_UPLOADED):
         return {"fileData": {"fileUri": part.url, **({"mimeType": part.mime} if part.mime else {})}}
-    if part.url.startswith(("https://", "gs://")) and type_of(part):
+    if _FILE_URI.fullmatch(part.url) and type_of(part):
         return {"fileData": {"fileUri": part.url, "mimeType": type_of(part)}}
     return None
 
