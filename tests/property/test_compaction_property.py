@@ -89,7 +89,7 @@ def policy(random: Random) -> CompactionPolicy:
     )
 
 
-@examples(40, deep=2_000)
+@examples(20, deep=2_000)
 @given(st.integers(0, 2**64))
 def test_compacted_conversations_stay_valid_fit_and_lose_nothing(seed: int) -> None:
     with sessiontree.open("memory:", clock=ManualClock(), random=seeded_random(1)) as journal:

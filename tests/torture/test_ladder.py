@@ -10,8 +10,8 @@ from torture import ladder, script, tracer
 
 pytestmark = pytest.mark.skipif(not tracer.is_possible(), reason="this system does not let a process trace its child")
 
-ROUNDS = 24
-IMAGES = 40
+ROUNDS = 12
+IMAGES = 20
 SEED = 17
 
 
