@@ -9,7 +9,7 @@ from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Move
 from sessiontree.stores._tree_state import TreeState
 from sessiontree.stores.commands import AcquireLease, MoveLeaf
-from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.reflog import replay
 
 

@@ -38,8 +38,8 @@ from sessiontree.stores.queries import (
     Search,
     StoreStats,
 )
-from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import existing, visible
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import (
     ERASED_BODY,

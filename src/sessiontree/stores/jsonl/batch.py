@@ -39,7 +39,7 @@ from sessiontree.stores.jsonl.lines import (
 from sessiontree.stores.jsonl.repair import cut_torn_end, point_to
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Outcome
-from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.state import (
     Fact,
     PutEntry,

@@ -40,8 +40,8 @@ from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules import decide
 from sessiontree.stores.rules.append import put_blobs
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.documents import delete_document, purge_documents, set_document
 from sessiontree.stores.rules.state import (
     DropBlobs,

@@ -44,7 +44,7 @@ from sessiontree.stores.postgres.rows import (
     node_of,
 )
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes
-from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.state import BlobRoots, Decision, LoggedMove, Node, ThreadState
 
 __all__ = ["IS_ANCESTOR", "MOVES", "Reservation", "SnapshotView", "decide_in_steps", "run_rule"]

@@ -36,7 +36,7 @@ from sessiontree.stores.queries import (
     Search,
     StoreStats,
 )
-from sessiontree.stores.rules import decide
+from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.sqlite import errors, schema
 from sessiontree.stores.sqlite.erasure import Erasure
 from sessiontree.stores.sqlite.lineage import Lineage
