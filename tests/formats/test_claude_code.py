@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import sessiontree as st
 from sessiontree.model import Compaction, ReasoningPart, ToolCallMessage
 from sessiontree.transfer.formats import export_sessions, import_sessions
@@ -352,3 +354,44 @@ def test_a_fork_whose_origin_is_gone_comes_alone(tmp_path: Path) -> None:
     branch.user(one, "another way")
     journal, _ = imported(tmp_path)
     assert said(journal, OTHER) == ["one", "another way"]
+
+
+def test_backups_of_edited_files_come_in_as_a_checkpoint_that_restores_these_files_alone(tmp_path: Path) -> None:
+    project = tmp_path / "w"
+    (project / "src").mkdir(parents=True)
+    (project / "src/app.py").write_text("after")
+    (project / "notes.txt").write_text("mine")
+    backups = tmp_path / "home/file-history" / SESSION
+    backups.mkdir(parents=True)
+    (backups / "aa@v1").write_text("before")
+    file = File(tmp_path / "home/projects/-w")
+    prompt = file.user(None, "edit it", cwd=str(project))
+    tracked = {"src/app.py": {"backupFileName": "aa@v1", "version": 1}, "new.py": {"backupFileName": None}}
+    tracked |= {"/etc/passwd": {"backupFileName": "../../../passwd"}, ".git/config": {"backupFileName": "aa@v1"}}
+    snapshot = {"messageId": prompt, "trackedFileBackups": tracked}
+    file.raw(json.dumps({"type": "file-history-snapshot", "messageId": prompt, "snapshot": snapshot}) + "\n")
+    file.assistant(prompt, text("done"), id="msg_1")
+    journal, repairs = imported(tmp_path / "home/projects")
+    assert repairs == []
+
+    journal.workspace.restore(SESSION, prompt, project, conflicts="force")
+    assert (project / "src/app.py").read_text() == "before"
+    assert (project / "notes.txt").read_text() == "mine"
+
+
+def test_a_backup_that_is_gone_makes_no_conflict_and_no_half_of_a_checkpoint(tmp_path: Path) -> None:
+    backups = tmp_path / "home/file-history" / SESSION
+    backups.mkdir(parents=True)
+    (backups / "aa@v1").write_text("before")
+    file = File(tmp_path / "home/projects/-w")
+    prompt = file.user(None, "edit it")
+    tracked = {"a.py": {"backupFileName": "aa@v1"}, "b.py": {"backupFileName": "gone@v1"}}
+    snapshot = {"messageId": prompt, "trackedFileBackups": tracked}
+    file.raw(json.dumps({"type": "file-history-snapshot", "messageId": prompt, "snapshot": snapshot}) + "\n")
+    journal, _ = imported(tmp_path / "home/projects")
+    with pytest.raises(st.NoCheckpointError):
+        journal.workspace.restore(SESSION, prompt, tmp_path / "w")
+
+    (backups / "aa@v1").unlink()
+    file.assistant(prompt, text("done"), id="msg_1")
+    assert not import_sessions(journal, tmp_path / "home/projects").conflicts

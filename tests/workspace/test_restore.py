@@ -6,6 +6,7 @@ import asyncio
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,6 +51,19 @@ def test_undo_of_a_move_without_files_leaves_the_files_alone(journal: st.Journal
     journal.rewind("t", one)
     journal.undo("t")
     assert (root / "a").read_text() == "three"
+
+
+def test_an_unknown_answer_to_conflicts_is_refused_before_a_file_changes(journal: st.Journal, root: Path) -> None:
+    (root / "a").write_text("one")
+    one = say(journal)
+    journal.workspace.snapshot("t", one, root)
+    (root / "a").write_text("two")
+    unknown: Any = "overwrite"
+    with pytest.raises(st.InvalidInputError, match="'stop', 'force' or 'keep_mine', not 'overwrite'"):
+        journal.rewind("t", one, files=root, conflicts=unknown)
+    with pytest.raises(st.InvalidInputError):
+        journal.workspace.plan("t", one, root, conflicts=unknown)
+    assert (root / "a").read_text() == "two"
 
 
 def test_when_the_leaf_cannot_move_the_files_stay(journal: st.Journal, root: Path) -> None:

@@ -37,7 +37,10 @@ _VERSION = 1
 _CODEC = ("utf-8", "surrogateescape")
 
 ItemKind = Literal["file", "link", "folder"]
-LeftOutReason = Literal["too_large", "total_too_large", "unreadable", "special", "other_file_system", "unsafe_name"]
+LeftOutReason = Literal[
+    "too_large", "total_too_large", "unreadable", "special", "other_file_system", "unsafe_name", "not_tracked"
+]
+"""``not_tracked``: another program recorded some files only. With the empty path, everything that is not listed."""
 
 
 UNKNOWN_MODE = -1

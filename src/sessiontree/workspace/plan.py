@@ -86,7 +86,7 @@ class RestoreTarget(NamedTuple):
     def never_knew(self, path: str, item: ManifestItem, rules: Rules) -> bool:
         """Return whether the checkpoint would not hold a path: it was left out, or is ignored."""
         parts = path.split("/")
-        if any("/".join(parts[:depth]) in self.left_out for depth in range(1, len(parts) + 1)):
+        if any("/".join(parts[:depth]) in self.left_out for depth in range(len(parts) + 1)):
             return True
         return ignored_by(rules, path, is_folder=item.kind == "folder", texts=self.ignore_texts)
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.errors import (
     CommitUnknownError,
+    InvalidInputError,
     PendingRestoreError,
     RestoreConflictError,
     StaleLeafError,
@@ -87,6 +88,10 @@ class RestoreTask(Record, frozen=True, kw_only=True):
     checkpoint: Checkpoint
     conflicts: Conflicts = "stop"
     expect_leaf: str | UnsetType | None = UNSET
+
+    def __post_init__(self) -> None:
+        if self.conflicts not in get_args(Conflicts):
+            raise InvalidInputError(f"conflicts must be 'stop', 'force' or 'keep_mine', not {self.conflicts!r}")
 
 
 class ChangedFiles(NamedTuple):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
+from mimetypes import guess_type
 from pathlib import Path
 from typing import Any
 
 from sessiontree.model import (
     Custom,
     FilePart,
+    ImagePart,
     Message,
     OpaquePart,
     Part,
@@ -18,7 +21,7 @@ from sessiontree.model import (
     TextPart,
     UserMessage,
 )
-from sessiontree.transfer.formats._archive import documents
+from sessiontree.transfer.formats._archive import Assets, documents
 from sessiontree.transfer.formats._messages import answer, parents_first
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept
@@ -34,18 +37,19 @@ def _recognises(head: Head) -> bool:
 
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
-    for place, document in documents(path, "conversations", tally):
-        found = [document] if isinstance(document, dict) else objects(document)
-        for conversation in found:
-            if isinstance(conversation.get("mapping"), dict):
-                yield _session(place, conversation, tally)
+    with Assets(path) as assets:
+        for place, document in documents(path, "conversations", tally):
+            found = [document] if isinstance(document, dict) else objects(document)
+            for conversation in found:
+                if isinstance(conversation.get("mapping"), dict):
+                    yield _session(place, conversation, assets, tally)
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.zip")
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
-def _session(place: Path, wire: Json, tally: Tally) -> ImportedSession:
+def _session(place: Path, wire: Json, assets: Assets, tally: Tally) -> ImportedSession:
     name = first_text(wire, "conversation_id", "id")
     recorder = Recorder(place, tally, id=name or place.stem, created_ns=when(wire.get("create_time")) or 0)
     recorder.title = text(wire.get("title"))
@@ -58,16 +62,16 @@ def _session(place: Path, wire: Json, tally: Tally) -> ImportedSession:
     nodes = {key: node for key, node in mapping(wire.get("mapping")).items() if isinstance(node, dict)}
     current = text(wire.get("current_node"))
     leaf: Any = {"leaf": lambda: current} if current in nodes else {}
-    return recorder.session(_items(nodes, recorder), **leaf)
+    return recorder.session(_items(nodes, assets, recorder), **leaf)
 
 
-def _items(nodes: dict[str, Json], recorder: Recorder) -> Iterator[ImportedRecord]:
+def _items(nodes: dict[str, Json], assets: Assets, recorder: Recorder) -> Iterator[ImportedRecord]:
     parents = {name: text(node.get("parent")) or _found_parent(name, nodes) for name, node in nodes.items()}
     for name in parents_first(parents):
         node = nodes[name]
         message = mapping(node.get("message"))
         time = recorder.time(when(message.get("create_time")))
-        yield ImportedRecord(kept(_payload(message, recorder), node), name, time, parents[name])
+        yield ImportedRecord(kept(_payload(message, assets, recorder), node), name, time, parents[name])
 
 
 def _found_parent(name: str, nodes: dict[str, Json]) -> str | None:
@@ -77,10 +81,10 @@ def _found_parent(name: str, nodes: dict[str, Json]) -> str | None:
     return next((other for other, node in nodes.items() if name in array(node.get("children"))), None)
 
 
-def _payload(message: Json, recorder: Recorder) -> Payload:
+def _payload(message: Json, assets: Assets, recorder: Recorder) -> Payload:
     author, facts = mapping(message.get("author")), mapping(message.get("metadata"))
     content = mapping(message.get("content"))
-    parts = _parts(content)
+    parts = [*_parts(content, assets), *_attachments(facts, assets)]
     is_hidden = facts.get("is_visually_hidden_from_conversation") is True or message.get("weight") == 0
     match author.get("role"):
         case None:
@@ -101,7 +105,7 @@ def _payload(message: Json, recorder: Recorder) -> Payload:
             return Custom(name=f"{text(role)} {text(author.get('name'))}".strip(), message=said)
 
 
-def _parts(content: Json) -> list[Part]:
+def _parts(content: Json, assets: Assets) -> list[Part]:
     match content.get("content_type"):
         case "thoughts":
             said = [
@@ -117,12 +121,12 @@ def _parts(content: Json) -> list[Part]:
         case "tether_browsing_display" | "tether_quote":
             found = (text(content.get(name)) for name in ("title", "url", "summary", "result", "text"))
             return [TextPart(text="\n".join(filter(None, found)))]
-    listed = [_part(part) for part in array(content.get("parts"))]
+    listed = [_part(part, assets) for part in array(content.get("parts"))]
     words = text(content.get("text")) or text(content.get("result"))
     return [*listed, *([TextPart(text=words)] if words else [])]
 
 
-def _part(part: Any) -> Part:
+def _part(part: Any, assets: Assets) -> Part:
     if isinstance(part, str):
         return TextPart(text=part)
     block = mapping(part)
@@ -131,6 +135,30 @@ def _part(part: Any) -> Part:
         return TextPart(text=block["text"])
     address = first_text(block, "asset_pointer", "audio_asset_pointer")
     if address:
-        name = address.rpartition("/")[2]
-        return FilePart(url=address, name=name, mime="image/*" if "image" in kind else "")
+        name = _asset_name(address)
+        return _asset(name, assets) or FilePart(url=address, name=name, mime="image/*" if "image" in kind else "")
     return OpaquePart(provider="chatgpt", block=block) if block else TextPart(text=as_text(part))
+
+
+def _asset_name(address: str) -> str:
+    """The id in an address such as ``file-service://file-ab12`` or ``sediment://6d…#file_ab12#p_0.png``."""
+    steps = address.rpartition("/")[2].split("#")
+    return next((step for step in steps if step.startswith("file")), steps[0])
+
+
+def _attachments(facts: Json, assets: Assets) -> list[Part]:
+    """The files that a user attached, if they are there; pictures are among the parts already."""
+    listed = [one for one in objects(facts.get("attachments")) if not text(one.get("mime_type")).startswith("image/")]
+    found = [_asset(text(one.get("id")), assets, text(one.get("name"))) for one in listed]
+    return [part for part in found if part is not None]
+
+
+def _asset(asset_id: str, assets: Assets, label: str = "") -> Part | None:
+    found = assets.read(asset_id)
+    if found is None:
+        return None
+    name, body = found
+    mime, data = guess_type(label or name)[0] or "application/octet-stream", b64encode(body).decode()
+    if mime.startswith("image/"):
+        return ImagePart(data=data, mime=mime)
+    return FilePart(data=data, mime=mime, name=label or name)

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
 from pathlib import Path
 
 from msgspec import UNSET
 
-from sessiontree.model import Compaction, Payload, ToolResultMessage, Usage
+from sessiontree.model import Blob, Compaction, Payload, ToolResultMessage, Usage
 from sessiontree.model.builders import user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._transcript import (
     FileFormat,
-    Head,
     Recorder,
     json_records,
     kept,
@@ -24,9 +22,12 @@ from sessiontree.transfer.formats._transcript import (
     whole_json,
 )
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
+from sessiontree.transfer.formats.claude_code.agents import calls_of_agents, parent_of, sidechains
 from sessiontree.transfer.formats.claude_code.chain import Chain
+from sessiontree.transfer.formats.claude_code.file_history import backup_folder, checkpoint_of
 from sessiontree.transfer.formats.claude_code.forks import Fork, fork_of, is_marked
 from sessiontree.transfer.formats.claude_code.outputs import with_full_output
+from sessiontree.transfer.formats.claude_code.recognise import CHAIN_TYPES, SIDE_TYPES, recognises
 from sessiontree.transfer.formats.claude_code.records import (
     answer_of,
     is_summary,
@@ -41,60 +42,7 @@ __all__ = ["detect", "session_files", "sessions", "size"]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _LINE_ID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
-_SIDE_TYPES = frozenset(
-    [
-        "summary",
-        "custom-title",
-        "ai-title",
-        "last-prompt",
-        "tag",
-        "agent-name",
-        "agent-color",
-        "agent-setting",
-        "mode",
-        "permission-mode",
-        "queue-operation",
-        "file-history-snapshot",
-        "file-history-delta",
-        "content-replacement",
-        "pr-link",
-        "worktree-state",
-        "frame-link",
-        "started",
-        "result",
-        "relocated",
-        "bridge-session",
-        "atis-latch",
-        "attribution-snapshot",
-        "marble-origami-commit",
-        "marble-origami-snapshot",
-        "speculation-accept",
-    ]
-)
-_CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
-_AGENT_CALLS = frozenset({"Task", "Agent"})
 Lines = Iterable[tuple[Json | None, Line, str]]
-
-
-def _recognises(head: Head) -> bool:
-    if head.path.suffix == ".json":
-        return head.is_json and head.has("loglines") and head.has("message")
-    return any(_is_ours(record) for record in head.records)
-
-
-def _is_ours(record: Json) -> bool:
-    kind = text(record.get("type"))
-    if kind in _SIDE_TYPES and kind not in ("started", "result", "mode", "summary"):
-        return "sessionId" in record or "messageId" in record
-    if kind == "summary":
-        return "leafUuid" in record
-    is_said = kind in ("user", "assistant") and isinstance(record.get("message"), dict)
-    named = {"parentUuid", "sessionId", "uuid", "isSidechain", "cwd"} & record.keys()
-    if is_said:
-        return bool(named) or set(record) <= {"type", "timestamp", "message", "cwd"}
-    if kind in ("system", "attachment", "progress"):
-        return "uuid" in record and "parentUuid" in record
-    return not kind and "sessionId" in record and "usage" in mapping(record.get("message"))
 
 
 def _order(path: Path) -> tuple[int, str]:
@@ -129,7 +77,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     yield reader.forked_session(fork)._replace(alone=whole)
 
 
-_format = FileFormat(_recognises, _read, "*.jsonl", "*.json", order=_order)
+_format = FileFormat(recognises, _read, "*.jsonl", "*.json", order=_order)
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
@@ -151,18 +99,12 @@ def _first_facts(path: Path) -> Json:
 
 def _session_id(path: Path, first: Json, tally: Tally) -> str:
     if path.name.startswith("agent-"):
-        return f"{_parent_of(path) or text(first.get('sessionId'))}.{path.stem}".lstrip(".")
+        return f"{parent_of(path) or text(first.get('sessionId'))}.{path.stem}".lstrip(".")
     named = text(first.get("sessionId"))
     if _UUID.fullmatch(path.stem) or not named or named in tally.sessions:
         return path.stem
     tally.sessions.add(named)
     return named
-
-
-def _parent_of(agent_file: Path) -> str:
-    """The session of a subagent's file, by the folder that it is in."""
-    parts = agent_file.parts
-    return parts[parts.index("subagents") - 1] if "subagents" in parts[1:] else ""
 
 
 class _Reader:
@@ -202,11 +144,11 @@ class _Reader:
         recorder = self.recorder
         meta_path = path.with_name(path.stem + ".meta.json")
         meta = mapping(whole_json(meta_path, Tally())) if meta_path.is_file() else {}
-        parent = _parent_of(path) or text(_first_facts(path).get("sessionId"))
+        parent = parent_of(path) or text(_first_facts(path).get("sessionId"))
         agent = path.stem.removeprefix("agent-")
         call = first_text(meta, "toolUseId", "toolUseID", "parentToolUseId")
         folders = [folder for folder in path.parents if folder.name == parent] or [path]
-        call = call or _calls_of_agents(folders[0].with_name(f"{parent}.jsonl")).get(agent, "")
+        call = call or calls_of_agents(folders[0].with_name(f"{parent}.jsonl")).get(agent, "")
         recorder.parent_thread = parent
         recorder.custom |= {"agent": agent, "call": call, "agent_type": text(meta.get("agentType"))}
         recorder.custom = {name: value for name, value in recorder.custom.items() if value}
@@ -225,7 +167,7 @@ class _Reader:
 
     def _record(self, wire: Json, line: Line) -> Iterator[ImportedRecord]:
         kind = text(wire.get("type")) or text(mapping(wire.get("message")).get("role"))
-        line_id = text(wire.get("uuid")) if kind in _CHAIN_TYPES else ""
+        line_id = text(wire.get("uuid")) if kind in CHAIN_TYPES else ""
         entry_id = line_id or self.recorder.ids.next(line.body)
         if kind == "assistant" and isinstance(wire.get("message"), dict):
             if self._open and not (message_id(wire) and message_id(wire) == message_id(self._open[-1][0])):
@@ -324,18 +266,28 @@ class _Reader:
             yield self._put(kept(user(prompt), wire), entry_id, wire, parent, entry_id)
             return
         self._learn(kind, wire)
+        blobs: tuple[Blob, ...] = ()
         match kind:
+            case "file-history-snapshot" if mapping(mapping(wire.get("snapshot")).get("trackedFileBackups")):
+                payload, blobs = self._checkpoint(wire)
             case "system" | "attachment":
                 payload = self._remark(wire)
             case "queue-operation" if text(wire.get("content")):
                 payload = self.recorder.remark(kind, wire["content"], wire)
             case "progress":
                 payload = self.recorder.side(kind, wire)
-            case _ if kind in _SIDE_TYPES:
+            case _ if kind in SIDE_TYPES:
                 payload = self.recorder.side(kind, wire)
             case _:
                 payload = self.recorder.unknown(kind, wire)
-        yield self._put_aside(payload, entry_id, wire)
+        yield self._put_aside(payload, entry_id, wire)._replace(blobs=blobs)
+
+    def _checkpoint(self, wire: Json) -> tuple[Payload, tuple[Blob, ...]]:
+        line_id = text(wire.get("messageId"))
+        target = self._chain.entry(line_id) if self._chain.knows(line_id) else line_id
+        snapshot, root = mapping(wire.get("snapshot")), self.recorder.workspace
+        found, blobs = checkpoint_of(snapshot, backup_folder(self._path, self.recorder.id), target=target, root=root)
+        return kept(found, wire), blobs
 
     def _remark(self, wire: Json) -> Payload:
         if wire.get("type") == "attachment":
@@ -433,64 +385,12 @@ def _difference(spent: Usage, before: Usage) -> Usage | None:
 
 
 def _sidechains(path: Path, tally: Tally, session_id: str) -> Iterator[ImportedSession]:
-    """The conversations of subagents that older versions wrote between the lines of the session."""
-    chains: dict[str, list[tuple[Json, Line]]] = {}
-    roots: dict[str, str] = {}
-    calls: dict[str, str] = {}
-    last = ""
-    for line in lines_of(path, Tally()):
-        is_side = b'"isSidechain":true' in line.body or b'"isSidechain": true' in line.body
-        if not is_side and not any(b'"%s"' % name.encode() in line.body for name in _AGENT_CALLS):
-            continue
-        try:
-            wire = mapping(parse(line.body))
-        except _go.JsonError:
-            continue
-        if wire.get("isSidechain") is not True:
-            calls |= _agent_calls(wire)
-            continue
-        line_id, parent = text(wire.get("uuid")) or str(line.offset), text(wire.get("parentUuid"))
-        last = roots.get(parent) or (last if parent and last else line_id)
-        roots[line_id] = last
-        chains.setdefault(last, []).append((wire, line))
-    for root, lines in chains.items():
-        first = lines[0][0]
-        reader = _Reader(path, tally, f"{session_id}.sidechain-{root}", first)
+    for root, call, lines in sidechains(path):
+        reader = _Reader(path, tally, f"{session_id}.sidechain-{root}", lines[0][0])
         reader.recorder.origin.pop("file", None)
         reader.recorder.parent_thread = session_id
-        call = calls.get(_prompt_of(first), "")
         reader.recorder.custom |= {"call": call} if call else {}
         yield reader.session((wire, line, "") for wire, line in lines)
-
-
-def _agent_calls(wire: Json) -> dict[str, str]:
-    """The calls that start a subagent, by their prompts."""
-    blocks = objects(mapping(wire.get("message")).get("content"))
-    started = [block for block in blocks if text(block.get("name")) in _AGENT_CALLS]
-    return {text(mapping(block.get("input")).get("prompt")): text(block.get("id")) for block in started}
-
-
-def _prompt_of(wire: Json) -> str:
-    content = mapping(wire.get("message")).get("content")
-    return content if isinstance(content, str) else "".join(text(block.get("text")) for block in objects(content))
-
-
-@lru_cache(maxsize=64)
-def _calls_of_agents(session_file: Path) -> dict[str, str]:
-    """The call that started each subagent, as the results in the session's file say."""
-    found: dict[str, str] = {}
-    for line in lines_of(session_file, Tally()) if session_file.is_file() else ():
-        if b'"agentId"' not in line.body or b'"tool_use_id"' not in line.body:
-            continue
-        try:
-            wire = mapping(parse(line.body))
-        except _go.JsonError:
-            continue
-        agent = text(mapping(wire.get("toolUseResult")).get("agentId"))
-        blocks = objects(mapping(wire.get("message")).get("content"))
-        if agent and blocks:
-            found[agent] = text(blocks[0].get("tool_use_id"))
-    return found
 
 
 def _read_export(path: Path, tally: Tally) -> Iterator[ImportedSession]:
