@@ -59,15 +59,42 @@ def fill(journal):
     journal.append("gone", st.user("a new life"))
     journal.fork("gone", new_id="child of the reborn")
     assert own.thread_id == "fork"
+    fill_beside_the_path(journal)
+
+
+def fill_beside_the_path(journal):
+    """Messages in an inbox, entries that never were the leaf, and documents."""
+    journal.create_thread("busy")
+    first = journal.append("busy", st.user("work"))
+    for number in range(3):
+        journal.enqueue("busy", st.user(f"also {number}"), id=f"q{number}")
+        journal.append("busy", st.assistant(f"step {number}"))
+    journal.withdraw("busy", "q1")
+    journal.append_many("busy", [st.user("beside"), st.user("below it")], moves_leaf=False)
+    journal.append("busy", st.user("another way"), parent=first.id)
+    journal.enqueue("busy", st.user("last"), id="q3")
+    with journal.turn("busy", owner="o"):
+        journal.enqueue("busy", st.user("for the next turn"), id="q4", when="next_turn")
+    journal.fork("busy", new_id="fork of the busy")
+    journal.enqueue("fork of the busy", st.user("to the fork"), id="q5")
+    journal.documents.put("app", "state", {"n": [1]})
+    journal.documents.put("app", "é\u2028", None, ttl_seconds=1000)
+    journal.documents.put("user\0", "state", "x")
 
 
 def content(journal):
     """Everything that a reader can see."""
     threads = list(journal.list_threads(is_archived=None, limit=1000))
     return {
-        thread.id: (thread, journal.entries(thread.id), journal.path(thread.id), journal.reflog(thread.id))
+        thread.id: (
+            thread,
+            journal.entries(thread.id),
+            journal.path(thread.id),
+            journal.reflog(thread.id),
+            journal.inbox(thread.id),
+        )
         for thread in threads
-    }
+    } | {scope: journal.documents.list(scope) for scope in journal.documents.scopes()}
 
 
 @pytest.mark.parametrize("source", KINDS)
@@ -78,7 +105,8 @@ def test_a_copy_shows_the_same_as_its_source(open_store, source, target):
         report = st.copy_store(old, new)
         assert content(new) == content(old)
         assert new.check() == []
-        assert report.threads == len(content(old))
+        assert report.threads == old.stats().threads
+        assert report.documents == 3
         assert new.stats().entries == old.stats().entries, "shared entries stay shared"
         again = st.copy_store(old, new)
         assert again.copied == 0

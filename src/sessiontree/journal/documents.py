@@ -41,6 +41,10 @@ class Documents:
         """Delete a document for good, and return whether there was one; ``expect_version`` as in ``put``."""
         return self._journal.run(documents.delete(self._journal.runtime, scope, key, expect_version))
 
+    def scopes(self, *, after: str | None = None, limit: int | None = None) -> list[str]:
+        """Return the scopes that have documents, in order; ``after`` is the last one of the page before."""
+        return self._journal.run(documents.scopes(self._journal.runtime, after, limit))
+
     def list(
         self, scope: str, prefix: str = "", *, after: str | None = None, limit: int | None = None
     ) -> list[Document]:

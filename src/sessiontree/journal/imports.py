@@ -6,10 +6,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sessiontree.journal._base import Verbs
-from sessiontree.journal.operations import imports
+from sessiontree.journal.operations import documents, imports
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Move, Thread
 from sessiontree.model.blobs import Blob
+from sessiontree.model.documents import Document
 from sessiontree.stores.commands import PositionedDraft
 
 __all__ = ["ImportVerbs"]
@@ -33,6 +34,13 @@ class ImportVerbs(Verbs):
         repeated. An entry id that is taken by different content raises DuplicateEntryError, and nothing is written.
         """
         return self.run(imports.import_history(id_of(thread_id), steps))
+
+    def import_document(self, document: Document) -> Document:
+        """Store a document as it is in another store, with its version and times.
+
+        One that is already there with the same content is left alone; a different one raises StaleDocumentError.
+        """
+        return self.run(documents.import_document(self.runtime, document))
 
     def put_blobs(self, blobs: Iterable[Blob]) -> int:
         """Store the blobs that are missing, in one commit, and return how many those were.

@@ -303,7 +303,10 @@ class PutBlobs(StoreRequest, frozen=True, kw_only=True):
 
 
 class SetDocument(StoreRequest, frozen=True, kw_only=True):
-    """Put a document. ``expect_version`` refuses it if the version is another; 0 is that of a missing document."""
+    """Put a document. ``expect_version`` refuses it if the version is another; 0 is that of a missing document.
+
+    ``version`` is what a copy of another store's document gets.
+    """
 
     scope: str
     key: str
@@ -311,6 +314,7 @@ class SetDocument(StoreRequest, frozen=True, kw_only=True):
     at_ns: int
     expires_ns: int | None = None
     expect_version: int | None = None
+    version: int | None = None
 
 
 class DeleteDocument(StoreRequest, frozen=True, kw_only=True):

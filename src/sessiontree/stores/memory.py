@@ -31,6 +31,7 @@ from sessiontree.stores.protocol import Outcome
 from sessiontree.stores.queries import (
     Finding,
     ListDocuments,
+    ListScopes,
     NewEntries,
     ReadDocument,
     ReadEntries,
@@ -159,6 +160,10 @@ class MemoryBackend:
         with self._lock:
             found = self._state.document(query.scope, query.key)
             return None if found is None or found.is_expired(query.now_ns) else found
+
+    def scopes(self, query: ListScopes) -> list[str]:
+        with self._lock:
+            return query.select(self._state.documents.values())
 
     def documents(self, query: ListDocuments) -> list[StoredDocument]:
         with self._lock:

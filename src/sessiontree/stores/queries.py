@@ -25,6 +25,7 @@ __all__ = [
     "Finding",
     "Inspect",
     "ListDocuments",
+    "ListScopes",
     "ListThreads",
     "NewEntries",
     "Query",
@@ -165,6 +166,10 @@ class Reads(Blobs, Protocol):
 
     def document(self, query: ReadDocument) -> StoredDocument | None:
         """A document."""
+        ...
+
+    def scopes(self, query: ListScopes) -> list[str]:
+        """Scopes of documents."""
         ...
 
     def documents(self, query: ListDocuments) -> list[StoredDocument]:
@@ -435,6 +440,24 @@ class ListDocuments(Query[list[StoredDocument]], frozen=True, kw_only=True):
             and (after is None or _bytes(document.key) > after)
         ]
         return sorted(chosen, key=lambda document: _bytes(document.key))[: self.limit]
+
+
+class ListScopes(Query[list[str]], frozen=True, kw_only=True):
+    """The scopes that have documents and come after ``after``, ordered by their bytes."""
+
+    now_ns: int
+    after: str | None = None
+    limit: int | None = None
+
+    def run(self, reads: Reads) -> list[str]:
+        return reads.scopes(self)
+
+    def select(self, found: Iterable[StoredDocument]) -> list[str]:
+        """Choose from the documents of all scopes."""
+        after = None if self.after is None else _bytes(self.after)
+        scopes = {document.scope for document in found if not document.is_expired(self.now_ns)}
+        chosen = [scope for scope in scopes if after is None or _bytes(scope) > after]
+        return sorted(chosen, key=_bytes)[: self.limit]
 
 
 def _bytes(key: str) -> bytes:

@@ -334,6 +334,7 @@ class JournalMachine(RuleBasedStateMachine):
             lambda journal: journal.documents.put("app", key, value, expect_version=version, ttl_seconds=seconds)
         )
         self._same(lambda journal: journal.documents.list("app", "k"))
+        self._same(lambda journal: journal.documents.scopes())
 
     @rule(key=some.sampled_from(["k", "k/1", "l"]), is_purge=some.booleans())
     def delete_document(self, key: str, is_purge: bool) -> None:

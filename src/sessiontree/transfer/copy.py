@@ -1,9 +1,9 @@
 """Copy a store into another one, of the same or another kind.
 
 A copy keeps every thread with its metadata and version, every entry with its id, parent, time, turn and content, forks
-as forks (shared entries stay shared), the reflog and the leaf of each thread, and the files of every checkpoint. Leases
-are left out: they belong to processes that work on the source. An interrupted copy can be repeated; what the target
-already has is not written again.
+as forks (shared entries stay shared), the reflog and the leaf of each thread, the inbox, the files of every checkpoint,
+the artifacts that entries show, and all documents. Leases are left out: they belong to processes that work on the source.
+An interrupted copy can be repeated; what the target already has is not written again.
 
 Deleted threads need care: forks still show their entries, and a living thread may have taken the id of a deleted one.
 A deleted thread is therefore created in the target, placeholder forks are made of it that keep the entries which others
@@ -25,6 +25,7 @@ from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Checkpoint, Entry, Move, Record, Thread, content_hash, data_of, decode_manifest
 from sessiontree.model.artifacts import artifacts_of
 from sessiontree.model.blobs import batches
+from sessiontree.model.documents import Document
 
 __all__ = ["CopyReport", "copy_store"]
 
@@ -47,6 +48,7 @@ class CopyReport(Record, frozen=True, kw_only=True):
     """Entries that this run wrote."""
     blobs: int = 0
     """Files and manifests that this run wrote."""
+    documents: int = 0
 
     def __add__(self, other: CopyReport) -> CopyReport:
         return CopyReport(
@@ -55,6 +57,7 @@ class CopyReport(Record, frozen=True, kw_only=True):
             moves=self.moves + other.moves,
             copied=self.copied + other.copied,
             blobs=self.blobs + other.blobs,
+            documents=self.documents + other.documents,
         )
 
 
@@ -80,11 +83,27 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
                 report += part
             if progress is not None:
                 progress(report)
-        return report
+        return report + _copy_documents(old, new)
 
 
 def _opened(place: Place, stack: ExitStack) -> Journal:
     return place if isinstance(place, Journal) else stack.enter_context(open_journal(place))
+
+
+def _copy_documents(old: Journal, new: Journal) -> CopyReport:
+    copied = 0
+    for scope in old.documents.scopes():
+        for document in _documents_of(old, scope):
+            new.import_document(document)
+            copied += 1
+    return CopyReport(documents=copied)
+
+
+def _documents_of(journal: Journal, scope: str) -> Iterator[Document]:
+    after: str | None = None
+    while page := journal.documents.list(scope, after=after, limit=_PAGE):
+        yield from page
+        after = page[-1].key
 
 
 def _groups(journal: Journal) -> Iterator[list[Thread]]:
@@ -170,6 +189,8 @@ class _History(Record, frozen=True, kw_only=True):
     own: tuple[Entry, ...]
     inherited: frozenset[str] = frozenset()
     moves: tuple[Move, ...] = ()
+    aside: frozenset[str] = frozenset()
+    """Own entries that never were the leaf, such as queued messages."""
     is_deleted: bool = False
     """Deleted in the source, where forks still show its entries."""
 
@@ -187,7 +208,22 @@ def _living_history(journal: Journal, thread: Thread) -> _History:
     inherited = frozenset(entry.id for entry in journal.path(thread.id, base)) if base else frozenset()
     own = tuple(entry for entry in journal.entries(thread.id) if entry.id not in inherited)
     moves = tuple(journal.reflog(thread.id))
-    return _History(thread=thread, base=base, own=own, inherited=inherited, moves=moves)
+    aside = frozenset(entry.id for entry in own) - _leaves(own, base, moves, thread.leaf)
+    return _History(thread=thread, base=base, own=own, inherited=inherited, moves=moves, aside=aside)
+
+
+def _leaves(own: Iterable[Entry], base: str | None, moves: Sequence[Move], last: str | None) -> set[str]:
+    """The entries that were the leaf: between two moves each one was appended under the one before it."""
+    parents = {entry.id: entry.parent for entry in own}
+    starts = [base, *(move.to_entry for move in moves)]
+    ends = [*(move.from_entry for move in moves), last]
+    leaves: set[str] = set()
+    for start, end in zip(starts, ends, strict=True):
+        above = end
+        while above is not None and above != start and above in parents and above not in leaves:
+            leaves.add(above)
+            above = parents[above]
+    return leaves
 
 
 def _deleted_histories(journal: Journal, living: Sequence[_History]) -> list[_History]:
@@ -306,7 +342,7 @@ def _copy_thread(old: Journal, new: Journal, history: _History) -> CopyReport:
     ]
     blobs = 0
     for start in range(0, len(missing), _BATCH_STEPS):
-        blobs += _import_steps(old, new, thread.id, missing[start : start + _BATCH_STEPS])
+        blobs += _import_steps(old, new, history, missing[start : start + _BATCH_STEPS])
     return CopyReport(
         threads=int(not history.is_deleted),
         entries=len(history.own),
@@ -328,25 +364,26 @@ def _steps(history: _History) -> Iterator[Entry | Move]:
             leaf = moves[0].to_entry
             yield moves.popleft()
         yield entry
-        leaf = entry.id
+        if entry.id not in history.aside:
+            leaf = entry.id
     yield from moves
 
 
 Sizes = Mapping[str, int]
 
 
-def _import_steps(old: Journal, new: Journal, thread_id: str, steps: Sequence[Entry | Move]) -> int:
+def _import_steps(old: Journal, new: Journal, history: _History, steps: Sequence[Entry | Move]) -> int:
     """Write a part of a thread's history in one commit, its blobs before it; returns how many blobs were written.
 
     A delete in the target may remove the blobs before the entries refer to them; then they are put again.
     """
     needs = [_needed_blobs(old, step) for step in steps]
     sizes = {name: size for need in needs for name, size in need.items()}
-    positioned = [_positioned(step, need) for step, need in zip(steps, needs, strict=True)]
+    positioned = [_positioned(step, need, history) for step, need in zip(steps, needs, strict=True)]
     for attempt in range(1, _ATTEMPTS + 1):
         copied = _copy_blobs(old, new, sizes)
         try:
-            new.import_history(thread_id, positioned)
+            new.import_history(history.thread.id, positioned)
         except MissingBlobsError:
             if attempt == _ATTEMPTS:
                 raise
@@ -374,8 +411,10 @@ def _needed_blobs(old: Journal, step: Entry | Move) -> Sizes:
     return {name: blob.size, **({manifest.base: 0} if manifest.base else {}), **files}
 
 
-def _positioned(step: Entry | Move, needs: Sizes) -> PositionedDraft | Move:
-    return step if isinstance(step, Move) else PositionedDraft(parent=step.parent, draft=_draft(step, tuple(needs)))
+def _positioned(step: Entry | Move, needs: Sizes, history: _History) -> PositionedDraft | Move:
+    if isinstance(step, Move):
+        return step
+    return PositionedDraft(parent=step.parent, draft=_draft(step, tuple(needs)), is_aside=step.id in history.aside)
 
 
 def _draft(entry: Entry, blobs: tuple[str, ...]) -> Draft:

@@ -6,16 +6,16 @@ from typing import Any
 
 import msgspec
 
-from sessiontree.errors import InvalidInputError
-from sessiontree.journal.operations.entries import checked_id
+from sessiontree.errors import InvalidInputError, StaleDocumentError
+from sessiontree.journal.operations.entries import checked_id, checked_time
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import NANOSECONDS
 from sessiontree.model.codec import check_finite, encode_record
 from sessiontree.model.documents import Document, StoredDocument
 from sessiontree.stores.commands import DeleteDocument, PurgeDocuments, SetDocument
-from sessiontree.stores.queries import ListDocuments, ReadDocument
+from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
 
-__all__ = ["delete", "get", "list_", "purge", "put"]
+__all__ = ["delete", "get", "import_document", "list_", "purge", "put", "scopes"]
 
 _LONGEST_SECONDS = 1_000_000_000
 
@@ -52,17 +52,46 @@ def delete(runtime: Runtime, scope: str, key: str, expect_version: int | None) -
 
 def list_(runtime: Runtime, scope: str, prefix: str, after: str | None, limit: int | None) -> Operation[list[Document]]:
     """Return documents of a scope, ordered by key."""
-    if limit is not None and (type(limit) is not int or limit < 0):
-        raise InvalidInputError(f"limit must be a non-negative integer, not {limit!r}")
     found: list[StoredDocument] = yield ListDocuments(
-        scope=scope, prefix=prefix, after=after, limit=limit, now_ns=runtime.clock()
+        scope=scope, prefix=prefix, after=after, limit=_checked_limit(limit), now_ns=runtime.clock()
     )
     return [_public(document) for document in found]
+
+
+def scopes(runtime: Runtime, after: str | None, limit: int | None) -> Operation[list[str]]:
+    """Return the scopes that have documents, in order."""
+    found: list[str] = yield ListScopes(after=after, limit=_checked_limit(limit), now_ns=runtime.clock())
+    return found
+
+
+def import_document(runtime: Runtime, document: Document) -> Operation[Document]:
+    """Store a document of another store as it is there; one that is there already is left alone."""
+    known = yield from get(runtime, document.scope, document.key)
+    if known == document:
+        return known
+    if known is not None:
+        raise StaleDocumentError(document.scope, document.key, document.version, known.version)
+    stored: StoredDocument = yield SetDocument(
+        scope=checked_id(document.scope, "scope"),
+        key=checked_id(document.key, "key"),
+        body=_encoded(document.value, document.scope, document.key),
+        at_ns=checked_time(document.updated_ns, "updated_ns"),
+        expires_ns=document.expires_ns,
+        expect_version=0,
+        version=document.version,
+    )
+    return _public(stored)
 
 
 def purge(runtime: Runtime) -> Operation[None]:
     """Delete the documents that have expired."""
     yield PurgeDocuments(now_ns=runtime.clock())
+
+
+def _checked_limit(limit: int | None) -> int | None:
+    if limit is not None and (type(limit) is not int or limit < 0):
+        raise InvalidInputError(f"limit must be a non-negative integer, not {limit!r}")
+    return limit
 
 
 def _encoded(value: Any, scope: str, key: str) -> bytes:

@@ -44,6 +44,11 @@ class DocumentFolder:
         """All documents of a scope, in any order."""
         return _documents_in(self._scope(scope))
 
+    def all(self) -> Iterator[StoredDocument]:
+        """All documents, in any order."""
+        for folder in _listed(self._folder):
+            yield from _documents_in(folder)
+
     def apply(self, fact: Fact) -> None:
         """Write a fact durably; the caller holds the process lock."""
         match fact:
@@ -54,10 +59,9 @@ class DocumentFolder:
             case DropDocument(scope=scope, key=key):
                 self._files.remove(self._path(scope, key))
             case DropExpiredDocuments(now_ns=now):
-                for scope_folder in _listed(self._folder):
-                    for document in list(_documents_in(scope_folder)):
-                        if document.is_expired(now):
-                            self._files.remove(self._path(document.scope, document.key))
+                for document in list(self.all()):
+                    if document.is_expired(now):
+                        self._files.remove(self._path(document.scope, document.key))
 
     def _scope(self, scope: str) -> Path:
         return self._folder / name_of(scope)

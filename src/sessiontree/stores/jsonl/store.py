@@ -37,6 +37,7 @@ from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import (
     Finding,
     ListDocuments,
+    ListScopes,
     NewEntries,
     ReadDocument,
     ReadEntries,
@@ -224,6 +225,10 @@ class JsonlBackend:
         with self._reading():
             found = self._documents.document(query.scope, query.key)
             return None if found is None or found.is_expired(query.now_ns) else found
+
+    def scopes(self, query: ListScopes) -> list[str]:
+        with self._reading():
+            return query.select(self._documents.all())
 
     def documents(self, query: ListDocuments) -> list[StoredDocument]:
         with self._reading():

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sessiontree.model.documents import StoredDocument
 from sessiontree.stores.commands import DeleteDocument, SetDocument
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
-from sessiontree.stores.queries import ListDocuments, ReadDocument
+from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.rules.state import DropDocument, DropExpiredDocuments, PutDocument
 
-__all__ = ["change_documents", "list_documents", "lock_document", "read_document"]
+__all__ = ["change_documents", "list_documents", "list_scopes", "lock_document", "read_document"]
 
 
 _COLUMNS = "scope, key, version, updated_ns, expires_ns, body"
@@ -27,6 +27,10 @@ _LIST = f"""
 SELECT {_COLUMNS} FROM sessiontree.json_document WHERE namespace = %(namespace)s AND scope = %(scope)s
     AND key > %(after)s AND substring(key FROM 1 FOR %(length)s) = %(prefix)s
     AND (expires_ns IS NULL OR expires_ns > %(now)s) ORDER BY key LIMIT %(limit)s"""
+
+_SCOPES = """
+SELECT DISTINCT scope FROM sessiontree.json_document WHERE namespace = %(namespace)s AND scope > %(after)s
+    AND (expires_ns IS NULL OR expires_ns > %(now)s) ORDER BY scope LIMIT %(limit)s"""
 
 
 def lock_document(namespace: str, command: SetDocument | DeleteDocument) -> Steps[StoredDocument | None]:
@@ -81,6 +85,13 @@ def list_documents(namespace: str, query: ListDocuments) -> Steps[list[StoredDoc
     }
     rows = yield Statement(_LIST, values)
     return [_document_of(row) for row in rows]
+
+
+def list_scopes(namespace: str, query: ListScopes) -> Steps[list[str]]:
+    """Scopes of documents."""
+    values = {"namespace": namespace, "after": to_bytes(query.after or ""), "now": query.now_ns, "limit": query.limit}
+    rows = yield Statement(_SCOPES, values)
+    return [to_text(scope) for (scope,) in rows]
 
 
 def _document_of(row: Row) -> StoredDocument:

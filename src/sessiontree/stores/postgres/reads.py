@@ -21,7 +21,7 @@ from sessiontree.search import SearchPage
 from sessiontree.stores.listing import matching_ids
 from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, hashes_of, in_order, read_blobs
 from sessiontree.stores.postgres.doctor import inspect
-from sessiontree.stores.postgres.documents import list_documents, read_document
+from sessiontree.stores.postgres.documents import list_documents, list_scopes, read_document
 from sessiontree.stores.postgres.listing import list_threads
 from sessiontree.stores.postgres.rows import (
     ENTRY_COLUMNS,
@@ -39,6 +39,7 @@ from sessiontree.stores.postgres.view import IS_ANCESTOR, MOVES, SnapshotView, r
 from sessiontree.stores.queries import (
     Finding,
     ListDocuments,
+    ListScopes,
     NewEntries,
     ReadDocument,
     ReadEntries,
@@ -256,6 +257,9 @@ class StepReads:
 
     def document(self, query: ReadDocument) -> Steps[StoredDocument | None]:
         return read_document(self._lookup.namespace, query)
+
+    def scopes(self, query: ListScopes) -> Steps[list[str]]:
+        return list_scopes(self._lookup.namespace, query)
 
     def documents(self, query: ListDocuments) -> Steps[list[StoredDocument]]:
         return list_documents(self._lookup.namespace, query)

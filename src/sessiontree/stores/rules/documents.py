@@ -24,11 +24,12 @@ def set_document(command: SetDocument, view: DocumentView) -> Decision:
     """Put a document."""
     stored = view.document(command.scope, command.key)
     _check(command, stored)
+    # Higher than any version before a delete, so that whoever read one of those cannot overwrite this.
+    version = max(stored.version + 1 if stored else 1, command.at_ns)
     new = StoredDocument(
         scope=command.scope,
         key=command.key,
-        # Higher than any version before a delete, so that whoever read one of those cannot overwrite this.
-        version=max(stored.version + 1 if stored else 1, command.at_ns),
+        version=version if command.version is None else command.version,
         updated_ns=command.at_ns,
         expires_ns=command.expires_ns,
         body=command.body,

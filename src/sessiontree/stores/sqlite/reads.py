@@ -17,7 +17,15 @@ from sessiontree.model.codec import decode_stored_payload, stored_type
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.thread import Direction
-from sessiontree.stores.queries import ListDocuments, NewEntries, ReadDocument, ReadEntries, ReadPath, StoreStats
+from sessiontree.stores.queries import (
+    ListDocuments,
+    ListScopes,
+    NewEntries,
+    ReadDocument,
+    ReadEntries,
+    ReadPath,
+    StoreStats,
+)
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
@@ -159,6 +167,14 @@ class ReadSnapshot:
     def document(self, query: ReadDocument) -> StoredDocument | None:
         found = self._view.document(query.scope, query.key)
         return None if found is None or found.is_expired(query.now_ns) else found
+
+    def scopes(self, query: ListScopes) -> list[str]:
+        rows = self._run(
+            "SELECT DISTINCT scope FROM json_document WHERE scope > ?1 AND (expires_ns IS NULL OR expires_ns > ?2)"
+            " ORDER BY scope LIMIT ?3",
+            (query.after or "", query.now_ns, -1 if query.limit is None else query.limit),
+        )
+        return [scope for (scope,) in rows]
 
     def documents(self, query: ListDocuments) -> list[StoredDocument]:
         rows = self._run(

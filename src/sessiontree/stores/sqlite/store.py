@@ -29,6 +29,7 @@ from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import (
     Finding,
     ListDocuments,
+    ListScopes,
     NewEntries,
     ReadDocument,
     ReadEntries,
@@ -169,6 +170,9 @@ class SqliteBackend:
 
     def document(self, query: ReadDocument) -> StoredDocument | None:
         return self._read(lambda snapshot: snapshot.document(query))
+
+    def scopes(self, query: ListScopes) -> list[str]:
+        return self._read(lambda snapshot: snapshot.scopes(query))
 
     def documents(self, query: ListDocuments) -> list[StoredDocument]:
         return self._read(lambda snapshot: snapshot.documents(query))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 
 import pytest
+from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError, StaleDocumentError
 from sessiontree.journal import Journal
+from sessiontree.model.documents import Document
 from sessiontree.testing.clock import ManualClock
 from sessiontree.testing.contract.base import Contract, Opened
 
@@ -53,6 +55,26 @@ class DocumentContract(Contract):
         assert [held.key for held in documents.list("app", "a/")] == ["a/1", "a/2"]
         assert [held.key for held in documents.list("app", "a", after="a/1", limit=1)] == ["a/2"]
         assert documents.list("app", limit=0) == documents.list("nowhere") == []
+
+    def test_scopes_are_listed(self, store: Opened, clock: ManualClock) -> None:
+        for scope in ("user/b", "app", "user/\u00e9", "user/a"):
+            store.journal.documents.put(scope, "k", 1)
+            store.journal.documents.put(scope, "l", 1)
+        store.journal.documents.put("short", "k", 1, ttl_seconds=1)
+        clock.advance(2)
+        documents = store.reopen().documents
+        assert documents.scopes() == ["app", "user/a", "user/b", "user/\u00e9"]
+        assert documents.scopes(after="app", limit=2) == ["user/a", "user/b"]
+        with pytest.raises(InvalidInputError):
+            documents.scopes(limit=-1)
+
+    def test_a_document_of_another_store_comes_in_as_it_is(self, store: Opened) -> None:
+        there = Document(scope="app", key="k", value={"a": [1]}, version=7, updated_ns=5)
+        assert store.journal.import_document(there) == there
+        assert store.reopen().import_document(there) == store.journal.documents.get("app", "k") == there
+        with pytest.raises(StaleDocumentError):
+            store.journal.import_document(replace(there, value=2))
+        assert store.journal.documents.put("app", "k", 3, expect_version=7).version > 7
 
     def test_a_document_expires(self, store: Opened, clock: ManualClock) -> None:
         documents = store.journal.documents
