@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.compaction.titles import Titler
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal._base_async import AsyncVerbs
-from sessiontree.journal.operations import entries, reads, threads
+from sessiontree.journal.operations import entries, erase, reads, threads
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
@@ -243,18 +243,19 @@ class AsyncEntryVerbs(AsyncVerbs):
         """Erase the contents of entries for good, in every thread that shows them.
 
         The entries stay in their places with their ids, times and counters, and without anything else: their text is
-        gone from the store, its search index, its blobs, and from the titles that were made of it. Checkpoints and
+        gone from the store, its search index, its blobs, and from the titles that were made of it. A compaction that cut
+        a result is erased with it, and follows again without the cut. Checkpoints and
         summaries that others made of a text are entries of their own. Raises EntryNotFoundError, and erases nothing, if
         the thread does not see one of them. What is erased already is skipped.
         """
-        return await self.run(entries.erase(id_of(thread_id), entry_ids, expect_leaf=expect_leaf))
+        return await self.run(erase.erase(self.runtime, id_of(thread_id), entry_ids, expect_leaf=expect_leaf))
 
     async def prune(self, thread_id: ThreadLike) -> Erased:
         """Erase the contents of the thread's entries that no leaf and no label reaches: abandoned branches.
 
         What a fork shows is kept. An undo still moves the leaf back to a pruned entry, which is empty then.
         """
-        return await self.run(entries.prune(id_of(thread_id)))
+        return await self.run(erase.prune(id_of(thread_id)))
 
     async def entry(self, thread_id: ThreadLike, entry_id: str) -> Entry:
         """Return one entry that the thread sees."""

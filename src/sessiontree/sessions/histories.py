@@ -18,7 +18,8 @@ from sessiontree.errors import (
     ThreadExistsError,
     ThreadNotFoundError,
 )
-from sessiontree.journal.operations.entries import append_many, erase_contents
+from sessiontree.journal.operations.entries import append_many
+from sessiontree.journal.operations.erase import erase_contents
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.journal.operations.threads import create_thread

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import get_args
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.context.answers import saves_of
-from sessiontree.errors import InvalidInputError, StaleLeafError
+from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
     Entry,
@@ -16,7 +15,6 @@ from sessiontree.model import (
     Lease,
     Message,
     Payload,
-    Queued,
     Thread,
     UserMessage,
 )
@@ -34,7 +32,7 @@ from sessiontree.model.entry import (
 )
 from sessiontree.model.message import TextPart
 from sessiontree.model.tokens import estimate_message, estimate_prompt
-from sessiontree.stores.commands import Append, Draft, EraseContents, Erased, OnDuplicate, UpdateThread
+from sessiontree.stores.commands import Append, Draft, OnDuplicate, UpdateThread
 from sessiontree.stores.queries import (
     ReadChildren,
     ReadEntries,
@@ -42,7 +40,6 @@ from sessiontree.stores.queries import (
     ReadEntry,
     ReadLastEntries,
     ReadPath,
-    ReadThread,
 )
 
 __all__ = [
@@ -60,8 +57,6 @@ __all__ = [
     "draft_of",
     "entries",
     "entry",
-    "erase",
-    "erase_contents",
     "has_replacement",
     "is_uncounted",
     "label",
@@ -69,7 +64,6 @@ __all__ = [
     "labels_of",
     "make_draft",
     "path",
-    "prune",
     "weight_of",
 ]
 
@@ -247,55 +241,6 @@ def append_many(
         moves_leaf=moves_leaf,
     )
     return list((yield from commit_append(command)))
-
-
-def erase_contents(
-    runtime: Runtime, thread_id: str, entry_ids: Iterable[str], content: Content, *, expect_leaf: str | None
-) -> Operation[Erased]:
-    """Erase the contents of entries that no other thread sees for good, and append an entry, all in one commit."""
-    erased: Erased = yield EraseContents(
-        thread_id=thread_id, entries=tuple(entry_ids), draft=draft_of(runtime, content), expect_leaf=expect_leaf
-    )
-    return erased
-
-
-def erase(
-    thread_id: str, entry_ids: Iterable[str], *, expect_leaf: str | UnsetType | None = UNSET
-) -> Operation[Erased]:
-    """Erase the contents of entries for good, in every thread that shows them, and what was saved of streamed answers."""
-    names = (entry_ids,) if isinstance(entry_ids, str) else tuple(entry_ids)
-    events: list[Entry] = yield ReadEntries(thread_id=thread_id, types=frozenset({"event"}))
-    saves = [entry.id for entry in saves_of(events, names)]
-    erased: Erased = yield EraseContents(
-        thread_id=thread_id, entries=(*names, *saves), expect_leaf=expect_leaf, in_all_threads=True
-    )
-    return erased
-
-
-def prune(thread_id: str) -> Operation[Erased]:
-    """Erase the contents of the entries that no leaf and no label reaches."""
-    while True:
-        thread: Thread = yield ReadThread(thread_id=thread_id)
-        found: list[Entry] = yield ReadEntries(thread_id=thread_id)
-        path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
-        gone = unreached(found, {entry.id for entry in path})
-        try:
-            erased: Erased = yield EraseContents(thread_id=thread_id, entries=gone, expect_leaf=thread.leaf)
-        except StaleLeafError:
-            continue
-        return erased
-
-
-def unreached(entries: Sequence[Entry], reached: set[str]) -> tuple[str, ...]:
-    """Return the ids of entries that are neither reached, nor labels or queued, nor on the path to a labelled entry."""
-    parents = {entry.id: entry.parent for entry in entries}
-    for place in labels_of(entries).values():
-        above: str | None = place
-        while above is not None and above not in reached:
-            reached.add(above)
-            above = parents.get(above)
-    kept = (Label, Queued)
-    return tuple(entry.id for entry in entries if entry.id not in reached and not isinstance(entry.payload, kept))
 
 
 def entry(thread_id: str, entry_id: str) -> Operation[Entry]:

@@ -10,7 +10,7 @@ import pytest
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.errors import BlobNotFoundError, InvalidInputError, MissingBlobsError
 from sessiontree.journal import Journal
-from sessiontree.journal.operations.entries import erase_contents
+from sessiontree.journal.operations.erase import erase_contents
 from sessiontree.model import (
     ArtifactRef,
     Custom,

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from sessiontree.errors import EntryNotFoundError, StaleLeafError
+from sessiontree.compaction.policy import CompactionPolicy
+from sessiontree.context.summary_message import SUMMARY_KIND
+from sessiontree.errors import BlobNotFoundError, EntryNotFoundError, StaleLeafError
 from sessiontree.journal import Journal
-from sessiontree.journal.operations.entries import erase_contents
+from sessiontree.journal.operations.erase import erase_contents
 from sessiontree.model import Custom, Label
-from sessiontree.model.builders import ERASED, user
+from sessiontree.model.builders import ERASED, assistant, call, tool_result, user
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, is_on_disk
 
 __all__ = ["EraseContract"]
@@ -22,6 +24,15 @@ _NOTE = Custom(name="note")
 def _erase(journal: Journal, *names: str, thread: str = "t") -> int:
     leaf = journal.thread(thread).leaf
     return journal.run(erase_contents(journal.runtime, thread, names, _NOTE, expect_leaf=leaf)).entries
+
+
+def _whole_text(journal: Journal, thread: str, call_id: str) -> str:
+    """Return the hash of the artifact that has the whole text of a cut result."""
+    results = (result for message in journal.context(thread).messages for result in message.tool_results)
+    (view,) = (result.view for result in results if result.call_id == call_id)
+    assert view is not None
+    assert view.full_output is not None
+    return view.full_output.sha256
 
 
 class EraseContract(Contract):
@@ -150,6 +161,35 @@ class EraseContract(Contract):
         assert [journal.erase("t", ["a", "a"], expect_leaf=leaf).entries for _ in range(2)] == [1, 0]
         assert journal.erase("t", []).entries == 0
         assert ids(journal.path("t")) == ["a", "b"]
+
+    def test_erasing_a_cut_result_erases_its_whole_text_and_keeps_the_summary(
+        self, store: Opened, tmp_path: Path
+    ) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        journal.append_many("t", [user("hello"), assistant("word " * 9_000)])
+        journal.append_many("t", [user("Read both."), assistant(calls=[call("a", "read"), call("b", "read")])])
+        secret = f"{_WORDS} {' '.join(str(number) for number in range(9_000))} {_WORDS}"
+        journal.append("t", tool_result("a", secret), id="secret")
+        journal.append("t", tool_result("b", secret.replace(_WORDS, "this stays")), id="other")
+        policy = CompactionPolicy(window_tokens=16_000)
+        for thread in ("t", journal.fork("t", new_id="f").id):
+            assert journal.compact(thread, policy=policy, force=True).cut_results == 2
+        journal.append("f", user("And now?"))
+        artifact = _whole_text(journal, "f", "a")
+        assert journal.read_artifact(artifact).decode() == secret
+        counted = journal.thread("f").tokens
+
+        journal.erase("t", ["secret"])
+        for again in (store.reopen() for _ in range(2)):
+            with pytest.raises(BlobNotFoundError):
+                again.read_artifact(artifact)
+            assert not is_on_disk(tmp_path, _WORDS)
+            assert [again.context(name).messages[0].kind for name in ("t", "f")] == [SUMMARY_KIND] * 2
+            assert again.read_artifact(_whole_text(again, "f", "b")).decode().startswith("this stays")
+            assert again.thread("f").tokens == counted
+            assert again.check() == []
+        assert store.reopen().erase("t", ["secret"]).entries == 0
 
     def test_erased_labels_are_removed_and_their_entries_stay(self, journal: Journal) -> None:
         journal.create_thread("t")
