@@ -28,7 +28,7 @@ from sessiontree.render.turns import is_bookkeeping
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
 
-__all__ = ["Address", "resolve", "resolve_thread", "thread_or_pick"]
+__all__ = ["Address", "address_or_pick", "resolve", "resolve_thread", "thread_or_pick"]
 
 
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
@@ -47,8 +47,12 @@ class Address(Record, frozen=True, kw_only=True):
 
 
 def resolve_thread(cli: CliContext, address: str) -> Thread:
-    """Return the thread of an address; raise MissingError if there is none, UsageError if it is ambiguous."""
-    return _split(cli, address)[0]
+    """Return the thread of an address; raise MissingError if there is none, UsageError if it is ambiguous or an entry."""
+    thread, rest = _split(cli, address)
+    if rest not in {"", "@"}:
+        advice = did_you_mean([(cli.threads[thread.id], title_of(thread, cli.now))])
+        raise UsageError(f"“{address}” is an entry, but this command is about a whole thread.", advice)
+    return thread
 
 
 def resolve(cli: CliContext, address: str) -> Address:
@@ -67,6 +71,11 @@ def thread_or_pick(cli: CliContext, address: str | None, verb: str) -> Thread:
     from sessiontree.cli.picker import pick_thread  # noqa: PLC0415  only needed on a terminal
 
     return pick_thread(cli, verb)
+
+
+def address_or_pick(cli: CliContext, address: str | None, verb: str) -> Address:
+    """Return the thread and the entry of an address; without an address, those of a thread that the user picks."""
+    return resolve(cli, address if address is not None else thread_or_pick(cli, None, verb).id)
 
 
 def _split(cli: CliContext, address: str) -> tuple[Thread, str]:

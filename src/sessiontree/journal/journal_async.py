@@ -88,14 +88,16 @@ class AsyncFindingVerbs(AsyncVerbs):
         *,
         format: ExportFormat = "markdown",
         scope: Scope | None = None,
+        leaf: str | UnsetType | None = UNSET,
         progress: Progress | None = None,
     ) -> str:
         """Return a thread as text: its path as ``markdown``, or ``json`` or ``jsonl`` for ``import_sessions``.
 
-        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks).
+        ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``leaf`` exports the
+        path to that entry instead of the one to the thread's leaf.
         ``progress(done, total)`` is called with numbers of entries.
         """
-        return await self.run(reads.export(id_of(thread_id), format, scope, progress))
+        return await self.run(reads.export(id_of(thread_id), format, scope, leaf, progress))
 
 
 class AsyncLeafVerbs(AsyncVerbs):

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Literal
 
+import msgspec
+
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.journal import Journal
 from sessiontree.model import (
@@ -26,6 +28,7 @@ from sessiontree.model import (
     ToolResultMessage,
     UserMessage,
 )
+from sessiontree.transfer.native.conversation import arguments_of
 
 __all__ = ["SHAPES", "Shape", "rows"]
 
@@ -39,14 +42,18 @@ Row = dict[str, Any]
 _SPEAKERS = {"user": "human", "assistant": "gpt", "system": "system", "tool": "tool"}
 
 
-def rows(journal: Journal, thread_id: str, shape: Shape) -> Iterator[Row]:
-    """The rows of a thread: one for each branch, or one for each pair of answers to the same question."""
+def rows(journal: Journal, thread_id: str, shape: Shape, *, leaf: str | None = None) -> Iterator[Row]:
+    """The rows of a thread: one for each branch, or one for each pair of answers to the same question.
+
+    With ``leaf`` there is one row, for the branch that ends there; preference pairs need all branches.
+    """
+    ends = [leaf] if leaf is not None else _leaves(journal, thread_id)
     match shape:
         case "openai-jsonl":
-            yield from ({"messages": _chat(journal, thread_id, leaf)} for leaf in _leaves(journal, thread_id))
+            yield from ({"messages": _chat(journal, thread_id, end)} for end in ends)
         case "sharegpt":
-            for leaf in _leaves(journal, thread_id):
-                yield {"id": f"{thread_id}:{leaf}", "conversations": _sharegpt(journal, thread_id, leaf)}
+            for end in ends:
+                yield {"id": f"{thread_id}:{end}", "conversations": _sharegpt(journal, thread_id, end)}
         case "dpo":
             yield from _pairs(journal, thread_id)
 
@@ -95,7 +102,8 @@ def _turns(message: Message) -> Iterator[Row]:
     if words and not message.tool_results:
         yield {"from": _SPEAKERS[message.role], "value": words}
     for call in message.tool_calls:
-        yield {"from": "function_call", "value": f'{{"name": "{call.name}", "arguments": {call.arguments}}}'}
+        value = {"name": call.name, "arguments": arguments_of(call.arguments)}
+        yield {"from": "function_call", "value": msgspec.json.encode(value).decode()}
     for result in message.tool_results:
         yield {
             "from": "observation",

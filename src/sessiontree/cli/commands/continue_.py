@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from sessiontree.cli.addresses import thread_or_pick
+from sessiontree.cli.addresses import address_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
@@ -37,21 +37,33 @@ def continue_(cli: CliContext, *, thread: str | None, tool: str, is_run: bool, d
     """Go on with a conversation in another agent: write it as a new session of that tool, and print how to resume it.
 
     What the model sees of the thread is written, with new ids and never over an existing file; it is read back and
-    compared before the command is printed. Reasoning stays here: its signatures are only valid where they were made.
+    compared before the command is printed. THREAD:ENTRY goes on from an earlier entry or another branch. Reasoning stays
+    here: its signatures are only valid where they were made.
     """
     from sessiontree.transfer.native import continue_in, native_session  # noqa: PLC0415  slow to load
 
-    found = thread_or_pick(cli, thread, "continue")
+    found = address_or_pick(cli, thread, "continue")
     if dry_run:
-        session = native_session(cli.journal, found.id, tool)
+        session = native_session(cli.journal, found.thread.id, tool, at=found.entry_id)
         cli.out.plan(f"would write {', '.join(session.files)} and run: {shlex.join(session.command)}")
         return
-    session = continue_in(cli.journal, found.id, tool, environment=os.environ, home=Path.home())
+    session = continue_in(
+        cli.journal, found.thread.id, tool, at=found.entry_id, environment=os.environ, home=Path.home()
+    )
     folder = session.workspace if session.workspace and Path(session.workspace).is_dir() else ""
     line = " && ".join([*([f"cd {shlex.quote(folder)}"] if folder else []), shlex.join(session.command)])
     if cli.out.is_json:
-        cli.out.json(tool=tool, session=session.id, files=list(session.files), command=session.command, folder=folder)
+        cli.out.json(
+            tool=tool,
+            session=session.id,
+            files=list(session.files),
+            command=session.command,
+            folder=folder,
+            losses=session.losses,
+        )
     else:
+        if session.losses:
+            cli.out.warn(f"{tool} does not get {', '.join(session.losses)}; the thread here still has it")
         cli.out.info("".join(f"wrote {name}\n" for name in session.files).rstrip())
         cli.out.line(line)
     if is_run:

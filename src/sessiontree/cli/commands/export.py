@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
 import click
 import msgspec
 
-from sessiontree.cli.addresses import thread_or_pick
+from sessiontree.cli.addresses import address_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
@@ -21,7 +21,7 @@ from sessiontree.render.figures import plural, size
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
-    from sessiontree.model import Progress
+    from sessiontree.model import Progress, Scope
 
 __all__ = ["export"]
 
@@ -47,6 +47,7 @@ _ROWS: dict[str, Literal["openai-jsonl", "sharegpt", "dpo"]] = {
         "sessiontree export @ -o talk.html",
         "sessiontree export 3a19 --to md",
         "sessiontree export 3a19 --to jsonl > talk.jsonl",
+        "sessiontree export 3a19:b21c --to md                     the branch that ends at an entry",
         "sessiontree export 3a19 --to claude-code -o sessions/    in another program's format, into a folder",
         "sessiontree export 3a19 --to dpo > pairs.jsonl           two answers to one question, chosen and rejected",
     ],
@@ -62,31 +63,47 @@ _ROWS: dict[str, Literal["openai-jsonl", "sharegpt", "dpo"]] = {
 @click.option(
     "--output", "-o", type=FilePath(), metavar="PATH", help="The file, or for other programs the folder, to write."
 )
+@click.option(
+    "--scope",
+    type=click.Choice(["path", "thread", "tree"]),
+    help="The active branch, all branches of the thread, or all threads of its tree; by default what FORMAT can hold.",
+)
 @click.option("--redact", is_flag=True, help="Replace keys, tokens and passwords by what they are.")
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @dry_run_option
 def export(
-    cli: CliContext, *, thread: str | None, to: str, output: Path | None, redact: bool, force: bool, dry_run: bool
+    cli: CliContext,
+    *,
+    thread: str | None,
+    to: str,
+    output: Path | None,
+    scope: Scope | None,
+    redact: bool,
+    force: bool,
+    dry_run: bool,
 ) -> None:
     """Write a conversation as one self-contained HTML file, as Markdown, JSON or JSONL, or in another program's format.
 
     The HTML file contains no scripts and loads nothing from the network. `import` reads JSON and JSONL. The other
     programs are Claude Code, Codex, Gemini, OpenCode, goose, pi, floret, ggcode, zimaos, openrouter and picoclaw; rows for
-    training are openai-jsonl, sharegpt and dpo, which makes preference pairs of branches.
+    training are openai-jsonl, sharegpt and dpo, which makes preference pairs of branches. THREAD:ENTRY exports the branch
+    that ends at an entry.
     """
-    found = thread_or_pick(cli, thread, "export")
+    chosen = _choose(cli, thread, scope)
+    found = chosen.thread
     format_name = to or (_suffix_of(output) if output else "md")
     _check(format_name, output, force=force)
+    _check_scope(chosen, format_name)
     if dry_run:
         cli.out.plan(
             f"would write {cli.threads[found.id]}, {found.entries} entries, as {format_name} to {output or 'stdout'}"
         )
         return
     if format_name not in {"html", *_TEXT_FORMATS, *_ROWS}:
-        _export_for_program(cli, found, format_name, cast(Path, output), is_redacted=redact)
+        _export_for_program(cli, chosen, format_name, cast(Path, output), is_redacted=redact)
         return
     with cli.progress(f"writing entries as {format_name}") as progress:
-        content = _render(cli.journal, found, format_name, progress)
+        content = _render(cli.journal, chosen, format_name, progress)
     if redact:
         content = _without_secrets(content)
     if output is None:
@@ -99,6 +116,32 @@ def export(
         cli.out.json(file=str(output), format=format_name, bytes=len(data))
     else:
         cli.out.done(f"{output}: {size(len(data))}")
+
+
+class _Chosen(NamedTuple):
+    """What to export: ``leaf`` is the entry that was named, and ``scope`` what was asked for."""
+
+    thread: Thread
+    leaf: str | None
+    scope: Scope | None
+
+
+def _choose(cli: CliContext, address: str | None, scope: Scope | None) -> _Chosen:
+    found = address_or_pick(cli, address, "export")
+    is_elsewhere = found.entry_id != found.thread.leaf
+    if is_elsewhere and scope not in (None, "path"):
+        raise UsageError(f"“{address}” is one branch, but --scope {scope} exports more; name the thread alone")
+    leaf = found.entry_id if is_elsewhere or scope == "path" else None
+    return _Chosen(found.thread, leaf, scope)
+
+
+def _check_scope(chosen: _Chosen, format_name: str) -> None:
+    if chosen.scope == "tree" and format_name in {"md", "markdown", "html"}:
+        raise UsageError(
+            f"{format_name} shows one thread; use json, jsonl or another program's format for a whole tree"
+        )
+    if chosen.leaf is not None and format_name == "dpo":
+        raise UsageError("Preference pairs are made of all branches; name the thread alone, without --scope path")
 
 
 def _suffix_of(output: Path) -> str:
@@ -143,17 +186,28 @@ def _replace(output: Path, data: bytes) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _render(journal: Journal, thread: Thread, format_name: str, progress: Progress) -> str:
+def _render(journal: Journal, chosen: _Chosen, format_name: str, progress: Progress) -> str:
+    thread, leaf, scope = chosen
     if format_name in _ROWS:
         from sessiontree.transfer.training import rows  # noqa: PLC0415  slow to load
 
-        return "".join(msgspec.json.encode(row).decode() + "\n" for row in rows(journal, thread.id, _ROWS[format_name]))
+        found = (row for one in _threads(journal, chosen) for row in rows(journal, one, _ROWS[format_name], leaf=leaf))
+        return "".join(msgspec.json.encode(row).decode() + "\n" for row in found)
     if format_name != "html":
-        return journal.export(thread.id, format=_TEXT_FORMATS[format_name], progress=progress)
+        shape, end = _TEXT_FORMATS[format_name], msgspec.UNSET if leaf is None else leaf
+        limit = None if shape == "markdown" else scope
+        return journal.export(thread.id, format=shape, scope=limit, leaf=end, progress=progress)
     from sessiontree.transfer.html import PageContent, render_html  # noqa: PLC0415  slow to load
 
-    entries = tuple(journal.entries(thread.id))
-    return render_html(PageContent(thread=thread, entries=entries, labels=journal.labels(thread.id)), progress)
+    entries = tuple(journal.entries(thread.id) if leaf is None else journal.path(thread.id, leaf))
+    shown = thread if leaf is None else msgspec.structs.replace(thread, leaf=leaf)
+    return render_html(PageContent(thread=shown, entries=entries, labels=journal.labels(thread.id)), progress)
+
+
+def _threads(journal: Journal, chosen: _Chosen) -> list[str]:
+    if chosen.scope != "tree":
+        return [chosen.thread.id]
+    return [one.id for one in journal.iter_threads(tree=chosen.thread.tree, is_archived=None, order="created")]
 
 
 def _without_secrets(content: str) -> str:
@@ -162,12 +216,15 @@ def _without_secrets(content: str) -> str:
     return redact(content)
 
 
-def _export_for_program(cli: CliContext, thread: Thread, format_name: str, folder: Path, *, is_redacted: bool) -> None:
+def _export_for_program(cli: CliContext, chosen: _Chosen, format_name: str, folder: Path, *, is_redacted: bool) -> None:
     from sessiontree.transfer.formats import export_sessions  # noqa: PLC0415  slow to load
 
     change = _without_secrets if is_redacted else None
-    with cli.progress(f"writing {thread.entries} entries as {format_name}"):
-        report = export_sessions(cli.journal, folder, format=format_name, threads=[thread.id], change=change)
+    threads = _threads(cli.journal, chosen)
+    with cli.progress(f"writing {chosen.thread.entries} entries as {format_name}"):
+        report = export_sessions(
+            cli.journal, folder, format=format_name, threads=threads, leaf=chosen.leaf, change=change
+        )
     if cli.out.is_json:
         cli.out.json(report=report)
         return

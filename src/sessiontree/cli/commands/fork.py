@@ -6,7 +6,7 @@ from shlex import quote
 
 import click
 
-from sessiontree.cli.addresses import Address, resolve, thread_or_pick
+from sessiontree.cli.addresses import Address, address_or_pick, resolve
 from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
@@ -33,7 +33,7 @@ __all__ = ["fork", "label"]
 @dry_run_option
 def fork(cli: CliContext, *, address: str | None, before: bool, title: str, id: str | None, dry_run: bool) -> None:
     """Create a thread that shares the history up to an entry, and print its id. Nothing is copied."""
-    found = resolve(cli, address or thread_or_pick(cli, None, "fork").id)
+    found = address_or_pick(cli, address, "fork")
     fields: ThreadFields = {"title": title or found.thread.title}
     if dry_run:
         check_new_thread(cli, id, fields)

@@ -8,7 +8,7 @@ from itertools import chain
 import click
 import msgspec
 
-from sessiontree.cli.addresses import Address, resolve, thread_or_pick
+from sessiontree.cli.addresses import Address, address_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import all_entries_option, argument, command, count_option, no_pager_option
 from sessiontree.cli.exit_codes import UsageError
@@ -59,7 +59,7 @@ def show(
 
     In a pipe it is Markdown, with whole ids.
     """
-    found = resolve(cli, address) if address is not None else resolve(cli, thread_or_pick(cli, None, "show").id)
+    found = address_or_pick(cli, address, "show")
     shown = _entries(cli, found, last, everything=everything)
     if cli.out.is_json:
         cli.out.json(thread=found.thread, entries=shown)
@@ -157,7 +157,7 @@ def _runs_of_ticks(text: str) -> list[str]:
 @no_pager_option
 def context(cli: CliContext, *, address: str | None, dialect: str, no_pager: bool) -> None:
     """Print exactly what a model receives: compactions applied, calls and results paired."""
-    found = resolve(cli, address) if address is not None else resolve(cli, thread_or_pick(cli, None, "context").id)
+    found = address_or_pick(cli, address, "context")
     built = cli.journal.context(found.thread.id, leaf=found.entry_id)
     if dialect:
         from sessiontree.context.dialects import DIALECTS  # noqa: PLC0415  slow to load

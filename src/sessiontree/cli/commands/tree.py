@@ -6,7 +6,7 @@ from itertools import chain, islice
 
 import click
 
-from sessiontree.cli.addresses import resolve, resolve_thread, thread_or_pick
+from sessiontree.cli.addresses import address_or_pick, resolve_thread, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import (
     all_entries_option,
@@ -164,7 +164,7 @@ def log(
 
     In a pipe: id, parent, time, role and text, separated by tabs.
     """
-    found = resolve(cli, address) if address is not None else resolve(cli, thread_or_pick(cli, None, "log").id)
+    found = address_or_pick(cli, address, "log")
     if moves:
         _print_moves(cli, resolve_thread(cli, found.thread.id), limit)
         return

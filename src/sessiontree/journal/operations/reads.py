@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Literal
 
-from msgspec import UnsetType
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.context import Context, Purpose, as_finished, build_context
@@ -87,16 +87,21 @@ def export(
     thread_id: str,
     format: ExportFormat,
     scope: Scope | None,
+    leaf: str | UnsetType | None = UNSET,
     progress: Progress | None = None,
 ) -> Operation[str]:
-    """Return a thread as text."""
+    """Return a thread as text; with ``leaf``, the path to that entry."""
     thread: Thread = yield ReadThread(thread_id=thread_id)
+    if leaf is not UNSET:
+        if scope not in (None, "path"):
+            raise InvalidInputError(f"leaf= exports the path to one entry, not scope={scope!r}")
+        scope, thread = "path", replace(thread, leaf=leaf)
     if format == "markdown":
         if scope not in (None, "path"):
             raise InvalidInputError("Markdown can only show one path; use json or jsonl for a whole thread or tree")
         from sessiontree.context.markdown import markdown  # noqa: PLC0415  most programs never export
 
-        path: list[Entry] = yield ReadPath(thread_id=thread_id)
+        path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
         return markdown(thread, path, progress)
     if format not in ("json", "jsonl"):
         raise InvalidInputError(f"unknown export format {format!r}; use markdown, json or jsonl")
@@ -110,7 +115,7 @@ def _native(thread: Thread, format: ExportFormat, scope: Scope, progress: Progre
     found: dict[str, Entry] = {}
     for one in threads:
         if scope == "path":
-            entries: list[Entry] = yield ReadPath(thread_id=one.id)
+            entries: list[Entry] = yield ReadPath(thread_id=one.id, leaf=one.leaf)
         else:
             entries = yield ReadEntries(thread_id=one.id)
         found |= {entry.id: entry for entry in entries}

@@ -105,6 +105,8 @@ TOOL_EXPORTS = frozenset({"claude-code", "codex", "gemini", "opencode", "goose"}
 ROW_EXPORTS = frozenset({"openai-jsonl", "sharegpt", "dpo"})
 """Rows for training."""
 
+_BRANCH_EXPORTS = TOOL_EXPORTS | {"pi", "openai-jsonl", "sharegpt"}
+
 
 _MODULES = {"llm": "llm_logs"}
 
@@ -288,6 +290,7 @@ def export_sessions(
     *,
     format: str,
     threads: Iterable[str] | None = None,
+    leaf: str | None = None,
     change: Callable[[str], str] | None = None,
 ) -> ExportReport:
     """Write threads (all, or those named) into an empty folder in another program's format.
@@ -295,21 +298,32 @@ def export_sessions(
     Sessions that were imported and not changed since are written byte for byte as they were, in the formats
     ``floret``, ``picoclaw`` and ``ggcode``; sessions of Claude Code, Codex, Gemini, OpenCode and goose that were not
     changed come back with all their records. Other threads are written for those tools as the model sees them. What the
-    format cannot hold is named in the report. ``change`` is applied to the text of each file, such as
-    ``sessiontree.transfer.secrets.redact``.
+    format cannot hold is named in the report. ``leaf`` exports one branch of one thread to a tool or as a row: the path
+    to that entry. ``change`` is applied to the text of each file, such as ``sessiontree.transfer.secrets.redact``.
     """
     if format not in WRITABLE:
         raise InvalidInputError(f"unknown format {format!r}; export to one of {', '.join(sorted(WRITABLE))}")
+    names = None if threads is None else list(threads)
+    if leaf is not None:
+        _check_one_branch(format, names)
     folder = ExportTarget(Path(target), change)
-    chosen = exported_threads(journal, threads)
-    if format in TOOL_EXPORTS:
+    chosen = exported_threads(journal, names)
+    is_row = format in ROW_EXPORTS
+    if format in TOOL_EXPORTS or (leaf is not None and not is_row):
         from sessiontree.transfer.native.export import write_sessions  # noqa: PLC0415  it imports this package
 
-        write_sessions(journal, chosen, folder, format)
-    elif format in ROW_EXPORTS:
+        write_sessions(journal, chosen, folder, format, leaf)
+    elif is_row:
         from sessiontree.transfer.native.export import write_rows  # noqa: PLC0415  it imports this package
 
-        write_rows(journal, chosen, folder, format)
+        write_rows(journal, chosen, folder, format, leaf)
     else:
         cast("Writer", named(format)).write(journal, chosen, folder)
     return folder.report(format)
+
+
+def _check_one_branch(format_name: str, threads: list[str] | None) -> None:
+    if threads is None or len(threads) != 1:
+        raise InvalidInputError("leaf= exports a branch of one thread; name that thread, and no other, in threads=")
+    if format_name not in _BRANCH_EXPORTS:
+        raise InvalidInputError(f"{format_name} is written from whole threads; fork the branch, and export the fork")

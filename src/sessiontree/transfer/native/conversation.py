@@ -66,7 +66,10 @@ class Conversation(Record, frozen=True, kw_only=True):
 
 
 class NativeSession(Record, frozen=True, kw_only=True):
-    """Files by their paths in the tool's folder, and the command that goes on with them in ``workspace``."""
+    """Files by their paths in the tool's folder, and the command that goes on with them in ``workspace``.
+
+    ``losses`` are what the tool's format left out, once it was read back.
+    """
 
     tool: str
     id: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 import msgspec
@@ -18,12 +18,14 @@ from sessiontree.transfer.training import Shape, rows
 __all__ = ["write_rows", "write_sessions"]
 
 
-def write_sessions(journal: Journal, threads: Iterator[Thread], target: ExportTarget, format_name: str) -> None:
+def write_sessions(
+    journal: Journal, threads: Iterable[Thread], target: ExportTarget, format_name: str, leaf: str | None
+) -> None:
     """Write a file for each thread: the records that were imported if nothing was added, else a new session."""
     for thread in threads:
-        written = raw_document(journal, thread, format_name)
+        written = raw_document(journal, thread, format_name) if leaf is None else None
         if written is None:
-            written = _translated(journal, thread, target, format_name)
+            written = _translated(journal, thread, target, format_name, leaf)
         if written is None:
             continue
         name, body = written
@@ -33,25 +35,30 @@ def write_sessions(journal: Journal, threads: Iterator[Thread], target: ExportTa
         target.entries += thread.entries
 
 
-def _translated(journal: Journal, thread: Thread, target: ExportTarget, format_name: str) -> tuple[str, bytes] | None:
+def _translated(
+    journal: Journal, thread: Thread, target: ExportTarget, format_name: str, leaf: str | None
+) -> tuple[str, bytes] | None:
     try:
-        session = native_session(journal, thread.id, format_name)
+        session = native_session(journal, thread.id, format_name, at=leaf)
     except InvalidInputError as error:
         target.note("loss", str(error), thread_id=thread.id)
         return None
-    note_other_branches(journal, thread, journal.path(thread.id), target)
+    if leaf is None:
+        note_other_branches(journal, thread, journal.path(thread.id), target)
     ((name, body),) = session.files.items()
     return name.rpartition("/")[2], body
 
 
-def write_rows(journal: Journal, threads: Iterator[Thread], target: ExportTarget, shape: str) -> None:
+def write_rows(journal: Journal, threads: Iterable[Thread], target: ExportTarget, shape: str, leaf: str | None) -> None:
     """Write the rows of all threads into one file."""
-    target.write(f"{shape}.jsonl", _lines(journal, threads, target, cast("Shape", shape)))
+    target.write(f"{shape}.jsonl", _lines(journal, threads, target, cast("Shape", shape), leaf))
 
 
-def _lines(journal: Journal, threads: Iterator[Thread], target: ExportTarget, shape: Shape) -> Iterator[bytes]:
+def _lines(
+    journal: Journal, threads: Iterable[Thread], target: ExportTarget, shape: Shape, leaf: str | None
+) -> Iterator[bytes]:
     for thread in threads:
         target.threads.append(thread.id)
-        for row in rows(journal, thread.id, shape):
+        for row in rows(journal, thread.id, shape, leaf=leaf):
             target.entries += 1
             yield msgspec.json.encode(row) + b"\n"

@@ -6,15 +6,18 @@ import os
 import tempfile
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from sessiontree.context import Context
 from sessiontree.errors import DamagedDataError, InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.model import Message
+from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, ReasoningPart
 from sessiontree.model.ids import IdSource
+from sessiontree.render.figures import plural
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.native import claude_code, codex, gemini, goose, opencode, pi
 from sessiontree.transfer.native.conversation import Conversation, NativeSession, conversation_of, result_text, texts_of
@@ -79,7 +82,7 @@ def continue_in(
             path = folder / name
             _write(path, body)
             written.append(path)
-        _check(journal, thread_id, session, written, at)
+        losses = _read_back(journal, thread_id, session, written, at)
     except BaseException:
         for path in written:
             path.unlink(missing_ok=True)
@@ -87,7 +90,7 @@ def continue_in(
     command = tuple(word.replace("{folder}", str(folder)) for word in session.command)
     files = {str(path): body for path, body in zip(written, session.files.values(), strict=True)}
     return NativeSession(
-        tool=tool, id=session.id, files=files, command=command, workspace=session.workspace, losses=session.losses
+        tool=tool, id=session.id, files=files, command=command, workspace=session.workspace, losses=losses
     )
 
 
@@ -107,20 +110,47 @@ def _write(path: Path, body: bytes) -> None:
         Path(name).unlink(missing_ok=True)
 
 
-def _check(journal: Journal, thread_id: str, session: NativeSession, paths: Iterable[Path], at: str | None) -> None:
-    """Import what was written, and compare it with what should be there."""
-    wanted = list(_contents(journal.context(thread_id, leaf=at or journal.thread(thread_id).leaf).messages))
+def _read_back(
+    journal: Journal, thread_id: str, session: NativeSession, paths: Iterable[Path], at: str | None
+) -> tuple[str, ...]:
+    """Import what was written, compare it with what should be there, and return what the tool's format left out."""
+    wanted = journal.context(thread_id, leaf=at or journal.thread(thread_id).leaf)
     with open_journal("memory:") as other:
         for path in paths:
             (found_id,) = import_sessions(other, path, format=session.tool).threads
-        found = list(_contents(other.context(found_id).messages))
-    if found != wanted:
-        place = next(
-            (index for index, pair in enumerate(zip(wanted, found, strict=False)) if pair[0] != pair[1]), len(found)
-        )
+        found = other.context(found_id)
+    before, after = list(_contents(wanted.messages)), list(_contents(found.messages))
+    if before != after:
+        pairs = enumerate(zip(before, after, strict=False))
+        place = next((index for index, pair in pairs if pair[0] != pair[1]), len(after))
         raise DamagedDataError(
             str(session.id), place, f"{session.tool} session differs from the thread when it is read back"
         )
+    return tuple(_left_out(wanted, found))
+
+
+def _left_out(wanted: Context, found: Context) -> Iterator[str]:
+    if wanted.system and wanted.system != found.system:
+        yield "the system prompt"
+    there, here = (Counter(_kinds(context.messages)) for context in (wanted, found))
+    for kind, number in (there - here).items():
+        yield plural(number, *kind)
+
+
+def _kinds(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
+    """What a message holds beside words, calls and results."""
+    for message in messages:
+        inner = (part for result in message.tool_results for part in result.parts)
+        for part in (*message.parts, *inner):
+            match part:
+                case ReasoningPart():
+                    yield "piece of reasoning", "pieces of reasoning"
+                case ImagePart():
+                    yield "image", "images"
+                case FilePart():
+                    yield "file", "files"
+                case OpaquePart():
+                    yield "block of another provider", "blocks of another provider"
 
 
 def _contents(messages: Iterable[Message]) -> Iterable[tuple[str, ...]]:
