@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 from transcript_samples import Sample, samples, texts_in
 
 import sessiontree as st
+from sessiontree.cli import app
+from sessiontree.model.sanitize import for_terminal
 from sessiontree.search.matching import searchable
 from sessiontree.transfer.formats import detect, import_sessions
 
@@ -38,6 +41,39 @@ def test_every_text_call_and_result_is_found_by_search(sample: Sample) -> None:
     assert not missing
     assert report.threads
     assert report.not_understood == 0
+
+
+@each_sample
+def test_every_text_call_and_result_is_in_show(
+    sample: Sample, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SESSIONTREE_STORE", str(tmp_path / "j.db"))
+    with st.open(tmp_path / "j.db") as journal:
+        threads = import_sessions(journal, sample.path).threads
+        ends = [f"{thread}:{name}" for thread in threads for name in ends_of(journal, thread)]
+    for address in ends:
+        with pytest.raises(SystemExit) as end:
+            app.run(["show", address, "--last", "100000", "--full", "--all"])
+        assert not end.value.code
+    shown = in_one_line(capsys.readouterr().out)
+    assert not [words for words in texts_in(sample.path) if not any(form in shown for form in forms_of(words))]
+
+
+def ends_of(journal: st.Journal, thread: str) -> list[str]:
+    """The last entry of every branch."""
+    entries = journal.entries(thread)
+    parents = {entry.parent for entry in entries}
+    return [entry.id for entry in entries if entry.id not in parents]
+
+
+def forms_of(words: str) -> set[str]:
+    """A text as it is shown, and as it stands in the JSON of a call's arguments."""
+    quoted = (json.dumps(words, ensure_ascii=is_ascii)[1:-1] for is_ascii in (False, True))
+    return {in_one_line(for_terminal(words)), *map(in_one_line, quoted)}
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.replace("\n> ", "\n").split())
 
 
 @each_sample

@@ -15,7 +15,7 @@ from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import as_json
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.context import Context
-from sessiontree.model import Entry, ToolResultPart
+from sessiontree.model import Entry, Message, ReasoningPart, ToolResultPart
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.entries import role_of, text_of
 from sessiontree.render.figures import count, plural
@@ -108,14 +108,36 @@ def _print_markdown(cli: CliContext, found: Address, entries: Sequence[Entry], *
         if _is_told_before(entry, called):
             continue
         cli.out.line(f"\n## {role_of(entry)} · {for_terminal(entry.id)} · {iso(entry.created_at)}\n")
+        if is_full:
+            _print_thoughts(cli, message)
         if message is None or message.text.strip() or not message.tool_calls:
-            cli.out.line(for_terminal(text_of(entry, found.thread.workspace)))
+            words = _whole_text(entry) if is_full else ""
+            cli.out.line(for_terminal(words or text_of(entry, found.thread.workspace)))
         for call in message.tool_calls if message is not None else ():
             gist = gist_of(call, results.get(call.id), found.thread.workspace)
             mark = "✗ " if gist.is_failed else ""
             cli.out.line(f"- {gist.name} `{gist.object}` {mark}{gist.outcome}".rstrip())
             if is_full:
                 _print_fences(cli, call.arguments, results.get(call.id))
+        if is_full and message is not None:
+            for result in message.tool_results:
+                _print_fences(cli, "", result if result.call_id not in called else None)
+
+
+def _print_thoughts(cli: CliContext, message: Message | None) -> None:
+    for part in message.parts if message is not None else ():
+        if isinstance(part, ReasoningPart) and part.text.strip():
+            cli.out.line(for_terminal(part.text.strip()).replace("\n", "\n> ").join(["> ", "\n"]))
+
+
+def _whole_text(entry: Entry) -> str:
+    """All words of an entry that is no message, such as the summary of a compaction; empty if it has none."""
+    if entry.message is not None:
+        return ""
+    from sessiontree.search.matching import searchable  # noqa: PLC0415  slow to load
+
+    found = searchable(entry.payload)
+    return found.text if found is not None else ""
 
 
 def _is_told_before(entry: Entry, called: set[str]) -> bool:
