@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sessiontree.context.dialects import DIALECTS as DIALECTS
     from sessiontree.errors import ActiveTurnError as ActiveTurnError
     from sessiontree.errors import AnswerInterruptedError as AnswerInterruptedError
+    from sessiontree.errors import BackupError as BackupError
     from sessiontree.errors import BlobNotFoundError as BlobNotFoundError
     from sessiontree.errors import ClaimLostError as ClaimLostError
     from sessiontree.errors import CommitUnknownError as CommitUnknownError
@@ -88,6 +89,9 @@ if TYPE_CHECKING:
     from sessiontree.journal import NewEntry as NewEntry
     from sessiontree.journal import PositionedDraft as PositionedDraft
     from sessiontree.journal import make_draft as make_draft
+    from sessiontree.journal.backups import Backup as Backup
+    from sessiontree.journal.backups import list_backups as list_backups
+    from sessiontree.journal.backups import verify_backup as verify_backup
     from sessiontree.journal.handle import ThreadHandle as ThreadHandle
     from sessiontree.journal.handle_async import AsyncThreadHandle as AsyncThreadHandle
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
@@ -174,15 +178,18 @@ if TYPE_CHECKING:
     from sessiontree.sessions.manager_async import AsyncSessionManager as AsyncSessionManager
     from sessiontree.sessions.simple_store import SimpleStore as SimpleStore
     from sessiontree.sessions.simple_store_async import AsyncSimpleStore as AsyncSimpleStore
+    from sessiontree.stores.backup.manifest import BackupReport as BackupReport
     from sessiontree.stores.queries import Finding as Finding
     from sessiontree.stores.queries import StoreStats as StoreStats
     from sessiontree.transfer import CopyReport as CopyReport
     from sessiontree.transfer import ExportReport as ExportReport
     from sessiontree.transfer import ImportNote as ImportNote
     from sessiontree.transfer import ImportReport as ImportReport
+    from sessiontree.transfer import RestoreReport as RestoreReport
     from sessiontree.transfer import copy_store as copy_store
     from sessiontree.transfer import export_sessions as export_sessions
     from sessiontree.transfer import import_sessions as import_sessions
+    from sessiontree.transfer import restore_backup as restore_backup
     from sessiontree.workspace.location import workspace_path as workspace_path
 
 __version__ = "0.1.0"
@@ -196,7 +203,7 @@ _NAMES = {
     "sessiontree.context": "Context Segment build_context",
     "sessiontree.context.dialects": "DIALECTS",
     "sessiontree.errors": """
-        ActiveTurnError AnswerInterruptedError BlobNotFoundError ClaimLostError CommitUnknownError CompactionClaimedError ConflictError
+        ActiveTurnError AnswerInterruptedError BackupError BlobNotFoundError ClaimLostError CommitUnknownError CompactionClaimedError ConflictError
         ContextOverflowError CopyMismatchError DamagedDataError DuplicateEntryError EmptySummaryError
         EntryNotFoundError FencedError FolderChangedError ForeignStoreError InvalidInputError InvalidParentError
         InvalidTransitionError MissingBlobsError MissingExtraError NetworkFileSystemError NewerFormatError
@@ -208,6 +215,7 @@ _NAMES = {
         TruncatedSummaryError UnsafePathError WorkspaceError
     """,
     "sessiontree.journal": "Draft Journal NewEntry PositionedDraft make_draft",
+    "sessiontree.journal.backups": "Backup list_backups verify_backup",
     "sessiontree.journal.handle": "ThreadHandle",
     "sessiontree.journal.handle_async": "AsyncThreadHandle",
     "sessiontree.journal.journal_async": "AsyncJournal",
@@ -237,9 +245,11 @@ _NAMES = {
     "sessiontree.sessions.manager_async": "AsyncSessionManager",
     "sessiontree.sessions.simple_store": "SimpleStore",
     "sessiontree.sessions.simple_store_async": "AsyncSimpleStore",
+    "sessiontree.stores.backup.manifest": "BackupReport",
     "sessiontree.stores.queries": "Finding StoreStats",
     "sessiontree.transfer": """
-        CopyReport ExportReport ImportNote ImportReport copy_store export_sessions import_sessions
+        CopyReport ExportReport ImportNote ImportReport RestoreReport copy_store export_sessions import_sessions
+        restore_backup
     """,
     "sessiontree.workspace.location": "workspace_path",
 }

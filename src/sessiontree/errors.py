@@ -56,6 +56,7 @@
         ├── StoreClosedError
         ├── StoreGoneError               deleted or replaced while it was open
         ├── StorePoisonedError           a sync failed: close the store and open it again
+        ├── BackupError                  no backup was made, or none can be restored
         └── CommitUnknownError           it may or may not be committed: check by id
 
 Errors have the ids that they are about as attributes, and their text ends with what to do. They can be pickled.
@@ -501,6 +502,10 @@ class StoreGoneError(StoreError):
 class StorePoisonedError(StoreError):
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, f"a write to disk failed ({problem}); close the store and open it again")
+
+
+class BackupError(StoreError):
+    """A backup could not be made, read or restored; earlier backups are unchanged."""
 
 
 class CommitUnknownError(StoreError):

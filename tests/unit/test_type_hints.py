@@ -34,6 +34,7 @@ LOADED_ON_FIRST_USE: dict[str, Any] = {
     "AsyncThreadHandle": st.AsyncThreadHandle,
     "AnswerStream": st.AnswerStream,
     "AsyncAnswerStream": st.AsyncAnswerStream,
+    "BackupReport": st.BackupReport,
     "Dialect": Dialect,
     "Turn": Turn,
     "AsyncTurn": AsyncTurn,

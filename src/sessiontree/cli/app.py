@@ -45,6 +45,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "continue": ("continue_", "Go on with a conversation in another agent."),
     "secrets": ("secrets", "Find keys and passwords in conversations, and erase them."),
     "copy": ("copy", "Copy the whole store into another store of any kind."),
+    "backup": ("backup", "Back up the store into a folder, while it is being used."),
+    "restore": ("backup", "Make a store of a backup again."),
     "lease": ("lease", "Show, acquire or release the lease of a thread."),
     "archive": ("archive", "Archive a thread, or bring it back."),
     "rm": ("rm", "Delete threads permanently."),

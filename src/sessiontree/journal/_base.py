@@ -20,6 +20,7 @@ from sessiontree.workspace import Settings
 
 if TYPE_CHECKING:
     from sessiontree.journal.workspace import Workspace
+    from sessiontree.stores.backup.manifest import BackupReport
 
 __all__ = ["Verbs"]
 
@@ -84,6 +85,20 @@ class Verbs:
         which the next search rebuilds. Other damage stays; ``copy_store`` saves what is readable into a new store.
         """
         return self.store.repair()
+
+    def backup(
+        self, target: str | os.PathLike[str], *, keep: int | None = None, progress: Progress | None = None
+    ) -> BackupReport:
+        """Back up the store into a folder, while it is being used; every entry acknowledged before the call is in it.
+
+        The folder holds any number of backups of one store. What an earlier one has already is not copied again, and an
+        interrupted backup is completed by the next. ``keep`` removes all but the last backups afterwards.
+        ``progress(done, total)`` is called with byte counts. ``restore_backup`` makes a store of it again. Raises
+        BackupError, and leaves earlier backups alone, if the folder is in use for something else.
+        """
+        from sessiontree.journal.operations.backup import backup  # noqa: PLC0415  few programs make backups
+
+        return self.run(backup(self.runtime, self.store.place, target, keep, progress))
 
     def close(self) -> None:
         """Finish pending writes and close the store. A second call does nothing."""

@@ -24,6 +24,7 @@ from sessiontree.search.matching import Searchable, document_of, ranked, satisfi
 from sessiontree.search.query import Cursor, cursor_of, encode_cursor
 from sessiontree.search.snippets import snippet_of
 from sessiontree.stores._tree_state import MemoryBlobs, TreeState
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Command, Draft
 from sessiontree.stores.listing import matching_ids, page_of
@@ -189,6 +190,20 @@ class MemoryBackend:
         with self._lock:
             found = blob_findings(self._state.all_roots(), self._blobs, self._blobs.blob_hashes(), self.place)
             return [*findings_in(self._state, self.place, progress), *found]
+
+    def snapshot(self, request: SnapshotRequest) -> Snapshot:
+        """Write everything as a JSONL store."""
+        from sessiontree.stores.jsonl.dump import Dump, Owners  # noqa: PLC0415  only backups need it
+
+        dump = Dump(request)
+        with self._lock:
+            trees = {node.key: tree for (tree, _), node in self._state.by_id.items()}
+            numbers = {key: key for key in self._state.nodes}
+            dump.add_content(self._state, Owners(trees=trees, numbers=numbers, names=self._state.owner_ids))
+            dump.add_blobs(self._blobs.blobs(list(self._blobs.blob_hashes())))
+            dump.add_pending(self._blobs.pending_artifacts())
+            dump.add_documents(self._state.documents.values())
+        return dump.snapshot(self.place)
 
     def repair(self) -> list[Finding]:
         """Return nothing: memory has no damage that could be repaired."""

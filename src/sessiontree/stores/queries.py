@@ -15,6 +15,7 @@ from sessiontree.model.codec import StoreRequest
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 
 __all__ = [
     "RARE_MARKS",
@@ -46,6 +47,7 @@ __all__ = [
     "Reads",
     "Search",
     "StoreStats",
+    "TakeSnapshot",
 ]
 
 
@@ -186,6 +188,10 @@ class Reads(Blobs, Protocol):
 
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
         """Every broken invariant."""
+        ...
+
+    def snapshot(self, request: SnapshotRequest) -> Snapshot:
+        """The files of the store at one moment. Raises BackupError if the store has none."""
         ...
 
 
@@ -478,6 +484,15 @@ class Inspect(Query[list[Finding]], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> list[Finding]:
         return reads.inspect(self.progress)
+
+
+class TakeSnapshot(Query[Snapshot], frozen=True, kw_only=True):
+    """The files of the store at one moment, for a backup."""
+
+    request: SnapshotRequest
+
+    def run(self, reads: Reads) -> Snapshot:
+        return reads.snapshot(self.request)
 
 
 AnyQuery = Query[Any]

@@ -3,6 +3,7 @@
 from sessiontree.transfer.copy import CopyReport, copy_store
 from sessiontree.transfer.formats import ExportReport, ImportNote, ImportReport, export_sessions, import_sessions
 from sessiontree.transfer.html import PageContent, render_html
+from sessiontree.transfer.restore import RestoreReport, restore_backup
 
 __all__ = [
     "CopyReport",
@@ -10,8 +11,10 @@ __all__ = [
     "ImportNote",
     "ImportReport",
     "PageContent",
+    "RestoreReport",
     "copy_store",
     "export_sessions",
     "import_sessions",
     "render_html",
+    "restore_backup",
 ]

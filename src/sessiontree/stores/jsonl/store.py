@@ -20,6 +20,7 @@ from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
 from sessiontree.stores.jsonl.commit_log import CommitLog
@@ -285,6 +286,11 @@ class JsonlBackend:
                 for path, _ in self._erasures.pending()
             ]
         return findings
+
+    def snapshot(self, request: SnapshotRequest) -> Snapshot:
+        """List the files of the store as they are at one moment."""
+        self._check_open()
+        return self._writer.snapshot(request)
 
     def _search_ids(self, entry_ids: tuple[str, ...]) -> list[Entry]:
         """Read every tree: no index knows ids without their thread."""

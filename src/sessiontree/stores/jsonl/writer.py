@@ -19,6 +19,7 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import (
     Command,
     DeleteDocument,
@@ -131,6 +132,17 @@ class Writer:
                 finally:
                     tree.close()
         return repaired
+
+    def snapshot(self, request: SnapshotRequest) -> Snapshot:
+        """List the files of the store while nothing is being written."""
+        from sessiontree.stores.jsonl.snapshot import take_snapshot  # noqa: PLC0415  only backups need it
+
+        try:
+            with self._exclusive():
+                self._check_not_poisoned()
+                return take_snapshot(self._layout, request)
+        except OSError as error:
+            raise translate_error(self._place, error) from error
 
     def save_index(self) -> None:
         """Write the cached summaries of trees."""

@@ -18,10 +18,10 @@ from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, t
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 
-__all__ = ["inspect"]
+__all__ = ["LENGTHS", "StoreContent", "inspect", "read_content"]
 
 
-_LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
+LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
 _MANIFESTS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
@@ -30,7 +30,7 @@ _ARTIFACTS = "SELECT DISTINCT hash FROM sessiontree.artifact WHERE namespace = %
 _BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _HEADS = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.namespace = %(namespace)s"
 _ENTRIES = """
-SELECT tree, id, owner, parent, depth, messages, tokens, created_ns, turn_id, body FROM sessiontree.entry
+SELECT tree, id, owner, parent, depth, messages, tokens, created_ns, turn_id, body, seq FROM sessiontree.entry
 WHERE namespace = %(namespace)s ORDER BY depth, tree, owner, seq"""
 _MOVES = """
 SELECT tree, thread, number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
@@ -44,10 +44,7 @@ WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
 def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
     """List every broken invariant. Reads the whole namespace into memory."""
     values = {"namespace": namespace}
-    yield _BEGIN
-    heads = yield Statement(_HEADS, values)
-    entries = yield Statement(_ENTRIES, values)
-    moves = yield Statement(_MOVES, values)
+    content = yield from read_content(namespace)
     unreachable = yield Statement(_WITHOUT_LOOKUP, values)
     blob_problems = yield from _check_blobs(namespace, place)
     yield ROLLBACK
@@ -55,14 +52,28 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
         for (name,) in unreachable
     ]
-    return [*lookup_problems, *findings_in(_StoreContent(heads, entries, moves), place, progress), *blob_problems]
+    return [*lookup_problems, *findings_in(content, place, progress), *blob_problems]
 
 
-class _StoreContent:
+def read_content(namespace: str) -> Steps[StoreContent]:
+    """Begin a transaction that sees one moment, and read all threads and entries."""
+    values = {"namespace": namespace}
+    yield _BEGIN
+    heads = yield Statement(_HEADS, values)
+    entries = yield Statement(_ENTRIES, values)
+    moves = yield Statement(_MOVES, values)
+    return StoreContent(heads, entries, moves)
+
+
+class StoreContent:
     """The ``Content`` of a namespace. Entries are numbered by depth, so parents come first."""
 
     def __init__(self, heads: list[Row], entries: list[Row], moves: list[Row]) -> None:
         self.nodes: dict[int, Node] = {}
+        self.trees: dict[int, int] = {}
+        """The tree of each entry."""
+        self.numbers: dict[int, int] = {}
+        """The number of each entry among those of its thread."""
         self._drafts: dict[int, Draft] = {}
         self._numbers = {(row[0], row[1]): number for number, row in enumerate(entries, start=1)}
         for row in entries:
@@ -80,12 +91,14 @@ class _StoreContent:
         return self._drafts[node.key]
 
     def _add_entry(self, row: Row) -> None:
-        tree, entry_id, owner, parent, depth, messages, tokens, created_ns, turn_id, body = row
+        tree, entry_id, owner, parent, depth, messages, tokens, created_ns, turn_id, body, seq = row
         number = self._numbers[tree, entry_id]
         above = None if parent is None else self._numbers.get((tree, parent), -1)
         node = Node(number, to_text(entry_id), owner, above, depth, messages, tokens)
         before = self.nodes.get(above) if above is not None else None
         self.nodes[number] = node
+        self.trees[number] = tree.int
+        self.numbers[number] = seq
         self._drafts[number] = Draft(
             id=node.id,
             payload=decode_stored_payload(body),
@@ -103,7 +116,14 @@ class _StoreContent:
             self.leases[state.key] = head.lease
         leaf = self._node(head.tree, state.leaf)
         self.states[state.meta.id] = ThreadState(
-            state.key, state.tree, state.meta, leaf, self._node(head.tree, state.base), 0, state.fence, state.moves
+            state.key,
+            state.tree,
+            state.meta,
+            leaf,
+            self._node(head.tree, state.base),
+            state.updated_ns,
+            state.fence,
+            state.moves,
         )
 
     def _node(self, tree: UUID, node: Node | None) -> Node | None:
@@ -122,7 +142,7 @@ class _StoreContent:
 
 def _check_blobs(namespace: str, place: str) -> Steps[list[Finding]]:
     """List damaged blobs and missing ones that an entry needs, reading a few megabytes at a time."""
-    lengths = yield Statement(_LENGTHS, {"namespace": namespace})
+    lengths = yield Statement(LENGTHS, {"namespace": namespace})
     manifests = texts_of((yield Statement(_MANIFESTS, {"namespace": namespace})))
     roots = BlobRoots(manifests, hashes_of((yield Statement(_ARTIFACTS, {"namespace": namespace}))))
     blobs = _FetchedBlobs(row[0].hex() for row in lengths)

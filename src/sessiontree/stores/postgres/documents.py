@@ -8,7 +8,7 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, t
 from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.rules.state import DropDocument, DropExpiredDocuments, PutDocument
 
-__all__ = ["change_documents", "list_documents", "list_scopes", "lock_document", "read_document"]
+__all__ = ["all_documents", "change_documents", "list_documents", "list_scopes", "lock_document", "read_document"]
 
 
 _COLUMNS = "scope, key, version, updated_ns, expires_ns, body"
@@ -18,6 +18,7 @@ _RESERVE = """
 INSERT INTO sessiontree.json_document (namespace, scope, key, version, updated_ns, body)
 VALUES (%(namespace)s, %(scope)s, %(key)s, 0, 0, '') ON CONFLICT (namespace, scope, key) DO NOTHING"""
 _READ = f"SELECT {_COLUMNS} FROM sessiontree.json_document WHERE {_PLACE}"
+_ALL = f"SELECT {_COLUMNS} FROM sessiontree.json_document WHERE namespace = %(namespace)s ORDER BY scope, key"
 _PUT = f"""
 UPDATE sessiontree.json_document SET version = %(version)s, updated_ns = %(updated_ns)s, expires_ns = %(expires_ns)s,
     body = %(body)s WHERE {_PLACE}"""
@@ -31,6 +32,12 @@ SELECT {_COLUMNS} FROM sessiontree.json_document WHERE namespace = %(namespace)s
 _SCOPES = """
 SELECT DISTINCT scope FROM sessiontree.json_document WHERE namespace = %(namespace)s AND scope > %(after)s
     AND (expires_ns IS NULL OR expires_ns > %(now)s) ORDER BY scope LIMIT %(limit)s"""
+
+
+def all_documents(namespace: str) -> Steps[list[StoredDocument]]:
+    """All documents of a namespace, expired or not."""
+    rows = yield Statement(_ALL, {"namespace": namespace})
+    return [document for document in map(_document_of, rows) if document.version]
 
 
 def lock_document(namespace: str, command: SetDocument | DeleteDocument) -> Steps[StoredDocument | None]:

@@ -18,6 +18,7 @@ from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.listing import matching_ids
 from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, hashes_of, in_order, read_blobs
 from sessiontree.stores.postgres.doctor import inspect
@@ -283,6 +284,11 @@ class StepReads:
 
     def inspect(self, progress: Progress | None = None) -> Steps[list[Finding]]:
         return inspect(self._lookup.namespace, self._place, progress)
+
+    def snapshot(self, request: SnapshotRequest) -> Steps[Snapshot]:
+        from sessiontree.stores.postgres.snapshot import take_snapshot  # noqa: PLC0415  only backups need it
+
+        return take_snapshot(self._lookup.namespace, self._place, request)
 
     def _head(self, thread_id: str) -> Steps[ThreadHead]:
         _, rows = yield from self._thread_rows(thread_id, _HEAD, {})

@@ -24,6 +24,7 @@ from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import Append, Command
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import (
@@ -193,6 +194,13 @@ class SqliteBackend:
                 return inspect(connection, self.place, progress)
         except DamagedDataError as damage:
             return [Finding(kind="file", place=self.place, problem=damage.problem, offset=damage.offset)]
+
+    def snapshot(self, request: SnapshotRequest) -> Snapshot:
+        """Copy the store as it is at one moment."""
+        from sessiontree.stores.sqlite.snapshot import take_snapshot  # noqa: PLC0415  only backups need it
+
+        with self._reader() as connection:
+            return take_snapshot(connection, self.place, request)
 
     def repair(self) -> list[Finding]:
         """Rebuild indexes and thread rows that do not match the entries, and the search index; return what was repaired.

@@ -1,0 +1,144 @@
+"""Read backups: list them, verify them, and make the files of a store from one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+from sessiontree.errors import BackupError
+from sessiontree.model._base import Progress, Record
+from sessiontree.stores._io import Files
+from sessiontree.stores.backup.folder import BackupFolder
+from sessiontree.stores.backup.manifest import Manifest
+from sessiontree.stores.backup.snapshot import SnapshotKind
+from sessiontree.stores.jsonl.errors import translate_error
+
+__all__ = ["Backup", "kind_of_backup", "list_backups", "unpack_backup", "verify_backup"]
+
+
+_SIDE_FILES = ("-wal", "-shm", "-journal")
+
+
+class Backup(Record, frozen=True, kw_only=True):
+    """One of the backups in a folder."""
+
+    id: str
+    created_ns: int
+    kind: SnapshotKind
+    place: str
+    """Where the store was."""
+    files: int
+    bytes: int
+
+
+def list_backups(folder: str | os.PathLike[str]) -> list[Backup]:
+    """Return the complete backups in a folder, oldest first. Raises BackupError if the folder is not one of backups."""
+    opened = _opened(folder)
+    return [_backup(*opened.manifest(backup_id)) for backup_id in opened.ids()]
+
+
+def verify_backup(
+    folder: str | os.PathLike[str], backup_id: str | None = None, *, progress: Progress | None = None
+) -> list[str]:
+    """Read every piece of a backup (the last one, if none is named) and return what is missing or damaged.
+
+    ``progress(done, total)`` is called with numbers of pieces.
+    """
+    opened = _opened(folder)
+    _, manifest = opened.manifest(backup_id)
+    return opened.verify(manifest, progress)
+
+
+def kind_of_backup(folder: str | os.PathLike[str], backup_id: str | None = None) -> SnapshotKind:
+    """Return which kind of store a backup holds."""
+    return _opened(folder).manifest(backup_id)[1].kind
+
+
+def unpack_backup(
+    folder: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    backup_id: str | None = None,
+    progress: Progress | None = None,
+) -> Backup:
+    """Write the files of a backup to a path where nothing is, all of them or nothing.
+
+    Every byte is checked against the hashes. ``progress(done, total)`` is called with byte counts.
+    """
+    opened = _opened(folder)
+    backup_id, manifest = opened.manifest(backup_id)
+    path = Path(os.path.realpath(target))
+    _refuse_existing(path)
+    new = path.with_name(path.name + "-restoring")
+    try:
+        _remove(new)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if manifest.kind == "sqlite":
+            _write(opened, manifest, {manifest.files[0].name: new}, progress)
+        else:
+            new.mkdir(mode=0o700)
+            _write(opened, manifest, {file.name: new / file.name for file in manifest.files}, progress)
+        Files().replace(new, path)
+    except OSError as error:
+        _remove(new)
+        raise translate_error(str(path), error) from error
+    except BaseException:
+        _remove(new)
+        raise
+    return _backup(backup_id, manifest)
+
+
+def _opened(folder: str | os.PathLike[str]) -> BackupFolder:
+    opened = BackupFolder(Path(os.path.realpath(folder)))
+    opened.open()
+    return opened
+
+
+def _backup(backup_id: str, manifest: Manifest) -> Backup:
+    return Backup(
+        id=backup_id,
+        created_ns=manifest.created_ns,
+        kind=manifest.kind,
+        place=manifest.place,
+        files=len(manifest.files),
+        bytes=manifest.size,
+    )
+
+
+def _refuse_existing(path: Path) -> None:
+    is_empty_folder = path.is_dir() and not any(path.iterdir())
+    if path.exists() and not is_empty_folder:
+        raise BackupError(str(path), "there is something already; restore to another path, or move it away first")
+    for suffix in _SIDE_FILES:
+        side = path.with_name(path.name + suffix)
+        # SQLite would take the log of another store for that of the restored one.
+        if side.exists():
+            raise BackupError(str(path), f"{side.name} of another store is left beside it; move it away first")
+
+
+def _write(folder: BackupFolder, manifest: Manifest, paths: dict[str, Path], progress: Progress | None) -> None:
+    files = Files()
+    done = 0
+    for stored in manifest.files:
+        path = paths[stored.name]
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            for data in folder.read(stored):
+                files.append(file, data)
+                done += len(data)
+                if progress is not None:
+                    progress(done, manifest.size)
+            files.sync(file)
+        finally:
+            os.close(file)
+    for parent in {path.parent for path in paths.values()}:
+        files.sync_folder(parent)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -1,0 +1,104 @@
+"""Back up a store: take a snapshot, store the pieces that are missing, then write the manifest."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+from sessiontree.errors import BackupError, InvalidInputError
+from sessiontree.journal.operations.requests import Operation, Runtime, Work
+from sessiontree.model._base import Progress
+from sessiontree.stores.backup.folder import BackupFolder
+from sessiontree.stores.backup.manifest import VERSION, BackupReport, Manifest, StoredFile
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotOutdatedError, SnapshotRequest
+from sessiontree.stores.queries import TakeSnapshot
+
+__all__ = ["backup"]
+
+
+_ATTEMPTS_BESIDE_WRITERS = 3
+
+
+def backup(
+    runtime: Runtime, place: str, target: str | os.PathLike[str], keep: int | None, progress: Progress | None
+) -> Operation[BackupReport]:
+    """Back up the store at ``place`` into the folder ``target``."""
+    if keep is not None and keep < 1:
+        raise InvalidInputError(f"keep must be at least 1, not {keep}")
+    path = Path(os.path.realpath(target))
+    _refuse_own_folder(place, path)
+    folder = BackupFolder(path)
+    yield Work(function=folder.create)
+    with ExitStack() as stack:
+        scratch = yield Work(function=stack.enter_context, arguments=(folder.locked(),))
+        known = yield Work(function=_known, arguments=(folder, place))
+        copied = 0
+        for attempt in range(_ATTEMPTS_BESIDE_WRITERS + 1):
+            request = SnapshotRequest(
+                scratch=scratch,
+                known={name: file.stamp for name, file in known.items()},
+                is_copied=attempt == _ATTEMPTS_BESIDE_WRITERS,
+                progress=progress,
+            )
+            snapshot: Snapshot = yield TakeSnapshot(request=request)
+            stored = _Progress(known)
+            is_whole = yield Work(function=stored.add, arguments=(folder, snapshot, progress))
+            copied += stored.copied
+            known = stored.files
+            if is_whole:
+                break
+        manifest = Manifest(
+            version=VERSION,
+            created_ns=runtime.clock(),
+            kind=snapshot.kind,
+            place=snapshot.place,
+            files=tuple(known[file.name] for file in snapshot.files),
+        )
+        backup_id = yield Work(function=folder.complete, arguments=(manifest,))
+        removed = () if keep is None else (yield Work(function=folder.keep, arguments=(keep,)))
+        return BackupReport(
+            id=backup_id,
+            folder=str(path),
+            files=len(manifest.files),
+            bytes=manifest.size,
+            copied_bytes=copied,
+            removed=removed,
+        )
+
+
+def _refuse_own_folder(place: str, path: Path) -> None:
+    store = Path(os.path.realpath(place))
+    if path == store or store in path.parents:
+        raise BackupError(str(path), "the backup would be inside the store; choose a folder elsewhere, on another disk")
+
+
+def _known(folder: BackupFolder, place: str) -> dict[str, StoredFile]:
+    """The files of the last backup. Raises BackupError if that was of another store."""
+    if not folder.ids():
+        return {}
+    _, last = folder.manifest()
+    if last.place != place:
+        raise BackupError(
+            folder.place, f"the folder holds backups of {last.place}; choose a folder of its own for each store"
+        )
+    return {file.name: file for file in last.files}
+
+
+class _Progress:
+    """The files that were stored so far; what is outdated is stored again by the next attempt."""
+
+    def __init__(self, known: Mapping[str, StoredFile]) -> None:
+        self.files = dict(known)
+        self.copied = 0
+
+    def add(self, folder: BackupFolder, snapshot: Snapshot, progress: Progress | None) -> bool:
+        """Store a snapshot; return False if a file was replaced meanwhile."""
+        try:
+            for file, copied in folder.add_pieces(snapshot, self.files, progress):
+                self.files[file.name] = file
+                self.copied += copied
+        except SnapshotOutdatedError:
+            return False
+        return True

@@ -1,0 +1,1 @@
+"""Backups: a folder of content-addressed pieces, with a manifest for each backup."""

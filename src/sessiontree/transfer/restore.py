@@ -1,0 +1,72 @@
+"""Make a store of a backup again, of the same or another kind."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+
+from sessiontree.errors import BackupError
+from sessiontree.journal.address import parse_url
+from sessiontree.journal.backups import Backup, kind_of_backup, unpack_backup
+from sessiontree.journal.opening import open as open_journal
+from sessiontree.model import Progress, Record
+from sessiontree.transfer.copy import copy_store
+
+__all__ = ["RestoreReport", "restore_backup"]
+
+
+class RestoreReport(Record, frozen=True, kw_only=True):
+    """What was restored, and what ``check`` found in it: damage that the store had when it was backed up."""
+
+    backup: Backup
+    threads: int
+    entries: int
+    findings: tuple[str, ...] = ()
+
+
+def restore_backup(
+    folder: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    backup_id: str | None = None,
+    progress: Progress | None = None,
+) -> RestoreReport:
+    """Make a store of a backup (the last one, if none is named) at an address where there is none.
+
+    Every byte is checked against the hashes of the backup, then the store is opened and checked. A plain path becomes a
+    store of the kind that was backed up; a URL of another kind is filled by ``copy_store``. ``progress(done, total)`` is called with byte counts. Raises
+    BackupError, and leaves nothing behind, if a piece is damaged or if there is something at the target.
+
+    >>> import sessiontree as st, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with st.open(f"{folder}/journal.db") as journal:
+    ...         thread = journal.create_thread()
+    ...         _ = journal.append(thread.id, st.user("hello"))
+    ...         _ = journal.backup(f"{folder}/backups")
+    ...     st.restore_backup(f"{folder}/backups", f"{folder}/again.db").entries
+    1
+    """
+    kind = kind_of_backup(folder, backup_id)
+    url = f"{kind}:///{os.path.realpath(target)}" if _is_plain_path(target) else str(target)
+    address = parse_url(url)
+    if address.kind == kind:
+        backup = unpack_backup(folder, address.target, backup_id=backup_id, progress=progress)
+        return _checked(url, backup)
+    with open_journal(url) as journal:
+        if journal.stats().threads:
+            raise BackupError(journal.store.place, "the store is not empty; restore into an empty one")
+    with tempfile.TemporaryDirectory(prefix="sessiontree-") as scratch:
+        backup = unpack_backup(folder, f"{scratch}/store", backup_id=backup_id, progress=progress)
+        copy_store(f"{kind}:///{scratch}/store", url)
+        return _checked(url, backup)
+
+
+def _is_plain_path(target: str | os.PathLike[str]) -> bool:
+    return isinstance(target, os.PathLike) or "://" not in target
+
+
+def _checked(target: str, backup: Backup) -> RestoreReport:
+    with open_journal(target) as journal:
+        total = journal.stats()
+        findings = [f"{finding.place}: {finding.problem}" for finding in journal.check()]
+    return RestoreReport(backup=backup, threads=total.threads, entries=total.entries, findings=tuple(findings))

@@ -1,0 +1,331 @@
+"""Backups of a store that is being used: complete, incremental, verified, and never in the way of anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from cli_shell import Shell
+from opened import open_store, url_of
+from sessiontree.model.blobs import hash_of
+from sessiontree.stores._io import Files
+from sessiontree.stores.backup.folder import BackupFolder
+
+FILE_STORES = ("sqlite", "jsonl")
+ALL_STORES = [*FILE_STORES, "memory", "postgres"]
+
+
+@pytest.fixture(params=FILE_STORES)
+def store(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def journal(store: str, tmp_path: Path) -> Iterator[st.Journal]:
+    with open_store(store, tmp_path) as journal:
+        yield journal
+
+
+def fill(journal: st.Journal, entries: int = 20) -> list[st.Entry]:
+    """A bit of everything that a store keeps."""
+    journal.create_thread("talk", title="a talk", tags=("a",), custom={"n": 1})
+    written = journal.append_many("talk", [st.user(f"question {n} " * 50) for n in range(entries)])
+    journal.rewind("talk", written[3].id)
+    journal.append("talk", st.assistant("another way"))
+    journal.fork("talk", at=written[2].id, new_id="fork")
+    journal.append("fork", st.user("own"))
+    journal.create_thread("gone")
+    kept = journal.append("gone", st.user("kept by a fork"))
+    journal.append("gone", st.user("seen by nobody"))
+    journal.fork("gone", at=kept.id, new_id="keeper")
+    journal.delete_thread("gone")
+    journal.create_thread("gone", title="reborn")
+    journal.append("gone", st.user("a new life"))
+    journal.fork("gone", new_id="child\0of the reborn")
+    journal.undo("talk")
+    journal.append("talk", st.user("on a branch"), parent=written[0].id)
+    journal.append("talk", st.user("beside"), parent=written[1].id, moves_leaf=False)
+    journal.acquire_lease("fork", owner="worker", turn_id="turn")
+    journal.documents.put("scope", "key", {"value": [1, 2]})
+    ref = journal.put_artifact(b"bytes of a picture " * 1000, mime="image/png")
+    journal.append("talk", st.Message(role="user", parts=(st.ImagePart(artifact=ref, mime="image/png"),)))
+    return written
+
+
+def content(journal: st.Journal) -> object:
+    """Everything that a reader can see."""
+    threads = sorted(journal.iter_threads(is_archived=None), key=lambda thread: thread.id)
+    return [
+        (
+            thread,
+            sorted(journal.entries(thread.id), key=lambda entry: entry.id),
+            [entry.id for entry in journal.path(thread.id)],
+            journal.reflog(thread.id),
+        )
+        for thread in threads
+    ], [(document.key, document.value) for document in journal.documents.list("scope")]
+
+
+@pytest.mark.parametrize("store", ALL_STORES, indirect=True)
+def test_a_restored_backup_is_the_store(journal: st.Journal, tmp_path: Path) -> None:
+    fill(journal)
+    journal.backup(tmp_path / "backups")
+    expected = content(journal)
+    report = st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    assert report.findings == ()
+    assert report.entries == journal.stats().entries
+    with st.open(f"{report.backup.kind}:///{tmp_path}/again") as again:
+        assert content(again) == expected
+        assert again.check() == []
+        again.append("talk", st.user("and it goes on"))
+
+
+@pytest.mark.parametrize("store", ALL_STORES, indirect=True)
+def test_a_backup_can_become_a_store_of_another_kind(journal: st.Journal, store: str, tmp_path: Path) -> None:
+    fill(journal)
+    journal.backup(tmp_path / "backups")
+    other = f"jsonl:///{tmp_path}/other" if store == "sqlite" else f"sqlite:///{tmp_path}/other"
+    assert st.restore_backup(tmp_path / "backups", other).threads == journal.stats().threads
+
+
+def test_an_async_journal_makes_the_same_backup(store: str, tmp_path: Path) -> None:
+    async def run() -> st.BackupReport:
+        async with st.open_async(url_of(store, tmp_path)) as journal:
+            await journal.create_thread("t")
+            await journal.append("t", st.user("hello"))
+            return await journal.backup(tmp_path / "backups")
+
+    assert asyncio.run(run()).bytes > 0
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "again").entries == 1
+
+
+def test_the_second_backup_copies_only_what_changed(journal: st.Journal, tmp_path: Path) -> None:
+    for number in range(40):
+        journal.create_thread(f"t{number}")
+        journal.append_many(f"t{number}", [st.user(os.urandom(20_000).hex())])
+    first = journal.backup(tmp_path / "backups")
+    assert first.copied_bytes >= first.bytes * 0.99
+    assert journal.backup(tmp_path / "backups").copied_bytes == 0
+    journal.append("t0", st.user("one more"))
+    assert 0 < journal.backup(tmp_path / "backups").copied_bytes < first.bytes / 2
+    assert len(st.list_backups(tmp_path / "backups")) == 3
+
+
+def test_an_interrupted_backup_is_completed_by_the_next(
+    journal: st.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number in range(8):
+        journal.create_thread(f"t{number}")
+        journal.append(f"t{number}", st.user(os.urandom(300_000).hex()))
+    with _failing_files(monkeypatch, after=5), pytest.raises(st.StoreFullError):
+        journal.backup(tmp_path / "backups")
+    assert st.list_backups(tmp_path / "backups") == []
+    with pytest.raises(st.BackupError, match="no complete backup"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    report = journal.backup(tmp_path / "backups")
+    assert 0 < report.copied_bytes < report.bytes
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "again").entries == 8
+
+
+@contextmanager
+def _failing_files(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[None]:
+    """A disk that is full after some files."""
+    write_new = Files.write_new
+    left = after
+
+    def failing(self: Files, path: Path, data: bytes) -> None:
+        nonlocal left
+        if path.parent.parent.name == "pieces":
+            left -= 1
+            if left < 0:
+                raise OSError(28, "No space left on device")
+        write_new(self, path, data)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "write_new", failing)
+        yield
+
+
+def test_damage_is_found_and_never_restored(journal: st.Journal, tmp_path: Path) -> None:
+    fill(journal)
+    journal.backup(tmp_path / "backups")
+    assert st.verify_backup(tmp_path / "backups") == []
+    piece = max((tmp_path / "backups" / "pieces").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
+    data = bytearray(piece.read_bytes())
+    data[len(data) // 2] ^= 1
+    piece.write_bytes(data)
+    assert len(st.verify_backup(tmp_path / "backups")) == 1
+    with pytest.raises(st.BackupError, match="missing or damaged"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    piece.unlink()
+    with pytest.raises(st.BackupError, match="missing or damaged"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("again")] == []
+
+
+def test_older_backups_go_with_their_pieces(journal: st.Journal, tmp_path: Path) -> None:
+    journal.create_thread("t")
+    for number in range(4):
+        journal.append("t", st.user(os.urandom(200_000).hex()))
+        last = journal.backup(tmp_path / "backups", keep=2)
+        assert len(last.removed) == (1 if number >= 2 else 0)
+    kept = st.list_backups(tmp_path / "backups")
+    assert [one.id for one in kept][-1] == last.id
+    assert [st.verify_backup(tmp_path / "backups", one.id) for one in kept] == [[], []]
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "older", backup_id=kept[0].id).entries == 3
+    folder = BackupFolder(tmp_path / "backups")
+    needed = {piece for one in kept for piece in folder.manifest(one.id)[1].pieces()}
+    assert {path.name for path in (tmp_path / "backups" / "pieces").rglob("*") if path.is_file()} == needed
+
+
+def test_a_folder_in_use_for_something_else_is_left_alone(journal: st.Journal, store: str, tmp_path: Path) -> None:
+    journal.create_thread("t")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "letter.txt").write_text("dear", encoding="utf-8")
+    with pytest.raises(st.BackupError, match="not empty"):
+        journal.backup(other)
+    assert [path.name for path in other.iterdir()] == ["letter.txt"]
+    with pytest.raises(st.BackupError, match="file"):
+        journal.backup(other / "letter.txt")
+    with pytest.raises(st.BackupError, match=r"inside the store|a folder"):
+        journal.backup(journal.store.place)
+    if store == "jsonl":
+        with pytest.raises(st.BackupError, match="inside the store"):
+            journal.backup(Path(journal.store.place) / "trees" / "backup")
+    journal.backup(tmp_path / "mine")
+    with st.open(f"sqlite:///{tmp_path}/second.db") as second, pytest.raises(st.BackupError, match="of its own"):
+        second.backup(tmp_path / "mine")
+    (tmp_path / "mine" / "sessiontree-backup.json").write_text('{"format":"sessiontree-backup","version":2}')
+    with pytest.raises(st.NewerFormatError):
+        journal.backup(tmp_path / "mine")
+
+
+def test_a_restore_overwrites_nothing(journal: st.Journal, tmp_path: Path) -> None:
+    journal.create_thread("t")
+    journal.backup(tmp_path / "backups")
+    for name in ("file", "folder"):
+        place = tmp_path / name
+        place.write_text("mine", encoding="utf-8") if name == "file" else (place / "sub").mkdir(parents=True)
+        with pytest.raises(st.BackupError, match="something already"):
+            st.restore_backup(tmp_path / "backups", place)
+    (tmp_path / "log-wal").write_text("a log", encoding="utf-8")
+    with pytest.raises(st.BackupError, match="move it away"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "log")
+    with st.open(f"sqlite:///{tmp_path}/full.db") as full:
+        full.create_thread("other")
+    (tmp_path / "empty").mkdir()
+    if st.list_backups(tmp_path / "backups")[0].kind == "jsonl":
+        with pytest.raises(st.BackupError, match="not empty"):
+            st.restore_backup(tmp_path / "backups", f"sqlite:///{tmp_path}/full.db")
+        assert st.restore_backup(tmp_path / "backups", tmp_path / "empty").threads == 1
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/passwd", "trees/../../outside", ".hidden", "a\0b", "a//b"])
+def test_a_manifest_cannot_name_a_file_outside_the_store(tmp_path: Path, name: str) -> None:
+    with st.open(f"jsonl:///{tmp_path}/journal") as journal:
+        journal.create_thread("t")
+        backup = journal.backup(tmp_path / "backups")
+    path = tmp_path / "backups" / "backups" / f"{backup.id}.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["files"][1]["name"] = name
+    text = json.dumps(manifest).encode()
+    path.unlink()
+    path.with_name(f"{backup.id.partition('-')[0]}-{hash_of(text)[:16]}.json").write_bytes(text)
+    with pytest.raises(st.BackupError, match="file name"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    path.with_name(f"{backup.id}.json").write_bytes(text)
+    with pytest.raises(st.BackupError, match="damaged"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again", backup_id=backup.id)
+
+
+def test_a_damaged_store_does_not_become_a_backup(tmp_path: Path) -> None:
+    with st.open(tmp_path / "journal.db") as journal:
+        journal.create_thread("t")
+        journal.append_many("t", [st.user("x" * 3000) for _ in range(200)])
+    with (tmp_path / "journal.db").open("r+b") as file:
+        file.seek(5 * 8192)
+        file.write(os.urandom(3 * 8192))
+    with st.open(tmp_path / "journal.db") as journal, pytest.raises(st.DamagedDataError, match="no backup was made"):
+        journal.backup(tmp_path / "backups")
+    assert st.list_backups(tmp_path / "backups") == []
+
+
+def back_up_under_writers(url: str, folder: Path, *, backups: int, writers: int = 64) -> None:
+    """Back up while threads append, delete and set documents; each backup must hold what was acknowledged before it."""
+    with st.open(url) as journal:
+        acknowledged: set[tuple[str, str]] = set()
+        stop = threading.Event()
+        written = threading.Semaphore(0)
+
+        def write(number: int) -> None:
+            thread = f"writer-{number}"
+            journal.create_thread(thread)
+            count = 0
+            while not stop.is_set():
+                entry = journal.append(thread, st.user(f"{number}: {count}"), id=f"{number}-{count}")
+                acknowledged.add((thread, entry.id))
+                written.release()
+                count += 1
+                if number % 16 == 0:
+                    journal.create_thread(f"short-{number}-{count}")
+                    journal.documents.put("counts", str(number), {"count": count})
+                    journal.delete_thread(f"short-{number}-{count}")
+
+        crowd = [threading.Thread(target=write, args=(number,)) for number in range(writers)]
+        for thread in crowd:
+            thread.start()
+        try:
+            for number in range(backups):
+                for _ in range(writers):
+                    written.acquire()
+                before = acknowledged.copy()
+                journal.backup(folder / "backups", keep=2)
+                restored = folder / f"restored-{number}"
+                report = st.restore_backup(folder / "backups", restored)
+                assert report.findings == ()
+                with st.open(f"{report.backup.kind}:///{restored}") as copy:
+                    found = {(one.id, entry.id) for one in copy.iter_threads() for entry in copy.entries(one.id)}
+                assert before <= found, sorted(before - found)[:5]
+        finally:
+            stop.set()
+            for thread in crowd:
+                thread.join()
+        assert journal.check() == []
+
+
+# A memory store has nothing to wait for, so 64 threads would only wait for each other.
+@pytest.mark.parametrize("store", [*FILE_STORES, "postgres"], indirect=True)
+def test_each_backup_holds_what_was_acknowledged_before_it_began(store: str, tmp_path: Path) -> None:
+    back_up_under_writers(url_of(store, tmp_path), tmp_path, backups=2, writers=16)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("store", [*FILE_STORES, "postgres"], indirect=True)
+def test_a_hundred_backups_under_64_writers(store: str, tmp_path: Path) -> None:
+    back_up_under_writers(url_of(store, tmp_path), tmp_path, backups=100)
+
+
+def test_the_commands_back_up_verify_and_restore(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell("append", shell("new", "-q"), "hello")
+    report = shell.json("backup", "copies")["report"]
+    assert report["copied_bytes"] == report["bytes"]
+    assert shell.json("backup", "copies")["report"]["copied_bytes"] == 0
+    assert next(one["id"] for one in shell.json("backup", "copies", "--list")["backups"]) == report["id"]
+    assert shell.run("backup", "copies", "--verify").stderr.strip().endswith("2 backups: every hash fits")
+    assert "would restore" in shell.run("restore", "copies", "again.db", "--dry-run").stderr
+    assert not (tmp_path / "again.db").exists()
+    assert shell.json("restore", "copies", "again.db", "--backup", report["id"])["report"]["entries"] == 1
+    shell.run("restore", "copies", "again.db", code=5)
+    shell.run("restore", "nowhere", "b.db", code=5)
+    next(path for path in (tmp_path / "copies" / "pieces").rglob("*") if path.is_file()).write_bytes(b"damage")
+    assert "damaged" in shell.run("backup", "copies", "--verify", code=3).stdout
