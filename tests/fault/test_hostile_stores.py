@@ -8,6 +8,7 @@ import stat
 import tracemalloc
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import sessiontree as st
@@ -15,6 +16,7 @@ from sessiontree.model import Checkpoint
 from sessiontree.model.blobs import Blob, _zstd, blob_of, check_blob, data_of, hash_of
 from sessiontree.model.manifest import ItemKind, Manifest, ManifestItem, decode_manifest, encode_manifest
 from sessiontree.stores.commands import PutBlobs
+from sessiontree.stores.jsonl.packs import _LENGTH_BYTES, _MAGIC
 
 BOMB_BYTES = 256 << 20
 
@@ -152,3 +154,46 @@ def test_modes_of_a_manifest_are_permissions_only() -> None:
     assert {name: item.mode for name, item in decoded.items()} == {
         "-1": -1, "-2": -1, str(0o644): 0o644, str(0o7777): 0o777, str(1 << 40): 0
     }  # fmt: skip
+
+
+def _one_pack(tmp_path: Path) -> tuple[str, Path, str]:
+    """A JSONL store with one artifact; its address, the pack, and the artifact's hash."""
+    url = f"jsonl:///{tmp_path / 'trees'}"
+    with st.open(url) as journal:
+        journal.create_thread("t")
+        reference = journal.put_artifact(b"content " * 100, mime="text/plain")
+        journal.append("t", st.user([st.FilePart(artifact=reference)]))
+    [pack] = (tmp_path / "trees" / "blobs").glob("*.pack")
+    return url, pack, reference.sha256
+
+
+def test_a_pack_with_a_damaged_length_took_gigabytes(tmp_path: Path) -> None:
+    url, pack, _ = _one_pack(tmp_path)
+    content = pack.read_bytes()
+    length_at = content.index(b"\x91") - _LENGTH_BYTES
+    pack.write_bytes(
+        content[:length_at] + b"\x7f" + b"\xff" * (_LENGTH_BYTES - 1) + content[length_at + _LENGTH_BYTES :]
+    )
+    with st.open(url) as journal:
+        tracemalloc.start()
+        try:
+            assert {finding.kind for finding in journal.check()} == {"blob"}
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("start", "length"), [(0, 1 << 40), (0, -1), (-5, 10), (1 << 62, 10), ((1 << 64) - 1, (1 << 64) - 1)]
+)
+def test_a_pack_with_a_damaged_index_took_gigabytes(tmp_path: Path, start: int, length: int) -> None:
+    url, pack, name = _one_pack(tmp_path)
+    index = msgspec.msgpack.encode([(bytes.fromhex(name), 800, start, length)])
+    pack.write_bytes(_MAGIC + len(index).to_bytes(_LENGTH_BYTES) + index + b"body")
+    with st.open(url) as journal:
+        tracemalloc.start()
+        try:
+            assert {finding.kind for finding in journal.check()} == {"blob"}
+            assert tracemalloc.get_traced_memory()[1] < 64 << 20
+        finally:
+            tracemalloc.stop()

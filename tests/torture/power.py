@@ -1,8 +1,8 @@
 """Power cuts: record every write of a traced process, then build the disk as it could be after a cut at any point.
 
 What was synced is there. Of what was not, each file has nothing, all, a part in order, any selection, or a last write that
-ends in the middle of it, at a sector. Names that were created, renamed or removed are there up to some point since the last
-sync of their folder.
+ends in the middle of it, at a sector. Names are created, renamed and removed up to some point, and beyond it if their folder
+was synced.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from torture import tracer
 _SECTOR = 512
 _LONGEST_PATH = 4096
 _APPENDING = 0o2000
+_HERE = ctypes.c_ulonglong(-100).value
 
-Kind = Literal["create", "write", "truncate", "sync", "rename", "remove", "report"]
+Kind = Literal["create", "folder", "write", "truncate", "sync", "rename", "link", "remove", "report"]
 
 
 class Change(NamedTuple):
@@ -39,7 +40,7 @@ class Recorder:
         self.changes: list[Change] = []
         self._folder = f"{folder}/"
         self._report = report
-        self._sizes: dict[str, int] = {}
+        self._sizes = {str(path): path.stat().st_size for path in folder.rglob("*") if path.is_file()}
 
     def observe(self, thread: int, name: str, registers: tracer.Registers) -> None:
         """Record a call before it is made."""
@@ -48,20 +49,35 @@ class Recorder:
                 self._add(Change("report"))
             case "write" | "pwrite64":
                 self._write(thread, name, registers)
-            case "openat" if registers.rdx & os.O_CREAT:
-                self._add(Change("create", _text(thread, registers.rsi)))
+            case "openat":
+                self._open(_at(thread, registers.rdi, registers.rsi), registers.rdx)
             case "ftruncate":
                 self._on_file(thread, registers.rdi, "truncate", registers.rsi)
             case "fsync" | "fdatasync":
                 self._on_file(thread, registers.rdi, "sync")
-            case "rename":
-                self._add(Change("rename", _text(thread, registers.rdi), target=_text(thread, registers.rsi)))
-            case "renameat" | "renameat2":
-                self._add(Change("rename", _text(thread, registers.rsi), target=_text(thread, registers.r10)))
-            case "unlink":
-                self._add(Change("remove", _text(thread, registers.rdi)))
+            case "rename" | "link":
+                self._move(name, _at(thread, _HERE, registers.rdi), _at(thread, _HERE, registers.rsi))
+            case "renameat" | "renameat2" | "linkat":
+                source, target = _at(thread, registers.rdi, registers.rsi), _at(thread, registers.rdx, registers.r10)
+                self._move(name, source, target)
+            case "mkdir":
+                self._add(Change("folder", _at(thread, _HERE, registers.rdi)))
+            case "mkdirat":
+                self._add(Change("folder", _at(thread, registers.rdi, registers.rsi)))
+            case "unlink" | "rmdir":
+                self._add(Change("remove", _at(thread, _HERE, registers.rdi)))
             case "unlinkat":
-                self._add(Change("remove", _text(thread, registers.rsi)))
+                self._add(Change("remove", _at(thread, registers.rdi, registers.rsi)))
+
+    def _open(self, path: str, flags: int) -> None:
+        if flags & os.O_CREAT:
+            self._add(Change("create", path))
+        if flags & os.O_TRUNC and path.startswith(self._folder):
+            self._sizes[path] = 0
+            self._add(Change("truncate", path))
+
+    def _move(self, name: str, source: str, target: str) -> None:
+        self._add(Change("link" if name.startswith("link") else "rename", source, target=target))
 
     def _write(self, thread: int, name: str, registers: tracer.Registers) -> None:
         path = _path(thread, registers.rdi)
@@ -83,6 +99,8 @@ class Recorder:
             self.changes.append(change)
         if change.kind == "rename":
             self._sizes[change.target] = self._sizes.pop(change.path, 0)
+        if change.kind == "link":
+            self._sizes[change.target] = self._sizes.get(change.path, 0)
         if change.kind == "remove":
             self._sizes.pop(change.path, None)
 
@@ -97,9 +115,10 @@ class Recorder:
 
 
 class _File:
-    """A file on the disk, and the writes to it that were not synced."""
+    """A file on the disk, and the writes to it that were not synced; or a folder, which has none."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_folder: bool = False) -> None:
+        self.is_folder = is_folder
         self.synced = bytearray()
         self.waiting: list[Change] = []
 
@@ -115,44 +134,95 @@ class _File:
         return bytes(content)
 
 
+def changes_that_made(folder: Path) -> list[Change]:
+    """The changes that make the files of a folder, all of them synced."""
+    changes: list[Change] = []
+    for path in sorted(folder.rglob("*")):
+        if path.is_dir():
+            changes.append(Change("folder", str(path)))
+        else:
+            changes += [
+                Change("create", str(path)),
+                Change("write", str(path), 0, path.read_bytes()),
+                Change("sync", str(path)),
+            ]
+    folders = [folder, *(path for path in folder.rglob("*") if path.is_dir())]
+    return [*changes, *(Change("sync", str(path)) for path in folders)]
+
+
+class _Renaming:
+    """A name that was added, changed or removed, and the folders whose sync makes that durable."""
+
+    def __init__(self, change: Change, file: _File | None) -> None:
+        self.change = change
+        self.file = file
+        self.folders = {str(Path(path).parent) for path in (change.path, change.target) if path}
+        self.is_synced = False
+
+    def apply(self, names: dict[str, _File]) -> None:
+        path, target = self.change.path, self.change.target
+        match self.change.kind:
+            case "create" | "folder" if self.file is not None:
+                names.setdefault(path, self.file)
+            case "link" if path in names:
+                names[target] = names[path]
+            case "rename":
+                for name in [name for name in names if name == path or name.startswith(f"{path}/")]:
+                    names[target + name[len(path) :]] = names.pop(name)
+            case "remove":
+                names.pop(path, None)
+
+
 def disk_after(changes: list[Change], folder: Path, target: Path, source: random.Random) -> int:
     """Write what a power cut after these changes leaves to ``target``; return how many steps had been reported."""
     files: dict[str, _File] = {}
-    synced: dict[str, dict[str, _File]] = {}
-    renames: dict[str, list[dict[str, _File]]] = {}
+    renamings: list[_Renaming] = []
     reports = 0
     for change in changes:
-        before = dict(files)
         match change.kind:
             case "report":
                 reports += 1
-            case "create":
-                files.setdefault(change.path, _File())
-            case "write" | "truncate":
-                files.setdefault(change.path, _File()).waiting.append(change)
-            case "sync" if change.path in files:
-                files[change.path].sync()
+            case "sync" if change.path not in files or files[change.path].is_folder:
+                _sync_folder(change.path, renamings)
             case "sync":
-                synced[change.path] = _inside(files, change.path)
-                renames[change.path] = []
-            case "rename":
-                files[change.target] = files.pop(change.path, _File())
-            case "remove":
-                files.pop(change.path, None)
-        if files.keys() != before.keys() or change.kind == "rename":
-            for place in {str(Path(path).parent) for path in (change.path, change.target) if path}:
-                renames.setdefault(place, []).append(_inside(files, place))
-    for place in synced.keys() | renames.keys():
-        states = [synced.get(place, {}), *renames.get(place, [])]
-        for path, file in source.choice(states).items():
-            at = target / Path(path).relative_to(folder)
-            at.parent.mkdir(parents=True, exist_ok=True)
+                files[change.path].sync()
+            case "write" | "truncate":
+                if change.path in files:
+                    files[change.path].waiting.append(change)
+            case _:
+                _rename(change, files, renamings)
+    names: dict[str, _File] = {}
+    cut = source.randint(0, len(renamings))
+    for number, renaming in enumerate(renamings):
+        if number < cut or renaming.is_synced:
+            renaming.apply(names)
+    for path, file in names.items():
+        at = target / Path(path).relative_to(folder)
+        (at if file.is_folder else at.parent).mkdir(parents=True, exist_ok=True)
+        if not file.is_folder:
             at.write_bytes(file.after_a_cut(source))
     return reports
 
 
-def _inside(files: dict[str, _File], folder: str) -> dict[str, _File]:
-    return {path: file for path, file in files.items() if str(Path(path).parent) == folder}
+def _rename(change: Change, files: dict[str, _File], renamings: list[_Renaming]) -> None:
+    is_new = change.kind in ("create", "folder")
+    if is_new and change.path in files:
+        return
+    renaming = _Renaming(change, _File(is_folder=change.kind == "folder") if is_new else None)
+    renaming.apply(files)
+    if change.kind == "rename":
+        for earlier in renamings:
+            earlier.folders = {change.target if path == change.path else path for path in earlier.folders}
+    renamings.append(renaming)
+
+
+def _sync_folder(folder: str, renamings: list[_Renaming]) -> None:
+    """Everything in a folder is durable then, also that a folder in it was emptied before it was removed."""
+    for renaming in reversed(renamings):
+        if folder in renaming.folders and not renaming.is_synced:
+            renaming.is_synced = True
+            if renaming.change.kind == "remove":
+                _sync_folder(renaming.change.path, renamings)
 
 
 def _survivors(waiting: list[Change], source: random.Random) -> list[Change]:
@@ -188,6 +258,19 @@ def _apply(content: bytearray, change: Change) -> None:
 
 def _path(thread: int, file: int) -> str:
     return str(Path(f"/proc/{thread}/fd/{ctypes.c_int(file).value}").readlink())
+
+
+def _at(thread: int, folder: int, name: int) -> str:
+    """The absolute path of a name that is relative to a folder's descriptor, or to where the process is."""
+    text = _text(thread, name)
+    if text.startswith("/"):
+        return text
+    where = Path(f"/proc/{thread}/cwd").readlink() if _is_here(folder) else Path(_path(thread, folder))
+    return str(where / text)
+
+
+def _is_here(folder: int) -> bool:
+    return ctypes.c_int(folder & 0xFFFFFFFF).value == ctypes.c_int(_HERE & 0xFFFFFFFF).value
 
 
 def _memory(thread: int, address: int, length: int) -> bytes:

@@ -108,6 +108,18 @@ def run(
     return _Tracer(child, action, number, ignored, time.monotonic() + seconds, observe).serve()
 
 
+def wait_for(child: int, seconds: float) -> bool:
+    """Wait until a child ends, and kill it if it does not; return whether it ended by itself."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if os.waitpid(child, os.WNOHANG)[0]:
+            return True
+        time.sleep(0.005)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
+
+
 def _be_traced(work: Callable[[], None]) -> None:
     code = 70
     try:

@@ -9,7 +9,7 @@ import hashlib
 import os
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -119,7 +119,7 @@ class PackFolder:
         with path.open("rb") as pack:
             magic = pack.read(len(_MAGIC))
             length = int.from_bytes(pack.read(_LENGTH_BYTES))
-            index = pack.read(length)
+            index = _read_part(pack, len(_MAGIC) + _LENGTH_BYTES, length)
         try:
             rows = msgpack_decoder(list[tuple[bytes, int, int, int]]).decode(index)
         except msgspec.DecodeError as error:
@@ -143,10 +143,19 @@ class PackFolder:
     def _read(self, name: str) -> Blob:
         location = self._locations[name]
         with (self._folder / location.file).open("rb") as pack:
-            pack.seek(location.body_start + location.place.start)
-            return Blob(hash=name, size=location.place.size, body=pack.read(location.place.length))
+            body = _read_part(pack, location.body_start + location.place.start, location.place.length)
+            return Blob(hash=name, size=location.place.size, body=body)
 
     def _read_known(self, name: str) -> Blob:
         if name not in self._locations:
             raise BlobNotFoundError(name)
         return self._read(name)
+
+
+def _read_part(pack: BinaryIO, start: int, length: int) -> bytes:
+    """Read what a file has of a part: a damaged length must not cost memory that the file does not take."""
+    size = os.fstat(pack.fileno()).st_size
+    if not 0 <= start <= size:
+        return b""
+    pack.seek(start)
+    return pack.read(max(0, min(length, size - start)))

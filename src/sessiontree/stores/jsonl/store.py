@@ -277,8 +277,7 @@ class JsonlBackend:
                     finally:
                         tree.close()
                 done += size
-            needed = BlobRoots(frozenset(manifests), frozenset(artifacts))
-            findings += blob_findings(needed, self._packs, list(self._packs.blob_hashes()), self.place)
+            findings += self._blob_findings(BlobRoots(frozenset(manifests), frozenset(artifacts)))
             findings += [
                 Finding(
                     kind="erasure", place=str(path), problem="copies of deleted content are left; open the store again"
@@ -291,6 +290,12 @@ class JsonlBackend:
         """List the files of the store as they are at one moment."""
         self._check_open()
         return self._writer.snapshot(request)
+
+    def _blob_findings(self, needed: BlobRoots) -> list[Finding]:
+        try:
+            return blob_findings(needed, self._packs, list(self._packs.blob_hashes()), self.place)
+        except DamagedDataError as damage:
+            return [Finding(kind="blob", place=damage.place, problem=damage.problem, offset=damage.offset)]
 
     def _search_ids(self, entry_ids: tuple[str, ...]) -> list[Entry]:
         """Read every tree: no index knows ids without their thread."""
