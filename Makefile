@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
 
-.PHONY: demo pictures test test-deep check generate format bench lock clean
+.PHONY: demo pictures test test-deep test-races check generate format bench lock clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
 demo: $(DEMO)/.ready
@@ -23,6 +23,13 @@ test: $(READY)
 
 test-deep: $(READY)
 	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation -m "deep or not deep"
+
+# Every race of two writers, at least 200 rounds each: sessions, sweeps and leases, in threads, tasks and processes.
+RACES := tests/unit/test_simple_store_races.py $(addprefix tests/process/test_,session_races.py checkpointed_races.py \
+	simple_store_between_processes.py sessions_between_processes.py sweeps_and_writers.py replaced_contexts.py) \
+	tests/seeds/test_floret_races.py
+test-races: $(READY)
+	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest $(RACES) -n 2 -m "deep or not deep"
 
 # Interferes with every system call of a program that writes, and writes what came of it to docs/explanation/durability.md.
 # 20 minutes; SECONDS=60 for less, SEED=1 for the same order again.

@@ -448,9 +448,23 @@ def test_every_command_shows_the_same_messages_and_tokens(shell):
         return tokens
 
     before = shown()
-    assert f"about {before} tokens" in shell.json("compact", "t", "--keep-recent", "500", "--dry-run")["plan"]
+    plan = shell.json("compact", "t", "--keep-recent", "500", "--dry-run")["plan"]
+    assert shown() == before
     done = shell.json("compact", "t", "--keep-recent", "500")["compaction"]
     assert (done["tokens_before"], done["tokens_after"]) == (before, shown())
+    assert f"~{before:,} → ~{shown():,} tokens, {done['removed_messages']} messages summarised" in plan
+
+
+@pytest.mark.parametrize("messages", [0, 2, 4])
+def test_a_dry_run_of_compact_says_when_nothing_would_change(shell, messages):
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t", contents=[st.user("a few words")] * messages)
+    keep = ("--keep-recent", "10") if messages == 4 else ()
+    plan = shell.run("compact", "t", *keep, "--dry-run").stderr
+    assert "would compact" not in plan
+    done = shell.run("compact", "t", *keep).stderr
+    assert "nothing was changed: " in done
+    assert plan == done.replace("was changed", "would be changed")
 
 
 def test_stats_count_what_outlives_its_thread_once(shell):

@@ -167,7 +167,7 @@ def test_sessions_made_here_are_written_under_the_ids_of_the_original(journal: s
     assert json.loads(exported["main:matrix:@u:server:t"][METADATA])["custom_data"] == {"mood": '{"a":1}'}
 
 
-def test_an_archived_session_keeps_its_row_when_a_new_conversation_begins(
+def test_the_conversation_in_use_has_the_id_of_its_key_and_an_archived_one_is_beside_it(
     journal: st.Journal, database: Path, tmp_path: Path
 ) -> None:
     st.import_sessions(journal, database)
@@ -176,10 +176,15 @@ def test_an_archived_session_keeps_its_row_when_a_new_conversation_begins(
     manager.add_message(key, st.user("hello again"))
     st.export_sessions(journal, tmp_path / "out", format="zimaos")
     exported = rows_of(tmp_path / "out" / "sessions.db")
-    assert exported["helper:web:anon"] == rows_of(database)["helper:web:anon"]
-    assert json.loads(exported["helper:web:anon#1"][MESSAGES])["messages"] == [
-        {"role": "user", "content": "hello again"}
-    ]
+    assert exported["helper:web:anon#0"][1:] == rows_of(database)["helper:web:anon"][1:]
+    assert json.loads(exported["helper:web:anon"][MESSAGES])["messages"] == [{"role": "user", "content": "hello again"}]
+    assert exported["helper:web:anon"][STATE] == STATES.index("active")
+    with st.open("memory:") as again:
+        st.import_sessions(again, tmp_path / "out" / "sessions.db")
+        found = SessionManager(again)
+        assert [message.text for message in found.get_messages(key)] == ["hello again"]
+        st.export_sessions(again, tmp_path / "twice", format="zimaos")
+    assert rows_of(tmp_path / "twice" / "sessions.db") == exported
 
 
 def test_a_session_with_an_empty_key_goes_on_but_none_is_created_with_one(journal: st.Journal, database: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from contextlib import suppress
 
@@ -12,8 +13,8 @@ from property_settings import IS_DEEP
 
 POLICY = st.CompactionPolicy(window_tokens=500, keep_recent_tokens=60, summary_tokens=50)
 CHANGES = (
-    "user", "user", "assistant", "tool", "system", "developer", "branch", "custom", "replace", "compact", "uncompact",
-    "rewind", "undo", "redo", "reset", "fork",
+    "user", "user", "assistant", "tool", "call", "signal", "system", "developer", "branch", "custom", "replace", "compact",
+    "uncompact", "rewind", "undo", "redo", "reset", "fork",
 )  # fmt: skip
 REFUSALS = (st.NothingToUncompactError, st.NothingToUndoError, st.NothingToRedoError)
 
@@ -29,6 +30,11 @@ def change(journal: st.Journal, thread: str, name: str, choose: random.Random, s
             journal.append_many(
                 thread, [st.assistant("", calls=[st.call("c", "ls", "{}")]), st.tool_result("c", words)]
             )
+        case "call":
+            journal.append(thread, st.assistant(words, calls=[st.call("c", "ls", "{}"), st.call("d", "cat", words)]))
+        case "signal":
+            done = st.call("e", "task_complete", json.dumps({"output": words}))
+            journal.append(thread, st.assistant("", calls=[done]))
         case "developer":
             role = {"openai": {"role": "developer"}}
             journal.append(thread, st.Message(role="system", parts=(st.TextPart(text=words),), extra=role))
@@ -55,8 +61,7 @@ def test_a_thread_counts_what_the_model_sees(seed: int) -> None:
         made: list[str] = []
         for _ in range(30):
             made.append(choose.choice(CHANGES))
-            # Without the calls: the result that a context makes up for one without a result is not counted.
-            seen = [entry.id for entry in journal.entries(thread) if not isinstance(entry.payload, st.ToolCallMessage)]
+            seen = [entry.id for entry in journal.entries(thread)]
             if made[-1] in {"branch", "rewind"} and not seen:
                 continue
             with suppress(*REFUSALS):

@@ -67,6 +67,10 @@ def test_a_session_is_a_thread_that_is_empty_until_it_is_used(journal: st.Journa
     journal.append(first.id, st.user("hello"))
     assert journal.has_user_interaction(first.id) is True
     assert [thread.id for thread in journal.list_threads(is_empty=False)] == [first.id]
+    with pytest.raises(st.ThreadNotFoundError):
+        journal.thread("third")
+    journal.append("third", st.user("hello"), create=True, fields={"model": "m"})
+    assert {thread.id for thread in journal.list_threads(is_empty=False)} == {"third", first.id}
 
 
 @covers("JSONLStore.AppendMessage", "JSONLStore.AppendMessageToDisk", "JSONLStore.Load", "Store.Load")

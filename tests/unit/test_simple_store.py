@@ -69,6 +69,21 @@ def test_save_changes_nothing_and_compact_storage_reclaims_what_was_truncated(
     assert journal.check() == []
 
 
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_an_erased_message_takes_less_than_300_bytes_however_long_it_was(kind: str, tmp_path: Path) -> None:
+    with open_store(kind, tmp_path, durability="process_crash") as journal:
+        store = SimpleStore(journal)
+        store.set_history(KEY, [st.user(f"{number} " + "words " * 200).message for number in range(2_000)])
+        before = _size(tmp_path)
+        store.truncate_history(KEY, 1)
+        assert store.compact_storage(KEY) == 1_999
+    assert _size(tmp_path) < 300 * 2_000 < before
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
 def test_compact_storage_leaves_what_a_fork_or_a_label_shows(store: SimpleStore, journal: st.Journal) -> None:
     fill(store, 8)
     path = journal.path(KEY)

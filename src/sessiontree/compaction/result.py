@@ -29,13 +29,15 @@ __all__ = [
 ]
 
 
-CompactionStatus = Literal["installed", "nothing_to_compact", "not_worth_it"]
+CompactionStatus = Literal["installed", "planned", "nothing_to_compact", "not_worth_it"]
 Trigger = Literal["manual", "pre_request", "post_response", "context_overflow"]
 Reason = Literal["manual", "threshold", "provider_overflow", "follow_up_pressure", "output_continuation"]
 
 
 class CompactionResult(Record, frozen=True, kw_only=True):
     """What a compaction did. Only the status ``installed`` means that an entry was written.
+
+    A dry run has the status ``planned`` where ``compact`` would install the summary.
 
     ``tokens_before`` and ``tokens_after`` are estimates by the same counter, of the system prompt and the messages.
     ``failure`` says why the strategy ``hybrid`` fell back to a notice, ``note`` why fewer messages were kept than the
@@ -171,19 +173,13 @@ def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCount
 
 
 def stored_tokens(path: Sequence[Entry], compaction: Compaction | None = None) -> int:
-    """Return the tokens of a path as its thread counts them, with the compaction if one is to be appended.
-
-    The results that a context makes up for open calls are left out: the real ones take their place later.
-    """
-    context = build_context(path if compaction is None else _compacted(path, compaction))
-    return context.estimate - sum(segment.token_estimate for segment in context.segments if not segment.entry_id)
+    """Return the tokens of a path as its thread counts them, with the compaction if one is to be appended."""
+    return build_context(path if compaction is None else _compacted(path, compaction)).estimate
 
 
 def _compacted(path: Sequence[Entry], compaction: Compaction) -> list[Entry]:
     parent = path[-1].id if path else None
-    # Without an id, what the compaction shows would look like something that the context made up.
-    entry_id = compaction.id or "compaction"
-    return [*path, Entry(id=entry_id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
+    return [*path, Entry(id=compaction.id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

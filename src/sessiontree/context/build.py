@@ -93,7 +93,7 @@ def _paired_segments(
 ) -> tuple[Segment, ...]:
     tokens = estimate_messages([item.message for item in paired], count)
     return tuple(
-        _synthetic_segment(item.message, view[item.source].entry, index, tokens[index])
+        _synthetic_segment(item.message, view[item.source].entry, index)
         if item.is_synthetic
         else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, tokens[index])
         for index, item in enumerate(paired)
@@ -123,7 +123,8 @@ def _segment(item: Projected, index: int, purpose: Purpose, tokens: int) -> Segm
     )
 
 
-def _synthetic_segment(message: Message, call_entry: Entry, index: int, tokens: int) -> Segment:
+def _synthetic_segment(message: Message, call_entry: Entry, index: int) -> Segment:
+    """The segment of a result that was made up: no tokens, as the thread counts what was said."""
     call_id, tool_name = _tool(message)
     return Segment(
         entry_id="",
@@ -134,7 +135,6 @@ def _synthetic_segment(message: Message, call_entry: Entry, index: int, tokens: 
         kind=message.kind,
         tool_call_id=call_id,
         tool_name=tool_name,
-        token_estimate=tokens,
     )
 
 
@@ -172,11 +172,7 @@ def _preview(text: str) -> str:
 def _pending(path: Sequence[Entry], anchor: int, segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
     """Return the estimate of the messages that came after the provider's last report."""
     later = {id(entry) for entry in path[anchor + 1 :]}
-    return sum(
-        segment.token_estimate
-        for segment, source in zip(segments, sources, strict=True)
-        if id(source) in later or (not segment.entry_id and source is path[anchor])
-    )
+    return sum(segment.token_estimate for segment, source in zip(segments, sources, strict=True) if id(source) in later)
 
 
 def _plausible(reported: int, estimate: int, messages: Sequence[Message], count: TokenCounter) -> int:

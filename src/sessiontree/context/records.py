@@ -48,8 +48,9 @@ class Segment(Record, frozen=True, kw_only=True):
 class Context(Record, frozen=True, kw_only=True):
     """What the model sees: system prompt, messages, token count, model and tools. Each message has a segment.
 
-    ``tokens`` starts from what the provider reported last, if it did; ``estimate`` is our own count alone. Both include
-    the system prompt and the tool definitions that were given.
+    ``tokens`` starts from what the provider reported last, if it did; ``estimate`` is our own count alone, as the thread
+    has it. Both include the system prompt and the tool definitions that were given, and not the results that are made up
+    for calls without one.
     """
 
     system: str = ""

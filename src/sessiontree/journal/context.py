@@ -71,6 +71,7 @@ class CompactionVerbs(Verbs):
         lease: Lease | None = None,
         claim_seconds: float = CLAIM_SECONDS,
         progress: Progress | None = None,
+        dry_run: bool = False,
     ) -> CompactionResult:
         """Replace the older part of the context by a summary. No entry is deleted.
 
@@ -80,6 +81,8 @@ class CompactionVerbs(Verbs):
 
         What the model has not answered yet is kept. Results that are too large for that are shown in part, and their
         whole text becomes an artifact.
+
+        With ``dry_run``, the summary is written and counted, but not installed: the result says what would happen.
         """
         options = CompactionOptions(
             summarize=summarize,
@@ -93,6 +96,7 @@ class CompactionVerbs(Verbs):
             lease=lease,
             claim_seconds=claim_seconds,
             progress=progress,
+            dry_run=dry_run,
         )
         return self.run(compaction.compact(self.runtime, id_of(thread_id), options))
 

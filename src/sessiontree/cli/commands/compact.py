@@ -48,15 +48,14 @@ def compact(
     summariser to `journal.compact`.
     """
     found = thread_or_pick(cli, thread, "compact")
-    if dry_run:
-        cli.out.plan(
-            f"would compact {cli.threads[found.id]}, now about {found.tokens} tokens, keeping the last {keep_recent}"
-        )
-        return
     policy = CompactionPolicy(keep_recent_tokens=keep_recent, strategy=strategy)
     with cli.progress("summarising messages") as progress:
-        result = cli.journal.compact(found.id, policy=policy, instructions=instructions, force=force, progress=progress)
-    if cli.out.is_json:
+        result = cli.journal.compact(
+            found.id, policy=policy, instructions=instructions, force=force, progress=progress, dry_run=dry_run
+        )
+    if dry_run:
+        cli.out.plan(_plan(cli, result, found.tokens))
+    elif cli.out.is_json:
         cli.out.json(compaction=result)
     else:
         _print(cli, result, found.tokens)
@@ -80,15 +79,31 @@ def uncompact(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
         cli.out.done(f"{cli.threads[found.id]} has ~{count(cli.journal.thread(found.id).tokens)} tokens again")
 
 
+def _plan(cli: CliContext, result: CompactionResult, before: int) -> str:
+    if result.status != "planned":
+        return f"nothing would be changed: {_reason(result)}"
+    return f"would compact {cli.threads[result.thread_id]}: {_figures(result, before)}"
+
+
 def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
-    note = f"; {result.note}" if result.note else ""
     if not result.is_installed:
-        cli.out.info(f"nothing was changed: {result.status.replace('_', ' ')}{note}")
+        cli.out.info(f"nothing was changed: {_reason(result)}")
         return
-    after = cli.journal.thread(result.thread_id).tokens
     cli.out.line(for_terminal(result.summary))
-    cli.out.done(
-        f"~{count(before)} → ~{count(after)} tokens, {plural(result.removed_messages, 'message')} summarised, "
-        f"{count(result.kept_messages)} kept{note}"
-    )
+    cli.out.done(_figures(result, before))
     cli.out.hint(("  back again:", f"sessiontree uncompact {cli.threads[result.thread_id]}"))
+
+
+def _reason(result: CompactionResult) -> str:
+    return result.status.replace("_", " ") + _note(result)
+
+
+def _figures(result: CompactionResult, before: int) -> str:
+    return (
+        f"~{count(before)} → ~{count(result.tokens_after)} tokens, "
+        f"{plural(result.removed_messages, 'message')} summarised, {count(result.kept_messages)} kept{_note(result)}"
+    )
+
+
+def _note(result: CompactionResult) -> str:
+    return f"; {result.note}" if result.note else ""

@@ -107,6 +107,7 @@ class CompactionOptions(Record, frozen=True, kw_only=True):
     lease: Lease | None = None
     progress: Progress | None = None
     changes: Changes | None = None
+    dry_run: bool = False
 
 
 class SummaryOutcome(Record, frozen=True, kw_only=True):
@@ -122,6 +123,8 @@ def claim(
     runtime: Runtime, thread_id: str, claim_id: str, options: CompactionOptions, *, is_renewal: bool = False
 ) -> Operation[None]:
     """Claim a thread for compaction, or extend the current claim. Raises CompactionClaimedError if it is claimed."""
+    if options.dry_run:
+        return
     now = runtime.clock()
     expires = now + int(options.claim_seconds * NANOSECONDS)
     new = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
@@ -213,6 +216,8 @@ def compact(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Ope
     """Claim, plan, summarise, install. A failure before the install leaves the thread as it was."""
     started = runtime.clock()
     claim_id = runtime.ids.new()
+    if options.dry_run:
+        return (yield from _compact_claimed(runtime, thread_id, claim_id, started, options))
     yield from claim(runtime, thread_id, claim_id, options)
     try:
         result = yield from _compact_claimed(runtime, thread_id, claim_id, started, options)
@@ -424,6 +429,8 @@ def _install(
     result = _result(thread_id, prepared, written, options)
     if result.tokens_saved <= 0 and not options.force:
         return result
+    if options.dry_run:
+        return replace(result, status="planned")
     yield from _put_whole_results(prepared.path, written)
     command = InstallCompaction(
         thread_id=thread_id,

@@ -7,6 +7,7 @@ from typing import get_args
 
 from msgspec import UNSET, UnsetType
 
+from sessiontree.context.control import replace_signals
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
@@ -119,7 +120,7 @@ def labels_of(entries: Iterable[Entry]) -> dict[str, str]:
 
 
 _LARGEST_BODY = 900 * 1024 * 1024
-_COUNTED = (UserMessage, AssistantMessage, ToolCallMessage, ToolResultMessage)
+_COUNTED = (UserMessage, AssistantMessage, ToolResultMessage)
 
 
 class NewEntry(Record, frozen=True, kw_only=True):
@@ -398,6 +399,8 @@ def weight_of(payload: Payload) -> tuple[int, int]:
     if isinstance(payload, _COUNTED):
         return 1, estimate_message(payload.message)
     match payload:
+        case ToolCallMessage(message=message):
+            return 1, estimate_message(replace_signals(message))
         case SystemMessage(message=message, replaced_tokens=replaced):
             return 0, estimate_prompt(message.text) - replaced
         case Compaction(dropped_tokens=dropped):

@@ -42,6 +42,17 @@ class CompactionContract(Contract):
         with pytest.raises(NothingToUncompactError):
             store.journal.uncompact("t")
 
+    def test_a_dry_run_says_what_a_compaction_would_do_and_changes_nothing(self, store: Opened) -> None:
+        _talk(store.journal)
+        before = (store.journal.thread("t"), store.journal.entries("t"))
+        planned = store.journal.compact("t", _notes, policy=_POLICY, dry_run=True)
+        assert (store.journal.thread("t"), store.journal.entries("t")) == before
+        done = store.journal.compact("t", _notes, policy=_POLICY)
+        figures = ("summary", "tokens_before", "tokens_after", "removed_messages", "kept_messages", "generation")
+        assert [getattr(planned, name) for name in figures] == [getattr(done, name) for name in figures]
+        assert (planned.status, planned.entry, done.status) == ("planned", None, "installed")
+        assert store.journal.compact("t", _notes, dry_run=True).status == "nothing_to_compact"
+
     def test_a_summary_replaces_the_context_in_one_call(self, store: Opened) -> None:
         journal = store.journal
         journal.create_thread("t")

@@ -53,7 +53,10 @@ def write(journal: Journal, threads: Iterator[Thread], target: ExportTarget) -> 
 
 
 class _Owner(NamedTuple):
-    """Who has an id: an imported thread or one without a key (2), a conversation in use (1), an archived one (0)."""
+    """Who has an id, the highest rank first: what is in use, then what is archived; of both, what was imported.
+
+    ZimaOS-Blue finds a session by the id of its key, so the conversation in use has it.
+    """
 
     rank: int
     otherwise: str
@@ -91,12 +94,13 @@ class _Ids:
 
 def _claim(thread: Thread) -> tuple[str, _Owner]:
     generation = generation_of(thread)
+    in_use = 0 if thread.is_archived else 2
     if not generation:
         own = thread.origin.get("id", thread.id) if thread.origin.get("format") == _FORMAT else thread.id
-        return own, _Owner(2, own)
+        return own, _Owner(in_use + 1, f"{own}#0")
     key = thread.key
     wanted = ":".join((key.agent, key.channel, key.peer, *((key.thread,) if key.thread else ())))
-    return wanted, _Owner(0 if thread.is_archived else 1, f"{wanted}#{generation}")
+    return wanted, _Owner(in_use, f"{wanted}#{generation}")
 
 
 def _row(thread: Thread, path: Sequence[Entry]) -> tuple[Any, ...]:
