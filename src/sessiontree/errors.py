@@ -335,7 +335,7 @@ class CopyMismatchError(ConflictError):
         self.thread_id = thread_id
         self.entry_id = entry_id
         what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
-        super().__init__(f"{what} differs between the stores; copy into an empty store, while neither is written to")
+        super().__init__(f"{what} differs between the stores; copy into an empty store that nothing else writes to")
 
 
 class MissingBlobsError(ConflictError):

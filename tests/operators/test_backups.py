@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -154,6 +157,36 @@ def _failing_files(monkeypatch: pytest.MonkeyPatch, after: int) -> Iterator[None
         yield
 
 
+KILLED = """
+import os, signal, sys
+import sessiontree as st
+
+left = 3
+def kill(done, total):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+with st.open(sys.argv[1]) as journal:
+    journal.backup(sys.argv[2], progress=kill)
+"""
+
+
+def test_a_backup_that_was_killed_is_completed_by_the_next(tmp_path: Path) -> None:
+    url = f"jsonl:///{tmp_path}/journal"
+    with st.open(url) as journal:
+        for number in range(6):
+            journal.create_thread(f"t{number}")
+            journal.append(f"t{number}", st.user(f"text {number}"))
+        done = subprocess.run([sys.executable, "-c", KILLED, url, str(tmp_path / "backups")], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert st.list_backups(tmp_path / "backups") == []
+        report = journal.backup(tmp_path / "backups")
+    assert 0 < report.copied_bytes < report.bytes
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "again").entries == 6
+
+
 def test_damage_is_found_and_never_restored(journal: st.Journal, tmp_path: Path) -> None:
     fill(journal)
     journal.backup(tmp_path / "backups")
@@ -264,13 +297,14 @@ def back_up_under_writers(url: str, folder: Path, *, backups: int, writers: int 
     with st.open(url) as journal:
         acknowledged: set[tuple[str, str]] = set()
         stop = threading.Event()
+        allowed = threading.Semaphore(0)  # so that the store does not grow faster than it can be checked
         written = threading.Semaphore(0)
 
         def write(number: int) -> None:
             thread = f"writer-{number}"
             journal.create_thread(thread)
             count = 0
-            while not stop.is_set():
+            while allowed.acquire() and not stop.is_set():
                 entry = journal.append(thread, st.user(f"{number}: {count}"), id=f"{number}-{count}")
                 acknowledged.add((thread, entry.id))
                 written.release()
@@ -285,6 +319,7 @@ def back_up_under_writers(url: str, folder: Path, *, backups: int, writers: int 
             thread.start()
         try:
             for number in range(backups):
+                allowed.release(4 * writers)
                 for _ in range(writers):
                     written.acquire()
                 before = acknowledged.copy()
@@ -297,6 +332,7 @@ def back_up_under_writers(url: str, folder: Path, *, backups: int, writers: int 
                 assert before <= found, sorted(before - found)[:5]
         finally:
             stop.set()
+            allowed.release(writers)
             for thread in crowd:
                 thread.join()
         assert journal.check() == []
@@ -306,6 +342,41 @@ def back_up_under_writers(url: str, folder: Path, *, backups: int, writers: int 
 @pytest.mark.parametrize("store", [*FILE_STORES, "postgres"], indirect=True)
 def test_each_backup_holds_what_was_acknowledged_before_it_began(store: str, tmp_path: Path) -> None:
     back_up_under_writers(url_of(store, tmp_path), tmp_path, backups=2, writers=16)
+
+
+@pytest.mark.parametrize("store", [*FILE_STORES, "postgres"], indirect=True)
+def test_a_store_that_is_being_written_can_be_copied(journal: st.Journal, tmp_path: Path) -> None:
+    journal.create_thread("t")
+    stop = threading.Event()
+    acknowledged: list[str] = []
+    written = threading.Semaphore(0)
+
+    def write(number: int) -> None:
+        while not stop.is_set():
+            entry = journal.append("t", st.user("more"))
+            journal.rewind("t", entry.id)
+            journal.update_thread("t", custom={"last": entry.id})
+            acknowledged.append(entry.id)
+            written.release()
+            if number == 0:
+                journal.delete_thread(journal.fork("t").id)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in writers:
+        thread.start()
+    try:
+        for number in range(3):
+            for _ in range(10):
+                written.acquire()
+            before = set(acknowledged)
+            with st.open(f"sqlite:///{tmp_path}/copy-{number}.db") as copy:
+                st.copy_store(journal, copy)
+                assert before <= {entry.id for entry in copy.entries("t")}
+                assert copy.check() == []
+    finally:
+        stop.set()
+        for thread in writers:
+            thread.join()
 
 
 @pytest.mark.deep
@@ -319,13 +390,25 @@ def test_the_commands_back_up_verify_and_restore(tmp_path: Path) -> None:
     shell("append", shell("new", "-q"), "hello")
     report = shell.json("backup", "copies")["report"]
     assert report["copied_bytes"] == report["bytes"]
-    assert shell.json("backup", "copies")["report"]["copied_bytes"] == 0
     assert next(one["id"] for one in shell.json("backup", "copies", "--list")["backups"]) == report["id"]
-    assert shell.run("backup", "copies", "--verify").stderr.strip().endswith("2 backups: every hash fits")
+    assert shell.run("backup", "copies", "--verify").stderr.strip().endswith("1 backup: every hash fits")
     assert "would restore" in shell.run("restore", "copies", "again.db", "--dry-run").stderr
-    assert not (tmp_path / "again.db").exists()
     assert shell.json("restore", "copies", "again.db", "--backup", report["id"])["report"]["entries"] == 1
     shell.run("restore", "copies", "again.db", code=5)
-    shell.run("restore", "nowhere", "b.db", code=5)
     next(path for path in (tmp_path / "copies" / "pieces").rglob("*") if path.is_file()).write_bytes(b"damage")
     assert "damaged" in shell.run("backup", "copies", "--verify", code=3).stdout
+
+
+def test_doctor_says_when_a_store_looks_like_a_copy_without_its_log(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("hello"))
+        journal.backup(tmp_path / "backups")
+        (tmp_path / "copy.db").write_bytes((tmp_path / "j.db").read_bytes())
+    st.restore_backup(tmp_path / "backups", tmp_path / "again.db")
+    assert shell.json("doctor", "--store", "again.db")["looks_like_copy"] is False
+    shell("ls", "--store", "copy.db")
+    assert "the last entries are missing" in " ".join(shell.run("doctor", "--store", "copy.db").stderr.split())
+    shell("doctor", "--repair", "--store", "copy.db")
+    assert shell.json("doctor", "--store", "copy.db")["looks_like_copy"] is False

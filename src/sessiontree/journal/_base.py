@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -99,6 +100,15 @@ class Verbs:
         from sessiontree.journal.operations.backup import backup  # noqa: PLC0415  few programs make backups
 
         return self.run(backup(self.runtime, self.store.place, target, keep, progress))
+
+    def freeze(self, folder: str | os.PathLike[str]) -> str:
+        """Write the store as it is at one moment into an empty folder, and return the address of that store.
+
+        For programs that read a whole store while others write to it, such as ``copy_store``.
+        """
+        from sessiontree.journal.operations.backup import freeze  # noqa: PLC0415  few programs copy stores
+
+        return self.run(freeze(Path(folder)))
 
     def close(self) -> None:
         """Finish pending writes and close the store. A second call does nothing."""

@@ -13,8 +13,9 @@ from sessiontree.stores.backup.folder import BackupFolder
 from sessiontree.stores.backup.manifest import Manifest
 from sessiontree.stores.backup.snapshot import SnapshotKind
 from sessiontree.stores.jsonl.errors import translate_error
+from sessiontree.stores.sqlite.copies import is_noted_copy
 
-__all__ = ["Backup", "kind_of_backup", "list_backups", "unpack_backup", "verify_backup"]
+__all__ = ["Backup", "kind_of_backup", "list_backups", "looks_like_copy", "unpack_backup", "verify_backup"]
 
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -76,6 +77,7 @@ def unpack_backup(
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         if manifest.kind == "sqlite":
             _write(opened, manifest, {manifest.files[0].name: new}, progress)
+            path.with_name(path.name + "-gate").touch(mode=0o600)  # its lock file: nothing is missing
         else:
             new.mkdir(mode=0o700)
             _write(opened, manifest, {file.name: new / file.name for file in manifest.files}, progress)
@@ -87,6 +89,14 @@ def unpack_backup(
         _remove(new)
         raise
     return _backup(backup_id, manifest)
+
+
+def looks_like_copy(file: str | os.PathLike[str]) -> bool:
+    """Return whether a SQLite store that was opened looks like a copy without its log, which may miss the last entries.
+
+    A store that was moved while it was closed looks the same, and misses nothing. ``repair`` forgets it.
+    """
+    return is_noted_copy(Path(os.path.realpath(file)))
 
 
 def _opened(folder: str | os.PathLike[str]) -> BackupFolder:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from itertools import zip_longest
 from os import PathLike
+from tempfile import TemporaryDirectory
 
 from sessiontree.errors import CopyMismatchError, EntryNotFoundError, MissingBlobsError, ThreadNotFoundError
 from sessiontree.journal import Draft, Journal, PositionedDraft, make_draft
@@ -64,9 +65,10 @@ class CopyReport(Record, frozen=True, kw_only=True):
 def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport], None] | None = None) -> CopyReport:
     """Copy everything from one store into another, then compare the content hash of every entry.
 
-    ``source`` and ``target`` are addresses or open journals; the source must not be written to meanwhile. ``progress``
-    is called after each tree with the report so far. Raises ConflictError if the target has something else under the
-    same id, and CopyMismatchError if the copy differs from the source.
+    ``source`` and ``target`` are addresses or open journals. The source may be in use: it is copied as it is at one moment,
+    which needs room for it in the folder of temporary files. ``progress`` is called after each tree with the report so
+    far. Raises ConflictError if the target has something else under the same id, and CopyMismatchError if the copy
+    differs from the source.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as source, st.open("memory:") as target:
@@ -76,7 +78,9 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
     1
     """
     with ExitStack() as stack:
-        old, new = (_opened(place, stack) for place in (source, target))
+        new = _opened(target, stack)
+        folder = stack.enter_context(TemporaryDirectory(prefix="sessiontree-"))
+        old = stack.enter_context(open_journal(_frozen(source, folder), durability="process_crash"))
         report = CopyReport()
         for threads in _groups(old):
             for part in _copy_group(old, new, threads):
@@ -84,6 +88,13 @@ def copy_store(source: Place, target: Place, *, progress: Callable[[CopyReport],
             if progress is not None:
                 progress(report)
         return report + _copy_documents(old, new)
+
+
+def _frozen(place: Place, folder: str) -> str:
+    if isinstance(place, Journal):
+        return place.freeze(folder)
+    with open_journal(place) as journal:
+        return journal.freeze(folder)
 
 
 def _opened(place: Place, stack: ExitStack) -> Journal:

@@ -46,7 +46,9 @@ def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
         _repair(cli)
         findings = _check(cli) if findings else []
     if cli.out.is_json:
-        cli.out.json(store=cli.location.shown, findings=findings, mended=_mended(cli))
+        cli.out.json(
+            store=cli.location.shown, findings=findings, mended=_mended(cli), looks_like_copy=bool(_copy_warning(cli))
+        )
     else:
         _print(cli, findings, is_repaired=repair and not dry_run)
     if findings:
@@ -81,6 +83,8 @@ def _print(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> No
                 cli.out.row(("mended", "", name, problem, "kept as it was read"))
         if not findings:
             cli.out.info("No problems found.")
+        if warning := _copy_warning(cli):
+            cli.out.warn(warning)
         return
     cli.out.draw(_lines(cli, findings, is_repaired=is_repaired))
 
@@ -111,6 +115,10 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
     open_turns = _open_turns(cli)
     for sentence in fine:
         yield from _item("✓", GOOD, sentence, width)
+    copied = _copy_warning(cli)
+    if copied:
+        yield from _item("!", ATTENTION, copied, width)
+        yield Line(("  → ", DIM), "sessiontree doctor --repair   if nothing is missing").cut(width)
     if open_turns:
         what = "turn was" if len(open_turns) == 1 else "turns were"
         yield from _item("!", ATTENTION, f"{len(open_turns)} {what} cut off, and nothing was said since", width)
@@ -122,9 +130,22 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
         yield from _item("✗", FAILURE, f"{finding.kind}: {finding.problem} ({finding.place}{where}{about})", width)
         yield Line(("  → ", DIM), _remedy(finding, is_repaired=is_repaired)).cut(width)
     yield Line()
-    summary = Line((f"{len(fine)} fine, {1 if open_turns else 0} to look at, ", DIM))
+    summary = Line((f"{len(fine)} fine, {bool(open_turns) + bool(copied)} to look at, ", DIM))
     summary.add(f"{len(findings)} damaged", FAILURE if findings else DIM)
     yield summary.add(f" · exit code {DAMAGED if findings else 0}" if width >= 60 else "", DIM)
+
+
+def _copy_warning(cli: CliContext) -> str:
+    from sessiontree.journal.backups import looks_like_copy  # noqa: PLC0415  slow to load
+
+    address = parse_url(cli.location.url)
+    if address.kind != "sqlite" or not looks_like_copy(address.target):
+        return ""
+    name = os.path.basename(address.target)  # noqa: PTH119  pathlib is slow to load
+    return (
+        f"{name} came here without {name}-wal and its lock file: if it was copied while it was in use, the last entries are"
+        " missing; sessiontree backup makes copies that are complete"
+    )
 
 
 def _item(mark: str, style: str, sentence: str, width: int) -> Iterator[Line]:

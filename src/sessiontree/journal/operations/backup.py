@@ -15,7 +15,7 @@ from sessiontree.stores.backup.manifest import VERSION, BackupReport, Manifest, 
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotOutdatedError, SnapshotRequest
 from sessiontree.stores.queries import TakeSnapshot
 
-__all__ = ["backup"]
+__all__ = ["backup", "freeze"]
 
 
 _ATTEMPTS_BESIDE_WRITERS = 3
@@ -66,6 +66,31 @@ def backup(
             copied_bytes=copied,
             removed=removed,
         )
+
+
+def freeze(folder: Path) -> Operation[str]:
+    """Write the store as it is at one moment into an empty folder, and return the address of the copy."""
+    for attempt in range(_ATTEMPTS_BESIDE_WRITERS + 1):
+        scratch, copy = folder / f"scratch-{attempt}", folder / f"store-{attempt}"
+        yield Work(function=scratch.mkdir)
+        request = SnapshotRequest(scratch=scratch, known={}, is_copied=attempt == _ATTEMPTS_BESIDE_WRITERS)
+        snapshot: Snapshot = yield TakeSnapshot(request=request)
+        if (yield Work(function=_write, arguments=(snapshot, copy))):
+            break
+    return f"{snapshot.kind}:///{copy}"
+
+
+def _write(snapshot: Snapshot, copy: Path) -> bool:
+    """Write the files of a snapshot; return False if one was replaced meanwhile."""
+    try:
+        for file in snapshot.files:
+            path = copy if snapshot.kind == "sqlite" else copy / file.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("wb") as written:
+                written.writelines(file.read())
+    except SnapshotOutdatedError:
+        return False
+    return True
 
 
 def _refuse_own_folder(place: str, path: Path) -> None:

@@ -40,6 +40,7 @@ from sessiontree.stores.queries import (
 )
 from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.sqlite import errors, schema
+from sessiontree.stores.sqlite.copies import forget_copy, note_copy
 from sessiontree.stores.sqlite.erasure import Erasure
 from sessiontree.stores.sqlite.lineage import Lineage
 from sessiontree.stores.sqlite.listing import list_threads
@@ -210,6 +211,7 @@ class SqliteBackend:
         from sessiontree.stores.sqlite.doctor import rebuild  # noqa: PLC0415  only doctor needs it
 
         found = self.inspect()
+        forget_copy(self._path)
         self._searcher().rebuild()
         damaged = [finding for finding in found if finding.kind == "file"]
         if not damaged or not all(finding.is_repairable for finding in damaged):
@@ -225,6 +227,8 @@ class SqliteBackend:
         schema.refuse_special_files(path)
         gate = path.with_name(path.name + "-gate")
         is_complete = schema.is_complete(path)
+        if is_complete:
+            note_copy(path)
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with ExitStack() as opened:
             if not is_complete:
