@@ -14,6 +14,7 @@ import pytest
 import sessiontree as st
 from sessiontree.model.blobs import data_of
 from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite.upgrade import UPGRADES, VERIFICATION
 
 DATA = Path(__file__).parent.parent / "data" / "sqlite_layout2"
 EXPECTED = json.loads((DATA / "expected.json").read_text())
@@ -25,6 +26,7 @@ import os, signal, sys
 from pathlib import Path
 from sessiontree.model.blobs import data_of
 from sessiontree.stores.sqlite import schema
+from sessiontree.stores.sqlite.upgrade import upgrade
 
 class Connection:
     def __init__(self, connection, statements):
@@ -40,11 +42,11 @@ connection = schema.connect(path)
 schema.prepare_writer(connection, "power_loss", path)
 connection.execute("PRAGMA cache_size = 1")
 connection.execute("PRAGMA cache_spill = 1")
-schema.upgrade(Connection(connection, int(sys.argv[2])), path)
+upgrade(Connection(connection, int(sys.argv[2])), path)
 os.kill(os.getpid(), signal.SIGKILL)
 """
-STATEMENTS = 3 + sum(map(len, schema._UPGRADES.values()))
-"""Those of the upgrade with PRAGMA user_version, BEGIN and COMMIT."""
+STATEMENTS = 5 + sum(len(UPGRADES[layout][1]) for layout in range(2, schema.LAYOUT)) + 2 * len(VERIFICATION)
+"""Those of the upgrade with PRAGMA user_version, table_info, BEGIN, the verification and COMMIT."""
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def test_the_old_file_is_what_the_tests_need(old):
 
 def test_an_upgraded_store_has_everything_that_was_in_it(old):
     with st.open(old) as journal:
-        assert layout_of(old) == schema._LAYOUT
+        assert layout_of(old) == schema.LAYOUT
         assert content_of(journal) == EXPECTED
         assert list(content_of(journal)) == list(EXPECTED)
         assert journal.check() == []
@@ -164,7 +166,7 @@ def test_a_process_that_is_killed_during_the_upgrade_leaves_the_old_store(old, s
         assert ask(old, "PRAGMA integrity_check") == [("ok",)]
         assert old.read_bytes() == before
     else:
-        assert layout_of(old) == schema._LAYOUT
+        assert layout_of(old) == schema.LAYOUT
     with st.open(old) as journal:
         assert content_of(journal) == EXPECTED
         assert journal.check() == []
@@ -203,16 +205,6 @@ def test_an_old_store_with_a_damaged_page_is_refused_and_left_unchanged(old):
     assert layout_of(old) == 2
 
 
-def test_a_store_of_a_build_before_the_first_release_is_left_untouched(old):
-    with closing(sqlite3.connect(old)) as connection:
-        connection.execute("PRAGMA user_version = 1")
-    before = old.read_bytes()
-    with pytest.raises(st.ForeignStoreError, match="export it with that build"):
-        st.open(old)
-    assert old.read_bytes() == before
-    assert list(old.parent.iterdir()) == [old]
-
-
 def test_a_store_of_layout_4_gets_its_indexes(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(lzma.decompress((DATA.with_name("sqlite_layout4") / "store.db.xz").read_bytes()))
@@ -225,4 +217,4 @@ def test_a_store_of_layout_4_gets_its_indexes(tmp_path: Path) -> None:
         assert [journal.undo("t").leaf for _ in range(2)] == ["e", journal.reflog("t")[0].from_entry]
         assert journal.redo("t").leaf == "e"
         assert journal.check() == []
-    assert layout_of(path) == schema._LAYOUT
+    assert layout_of(path) == schema.LAYOUT

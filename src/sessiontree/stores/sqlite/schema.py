@@ -1,4 +1,4 @@
-"""The tables of the SQLite store, and how a file is recognized, created, upgraded or refused."""
+"""The tables of the SQLite store, and how a file is recognized, created or refused."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import os
 import sqlite3
 import stat
 from contextlib import closing, suppress
-from itertools import chain
 from pathlib import Path
 
 from sessiontree.errors import ForeignStoreError, NewerFormatError, StoreError, StoreReadOnlyError
@@ -17,15 +16,19 @@ from sessiontree.stores.sqlite.lineage import new_stamp
 
 __all__ = [
     "APPLICATION_ID",
+    "DOCUMENTS",
     "IS_RARE",
+    "LAYOUT",
+    "OLDEST_LAYOUT",
     "REPEATED_IDS",
+    "STORE_META",
     "connect",
     "connect_read_only",
     "create",
     "is_complete",
+    "layout_of",
     "prepare_writer",
     "refuse_special_files",
-    "upgrade",
 ]
 
 
@@ -35,15 +38,15 @@ _WAL_MODE = b"\x02\x02"
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 BUSY_SECONDS = 30.0
 
-_LAYOUT = 6
+LAYOUT = 7
 """Version of the tables, stored as ``user_version``. Older layouts are upgraded when a file is opened."""
-_OLDEST_LAYOUT = 2
+OLDEST_LAYOUT = 1
 
 # Larger than SQLite's default of 4096, because messages are long: a group of appends writes fewer pages, and a lone
 # append is as fast.
 _PAGE_SIZE = 8192
 
-_STORE_META = """
+STORE_META = """
 CREATE TABLE store_meta (
     last_entry_key INTEGER NOT NULL,
     deletions INTEGER NOT NULL,
@@ -64,7 +67,7 @@ IS_RARE = f"instr(x'{b'|'.join(RARE_MARKS).hex()}', substr(body, 10, 5)) > 0"
 A list after ``IN`` would be built again with every insert. Bodies that are too short to have a type are selected too.
 """
 
-_DOCUMENTS = """CREATE TABLE json_document (
+DOCUMENTS = """CREATE TABLE json_document (
     scope TEXT NOT NULL,
     key TEXT NOT NULL,
     version INTEGER NOT NULL,
@@ -158,7 +161,7 @@ CREATE TABLE chunk (
     body BLOB NOT NULL,
     PRIMARY KEY (pack, number)
 );
-{_DOCUMENTS};
+{DOCUMENTS};
 CREATE TABLE lease (
     thread INTEGER PRIMARY KEY,
     token INTEGER NOT NULL,
@@ -169,51 +172,6 @@ CREATE TABLE lease (
 );
 """
 
-
-# In layout 2 the newest entries were in their table only: ids and heads followed later, up to ``floor.settled``.
-_UPGRADE_FROM_2 = (
-    "ALTER TABLE departed RENAME TO deleted_thread",
-    "DROP INDEX departed_tree",
-    "CREATE INDEX deleted_thread_tree ON deleted_thread (tree)",
-    """UPDATE thread SET leaf = tip.key, newest = tip.key, updated_ns = tip.created_ns
-    FROM (
-        SELECT owner, max(key) AS key, created_ns FROM entry
-        WHERE key > (SELECT settled FROM floor) GROUP BY owner
-    ) AS tip
-    WHERE thread.key = tip.owner AND thread.newest < tip.key""",
-    "CREATE TABLE store_meta (last_entry_key INTEGER NOT NULL, deletions INTEGER NOT NULL)",
-    "INSERT INTO store_meta SELECT entry_key, drops FROM floor",
-    "DROP TABLE floor",
-    "DROP TABLE entry_id",
-    "CREATE UNIQUE INDEX entry_id ON entry (id, tree)",
-    "PRAGMA user_version = 3",
-)
-
-_UPGRADE_FROM_3 = (
-    "CREATE TABLE artifact (entry INTEGER NOT NULL, hash BLOB NOT NULL, PRIMARY KEY (entry, hash)) WITHOUT ROWID",
-    "CREATE TABLE pending_artifact (hash BLOB PRIMARY KEY) WITHOUT ROWID",
-    "PRAGMA user_version = 4",
-)
-
-# Children, entries of rare types, and what can be undone are found by an index since layout 5.
-_UPGRADE_FROM_4 = (
-    "CREATE INDEX entry_parent ON entry (parent, tree)",
-    f"CREATE INDEX entry_rare ON entry (owner) WHERE {IS_RARE}",
-    *(f"ALTER TABLE move ADD COLUMN {name} INTEGER" for name in ("undo", "redo", "redo_below")),
-    _DOCUMENTS,
-    "PRAGMA user_version = 5",
-)
-
-_UPGRADE_FROM_5 = (
-    "ALTER TABLE store_meta RENAME TO former_meta",
-    _STORE_META,
-    """INSERT INTO store_meta SELECT last_entry_key, deletions, 0,
-    'sessiontree ' || lower(hex(randomblob(16))) || ' 0000000000000000' FROM former_meta""",
-    "DROP TABLE former_meta",
-    "PRAGMA user_version = 6",
-)
-
-_UPGRADES = {2: _UPGRADE_FROM_2, 3: _UPGRADE_FROM_3, 4: _UPGRADE_FROM_4, 5: _UPGRADE_FROM_5}
 
 # Without the index, because it can be what is damaged.
 REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING count(*) > 1"
@@ -265,7 +223,7 @@ def connect(path: Path) -> sqlite3.Connection:
         path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
     )
     try:
-        _refuse_layout(path, _layout_of(connection))
+        _refuse_layout(path, layout_of(connection))
     except BaseException:
         connection.close()
         raise
@@ -298,11 +256,11 @@ def _fill(new: Path) -> None:
     with closing(connect(new)) as connection:
         connection.execute(f"PRAGMA page_size = {_PAGE_SIZE}")
         connection.execute("BEGIN IMMEDIATE")
-        for statement in (*_TABLES.split(";"), _STORE_META):
+        for statement in (*_TABLES.split(";"), STORE_META):
             connection.execute(statement)
         connection.execute("INSERT INTO store_meta VALUES (0, 0, 0, ?)", (new_stamp(),))
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {_LAYOUT}")
+        connection.execute(f"PRAGMA user_version = {LAYOUT}")
         connection.execute("COMMIT")
         connection.execute("PRAGMA journal_mode = wal").fetchone()
     file = FileDescriptor(new, os.O_RDWR)
@@ -323,7 +281,7 @@ def _completed(path: Path) -> bool:
     except FileNotFoundError:
         return False
     with closing(connect(path)) as connection:
-        if _layout_of(connection) == 0:
+        if layout_of(connection) == 0:
             return False
         connection.execute("PRAGMA journal_mode = wal").fetchone()
     return True
@@ -332,37 +290,6 @@ def _completed(path: Path) -> bool:
 def _remove(path: Path, *suffixes: str) -> None:
     for suffix in suffixes:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
-
-
-def upgrade(connection: sqlite3.Connection, path: Path) -> None:
-    """Bring a file of an older layout to this one in one transaction. The caller holds the process lock.
-
-    A process of an older release that has the file open gets errors from then on, because tables that it reads are
-    gone; nothing is lost.
-    """
-    layout = _layout_of(connection)
-    if layout == _LAYOUT:
-        return
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        for statement in chain.from_iterable(_UPGRADES[number] for number in range(layout, _LAYOUT)):
-            connection.execute(statement)
-    except sqlite3.DatabaseError as error:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        if not error.sqlite_errorname.startswith(("SQLITE_CORRUPT", "SQLITE_CONSTRAINT")):
-            raise
-        raise StoreError(
-            str(path),
-            f"it is damaged: {_damage(connection, error)}, so it cannot be upgraded to layout {_LAYOUT};"
-            " it was left unchanged, export its threads with the release that wrote it",
-        ) from error
-    connection.execute("COMMIT")
-
-
-def _damage(connection: sqlite3.Connection, error: sqlite3.DatabaseError) -> str:
-    repeated = connection.execute(REPEATED_IDS).fetchone() if isinstance(error, sqlite3.IntegrityError) else None
-    return f"several entries have the id {repeated[0]!r}" if repeated else str(error)
 
 
 def prepare_writer(connection: sqlite3.Connection, durability: Durability, path: Path) -> None:
@@ -380,15 +307,11 @@ def prepare_writer(connection: sqlite3.Connection, durability: Durability, path:
             raise StoreError(str(path), f"SQLite reports {name}={actual!r}, but {expected!r} is required")
 
 
-def _layout_of(connection: sqlite3.Connection) -> int:
-    """The version of the tables; 0 if there are none yet."""
+def layout_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the tables; 0 if there are none yet."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
 def _refuse_layout(path: Path, layout: int) -> None:
-    if layout > _LAYOUT:
-        raise NewerFormatError(str(path), layout, _LAYOUT)
-    if 0 < layout < _OLDEST_LAYOUT:
-        raise ForeignStoreError(
-            str(path), f"layout {layout} of a build before the first release; export it with that build"
-        )
+    if layout > LAYOUT:
+        raise NewerFormatError(str(path), layout, LAYOUT)

@@ -46,6 +46,7 @@ from sessiontree.stores.sqlite.lineage import Lineage
 from sessiontree.stores.sqlite.listing import list_threads
 from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
 from sessiontree.stores.sqlite.rows import missing_blobs
+from sessiontree.stores.sqlite.upgrade import upgrade
 from sessiontree.stores.sqlite.view import SqliteView
 from sessiontree.stores.sqlite.wal import WalGuard
 
@@ -241,7 +242,7 @@ class SqliteBackend:
                 opened.callback(self._wal_guard.close)
                 self._writer = self._connect(opened)
                 schema.prepare_writer(self._writer, durability, path)
-                schema.upgrade(self._writer, path)
+                upgrade(self._writer, path)
                 self._lineage = Lineage(path, self._wal_guard.number, self._writer)
             self._watcher = self._connect(opened)
             erasing_lock = ProcessLock(gate, of=path)
