@@ -78,7 +78,7 @@ def cut_power(what: Round) -> Outcome:
     with new_folder() as place:
         reports = power.disk_after(changes, recording.folder, Path(place), source)
         told = scripts.Told(min(max(0, reports - 1), len(script.steps)), "")
-        return Outcome(told.acknowledged, scripts.violations(script, what.store, Path(place), told))
+        return Outcome(told.acknowledged, scripts.violations(script, what.store, Path(place), told, is_moved=True))
 
 
 def _traced(

@@ -17,7 +17,7 @@ NEEDLE = "correct-horse-battery-staple"
 _LONGEST_OWN_ID = 8
 
 Picture = dict[str, list[tuple[str, str]]]
-"""For each thread the entries of its path with their texts, for each context its texts, for each file its content."""
+"""For each thread the entries of its path with their texts, for each context its texts, for each file its content. Those of backups too."""
 
 Work = Callable[[st.Journal, Path], object]
 
@@ -34,12 +34,16 @@ class Step(NamedTuple):
 
 
 class Script(NamedTuple):
-    """Steps after a preparation that nothing interferes with. ``settle`` is what the next start does first."""
+    """Steps after a preparation that nothing interferes with.
+
+    ``settle`` is what the next start does first, and ``afterwards`` what must still be possible.
+    """
 
     name: str
     steps: tuple[Step, ...]
     prepare: Work = lambda _journal, _folder: None
     settle: Work = lambda _journal, _folder: None
+    afterwards: Work = lambda _journal, _folder: None
 
 
 def _append(thread: str, entry: str, text: str = "") -> Step:
@@ -175,7 +179,30 @@ IMPORT = Script(
     prepare=_export,
 )
 
-SCRIPTS = {script.name: script for script in (BASICS, ERASE, COMPACT, RESTORE, IMPORT)}
+
+def _backups(folder: Path) -> Path:
+    return folder / "backups"
+
+
+def _restored(folder: Path) -> Path:
+    return folder / "restored"
+
+
+BACKUP = Script(
+    "backup",
+    (
+        _append("t", "a"),
+        Step(lambda journal, folder: journal.backup(_backups(folder))),
+        _append("t", "b"),
+        Step(lambda journal, folder: journal.backup(_backups(folder))),
+        Step(lambda _, folder: st.restore_backup(_backups(folder), _restored(folder)), is_repeatable=True),
+        _append("t", "c"),
+    ),
+    prepare=_with_a_secret,
+    afterwards=lambda journal, folder: journal.backup(_backups(folder)),
+)
+
+SCRIPTS = {script.name: script for script in (BASICS, ERASE, COMPACT, RESTORE, IMPORT, BACKUP)}
 
 
 @cache
@@ -192,6 +219,32 @@ def pictures_of(script: Script) -> list[Picture]:
 
 
 def _picture(journal: st.Journal, folder: Path) -> Picture:
+    found = _threads(journal)
+    for path in sorted(_files(folder).rglob("*.txt")):
+        found[str(path.relative_to(folder))] = [("", path.read_text())]
+    if _restored(folder).exists():
+        found |= _named("restored", _restored(folder))
+    for number, backup in enumerate(_complete(_backups(folder))):
+        with new_folder() as place:
+            st.restore_backup(_backups(folder), Path(place) / "store", backup_id=backup.id)
+            found |= _named(f"backup {number}", Path(place) / "store")
+    return found
+
+
+def _complete(backups: Path) -> list[st.Backup]:
+    """The complete backups; none if the folder is not a folder of backups yet."""
+    try:
+        return st.list_backups(backups)
+    except st.BackupError:
+        return []
+
+
+def _named(name: str, path: Path) -> Picture:
+    with st.open(path) as journal:
+        return {f"{name}: {thread}": entries for thread, entries in _threads(journal).items()}
+
+
+def _threads(journal: st.Journal) -> Picture:
     found: Picture = {}
     for thread in journal.list_threads(limit=1000):
         found[thread.id] = [
@@ -202,9 +255,6 @@ def _picture(journal: st.Journal, folder: Path) -> Picture:
         found[f"context of {thread.id}"] = [
             (message.role, message.text) for message in journal.context(thread.id).messages
         ]
-    root = _files(folder)
-    for path in sorted(root.rglob("*.txt")):
-        found[str(path.relative_to(folder))] = [("", path.read_text())]
     return found
 
 
@@ -253,8 +303,11 @@ def read(report: int) -> Told:
 _KEPT_NOTHING = ("StoreUnavailableError", "StoreFullError", "StoreReadOnlyError")
 
 
-def violations(script: Script, store: str, folder: Path, told: Told) -> tuple[Problem, ...]:
-    """Open the store again and compare it with what was acknowledged; one step more may have been committed."""
+def violations(script: Script, store: str, folder: Path, told: Told, *, is_moved: bool = False) -> tuple[Problem, ...]:
+    """Open the store again and compare it with what was acknowledged; one step more may have been committed.
+
+    A store that was moved since has no backups.
+    """
     found: list[Problem] = []
     if told.problem.startswith("raw"):
         found.append(Problem("other", told.problem))
@@ -265,6 +318,8 @@ def violations(script: Script, store: str, folder: Path, told: Told) -> tuple[Pr
             found += [Problem("torn", finding.problem) for finding in journal.check() if finding.kind != "torn"]
             journal.create_thread("afterwards")
             journal.append("afterwards", st.user("it goes on"))
+            if not is_moved:
+                script.afterwards(journal, folder)
     except Exception as error:  # noqa: BLE001  any error here is a finding
         found.append(Problem("other", f"cannot be opened: {type(error).__name__}: {error}"))
     return tuple(found)

@@ -10,6 +10,7 @@ from typing import Literal
 from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.model._base import Record
 from sessiontree.model.sanitize import is_unicode
+from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Backend, Durability
 
 __all__ = ["STORE_VARIABLE", "StoreAddress", "data_file", "default_url", "load_postgres", "open_backend", "parse_url"]
@@ -133,8 +134,10 @@ def open_backend(kind: Embedded, target: str, durability: Durability) -> Backend
         case "jsonl":
             from sessiontree.stores.jsonl import JsonlBackend  # noqa: PLC0415
 
-            return JsonlBackend(path, durability=durability)
+            with NOT_WHILE_FORKING:
+                return JsonlBackend(path, durability=durability)
         case "sqlite":
             from sessiontree.stores.sqlite import SqliteBackend  # noqa: PLC0415
 
-            return SqliteBackend(path, durability=durability)
+            with NOT_WHILE_FORKING:
+                return SqliteBackend(path, durability=durability)

@@ -8,6 +8,7 @@ from typing import TypeVar
 from sessiontree.errors import StoreClosedError
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.erasing import REMOVALS, Eraser, removes_content
+from sessiontree.stores.forking import NOT_WHILE_FORKING, not_while_forking
 from sessiontree.stores.group_commit import Committer
 from sessiontree.stores.protocol import Backend
 from sessiontree.stores.queries import Finding, Query
@@ -25,10 +26,11 @@ class EmbeddedStore:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.place = backend.place
-        self.committer = Committer(backend.write, backend.place)
-        self.eraser = Eraser(backend.erase_copies, backend.place)
+        self.committer = Committer(not_while_forking(backend.write), backend.place)
+        erase_copies = not_while_forking(backend.erase_copies)
+        self.eraser = Eraser(erase_copies, backend.place)
         self.is_closed = False
-        if not backend.erase_copies():
+        if not erase_copies():
             self.eraser.start()
 
     def commit(self, command: Command) -> Result:
@@ -49,21 +51,23 @@ class EmbeddedStore:
         if self.is_closed:
             raise StoreClosedError(self.place)
         self.committer.check_open()
-        return query.run(self.backend)
+        with NOT_WHILE_FORKING:
+            return query.run(self.backend)
 
     def mark(self, thread_id: str) -> object:
         """Return a value for ``wait``."""
-        return self.backend.mark(thread_id)
+        with NOT_WHILE_FORKING:
+            return self.backend.mark(thread_id)
 
     def wait(self, thread_id: str, mark: object, timeout: float) -> None:
         """Poll until the thread's mark differs from ``mark``, at most for ``timeout`` seconds."""
         end = time.monotonic() + timeout
-        while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
+        while not self.is_closed and self.mark(thread_id) == mark and time.monotonic() < end:
             time.sleep(POLL_SECONDS)
 
     def repair(self) -> list[Finding]:
         """Repair what can be repaired while nothing is being written, and return what it was."""
-        return self.committer.run_alone(self.backend.repair)
+        return self.committer.run_alone(not_while_forking(self.backend.repair))
 
     def close(self) -> None:
         """Write what is queued and close the backend; the second call is a no-op."""
@@ -75,5 +79,6 @@ class EmbeddedStore:
         self.committer.close(self._close_backend)
 
     def _close_backend(self) -> None:
-        self.backend.erase_copies()
-        self.backend.close()
+        with NOT_WHILE_FORKING:
+            self.backend.erase_copies()
+            self.backend.close()

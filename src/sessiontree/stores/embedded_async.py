@@ -56,12 +56,12 @@ class AsyncEmbeddedStore(EmbeddedStore):
 
     async def amark(self, thread_id: str) -> object:
         """Return a value for ``await_change``."""
-        return self.backend.mark(thread_id)
+        return self.mark(thread_id)
 
     async def await_change(self, thread_id: str, mark: object, timeout: float) -> None:
         """Poll until the thread's mark differs from ``mark``, at most for ``timeout`` seconds."""
         end = time.monotonic() + timeout
-        while not self.is_closed and self.backend.mark(thread_id) == mark and time.monotonic() < end:
+        while not self.is_closed and self.mark(thread_id) == mark and time.monotonic() < end:
             await asyncio.sleep(POLL_SECONDS)
 
     async def arepair(self) -> list[Finding]:

@@ -23,6 +23,7 @@ from sessiontree.stores._io import Files
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
+from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure
@@ -96,6 +97,7 @@ class JsonlBackend:
         )
         self._search: JsonlSearch | None = None
         self._is_closed = False
+        NOT_WHILE_FORKING.in_the_child(self._abandon)
 
     @property
     def torn_ends_cut(self) -> int:
@@ -150,6 +152,11 @@ class JsonlBackend:
             if self._search is not None:
                 self._search.close()
             self._process_lock.close()
+
+    def _abandon(self) -> None:
+        """Close the search index in the child of a fork, which cannot use connections of its parent."""
+        if self._search is not None:
+            self._search.close()
 
     def thread(self, thread_id: str) -> Thread:
         return self._read(thread_id, lambda _, state: state.public())

@@ -26,6 +26,7 @@ from sessiontree.search import SearchPage
 from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import Append, Command
+from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import (
     Finding,
@@ -73,6 +74,7 @@ class SqliteBackend:
         self._idle_lock = threading.Lock()
         with self._translated():
             self._open(path, durability)
+        NOT_WHILE_FORKING.in_the_child(self._abandon)
 
     def write(self, commands: Sequence[Command]) -> list[Outcome]:
         """Run the commands in order, as one transaction."""
@@ -118,6 +120,20 @@ class SqliteBackend:
                     self._search.close()
                 idle, self._idle = self._idle, []
                 for connection in idle:
+                    connection.close()
+
+    def _abandon(self) -> None:
+        """Close the connections in the child of a fork, so that SQLite does not take their locks for those of the child.
+
+        The guard of the log is closed and not released: the parent holds it too.
+        """
+        if not self._is_closed:
+            self._is_closed = True
+            with suppress(sqlite3.Error, OSError), self._opened:
+                self._erasure.close()
+                if self._search is not None:
+                    self._search.close()
+                for connection in self._idle:
                     connection.close()
 
     def thread(self, thread_id: str) -> Thread:
