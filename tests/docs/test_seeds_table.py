@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 import textwrap
-import typing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seed_rows import PROGRAMS, rows, symbols_of
+from seed_rows import PROGRAMS, resolve, rows, symbols_of
 
 STATES = {"does it", "differently"}
 SEEDS = Path(__file__).parents[1] / "seeds"
+PAGES = Path(__file__).parents[2] / "docs" / "howto"
 TESTED = [seed for seed, program in PROGRAMS.items() if any(SEEDS.glob(f"test_{program}*.py"))]
 
 
@@ -34,6 +35,14 @@ def test_every_row_says_whether_it_does_what_the_seed_does() -> None:
 @pytest.mark.parametrize("name", sorted({row["ours"] for row in rows()}))
 def test_the_name_leads_somewhere(name: str) -> None:
     assert resolve(name) is not None
+
+
+@pytest.mark.parametrize(("seed", "program"), PROGRAMS.items())
+def test_the_page_for_people_who_come_from_a_seed_names_every_symbol(seed: str, program: str) -> None:
+    lines = (PAGES / f"coming-from-{program}.md").read_text(encoding="utf-8").splitlines()
+    there = {word for line in lines if line.startswith("|") for word in re.findall(r"\w+", line.split("|")[1])}
+    symbols = {row["symbol"].rpartition(".")[2] for row in rows() if row["seed"] == seed}
+    assert symbols <= there, f"not in the table of {program}: {sorted(symbols - there)}"
 
 
 @pytest.mark.parametrize("seed", TESTED)
@@ -85,17 +94,3 @@ def calls_of(seed: str) -> list[Any]:
 
 def files_of(seed: str) -> list[Path]:
     return sorted(SEEDS.glob(f"test_{PROGRAMS[seed]}*.py"))
-
-
-def resolve(name: str) -> Any:
-    """The module, class, function or field that a dotted name means."""
-    parts = name.split(".")
-    for cut in range(len(parts), 0, -1):
-        try:
-            found: Any = importlib.import_module(".".join(parts[:cut]))
-        except ModuleNotFoundError:
-            continue
-        for part in parts[cut:]:
-            found = getattr(found, part) if hasattr(found, part) else typing.get_type_hints(found)[part]
-        return found
-    raise AssertionError(f"{name} leads nowhere")
