@@ -97,6 +97,7 @@ if TYPE_CHECKING:
     from sessiontree.journal.journal_async import AsyncJournal as AsyncJournal
     from sessiontree.journal.opening import open as open  # noqa: A004  st.open reads as what it does
     from sessiontree.journal.opening_async import open_async as open_async
+    from sessiontree.journal.operations.changes import Changes as Changes
     from sessiontree.journal.operations.costs import CostReport as CostReport
     from sessiontree.journal.operations.turns import Resumption as Resumption
     from sessiontree.journal.stream import AnswerStream as AnswerStream
@@ -221,6 +222,7 @@ _NAMES = {
     "sessiontree.journal.journal_async": "AsyncJournal",
     "sessiontree.journal.opening": "open",
     "sessiontree.journal.opening_async": "open_async",
+    "sessiontree.journal.operations.changes": "Changes",
     "sessiontree.journal.operations.costs": "CostReport",
     "sessiontree.journal.operations.turns": "Resumption",
     "sessiontree.journal.stream": "AnswerStream",

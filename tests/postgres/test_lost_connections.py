@@ -42,6 +42,13 @@ def url_of(proxy, namespace, **options):
     return with_options(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres", namespace=namespace, **options)
 
 
+def prepare_changes(proxy, namespace):
+    """By another connection: after some transactions a COMMIT is not sent as text any more."""
+    with st.open(url_of(proxy, namespace)) as journal:
+        journal.create_thread("u")
+        journal.documents.put("app", "k", 1)
+
+
 def eventually(verb):
     """Try again while the store is not available, as its error says one may."""
     end = time.monotonic() + 30
@@ -117,6 +124,26 @@ class TestACutConnection:
         assert proxy.was_cut.wait(10)
         assert len(far.path("t")) == 4
         assert far.check() == []
+
+    def test_changes_of_several_threads_are_made_once(self, far, proxy, namespace, after):
+        prepare_changes(proxy, namespace)
+        changes = st.Changes().append("t", st.user("d")).delete_thread("u").put_document("app", "k", 2)
+        proxy.cut_at(COMMIT, after=after)
+        (entry,), deleted, document = far.commit(changes)
+        assert proxy.was_cut.wait(10)
+        assert [found.id for found in far.path("t")] == ["a", "b", "c", entry.id]
+        assert far.documents.get("app", "k") == document
+        assert deleted.thread_id == "u"
+        assert far.stats().threads == 1
+
+    def test_deleted_threads_and_documents_say_what_they_took(self, far, proxy, namespace, after):
+        prepare_changes(proxy, namespace)
+        proxy.cut_at(COMMIT, after=after)
+        deleted = far.commit(st.Changes().delete_thread("u").delete_thread("t").delete_document("app", "k"))
+        assert proxy.was_cut.wait(10)
+        assert [one.entries_removed for one in deleted[:2]] == [0, 3]
+        assert deleted[2] is True
+        assert far.stats().threads == 0
 
     def test_a_delete_says_what_it_took(self, far, proxy, after):
         proxy.cut_at(COMMIT, after=after)

@@ -12,6 +12,7 @@ from sessiontree.compaction.titles import Titler
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import entries, erase, reads, threads
+from sessiontree.journal.operations.changes import ChangeAnswer, Changes, commit
 from sessiontree.journal.operations.entries import Content, NewEntry
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
@@ -66,6 +67,13 @@ class ThreadVerbs(Verbs):
         ``expect_leaf``, raises StaleLeafError if the leaf is another one.
         """
         return self.run(threads.delete_thread(id_of(thread_id), expect_version, expect_match, expect_leaf))
+
+    def commit(self, changes: Changes) -> list[ChangeAnswer]:
+        """Make changes of several threads and documents in one commit, and return what each of their verbs returns.
+
+        If one is refused, its error is raised and nothing is changed.
+        """
+        return self.run(commit(self.runtime, changes))
 
     def list_threads(self, query: ThreadQuery | None = None, **filters: Unpack[ThreadFilters]) -> Page:
         """Return one page of threads, the last changed first.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from copy import copy
 from itertools import islice
-from typing import Protocol
+from typing import Protocol, Self
 
 from msgspec import UnsetType
 
@@ -73,6 +74,19 @@ class TreeState:
         """What the entries in other files of the store refer to."""
         self._last_entry_key = 0
         self._last_thread_key = 0
+
+    def copy(self) -> Self:
+        """A copy that does not change with this one."""
+        twin = copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                setattr(twin, name, dict(value))
+        twin.owned_keys = {key: [*keys] for key, keys in self.owned_keys.items()}
+        twin.reflogs = {key: [*moves] for key, moves in self.reflogs.items()}
+        twin.tops = {key: [*tops] for key, tops in self.tops.items()}
+        twin.rare = {place: [*keys] for place, keys in self.rare.items()}
+        twin._children = None  # noqa: SLF001  of the same class
+        return twin
 
     def thread(self, thread_id: str) -> ThreadState | None:
         return self.states.get(thread_id)
@@ -385,6 +399,12 @@ class MemoryBlobs:
     def __init__(self) -> None:
         self._blobs: dict[str, Blob] = {}
         self._pending: set[str] = set()
+
+    def copy(self) -> MemoryBlobs:
+        """A copy that does not change with this one."""
+        twin = MemoryBlobs()
+        twin._blobs, twin._pending = dict(self._blobs), set(self._pending)
+        return twin
 
     def missing_blobs(self, hashes: Collection[str]) -> frozenset[str]:
         return frozenset(hashes).difference(self._blobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import UNSET, UnsetType
 
@@ -13,11 +13,16 @@ from sessiontree.model.codec import StoreRequest
 from sessiontree.model.documents import StoredDocument
 
 __all__ = [
+    "JOINABLE",
     "AcquireLease",
     "Append",
+    "Change",
+    "ChangeResult",
     "ClaimCompaction",
     "ClearLease",
     "Command",
+    "CommitTogether",
+    "Committed",
     "CreateThread",
     "DeleteDocument",
     "DeleteThread",
@@ -29,6 +34,7 @@ __all__ = [
     "ImportHistory",
     "ImportThread",
     "InstallCompaction",
+    "Joinable",
     "MoveLeaf",
     "OnDuplicate",
     "PositionedDraft",
@@ -42,6 +48,8 @@ __all__ = [
     "SetDocument",
     "Undo",
     "UpdateThread",
+    "appended_ids",
+    "changes_of",
 ]
 
 
@@ -347,16 +355,16 @@ class Erased(Record, frozen=True, kw_only=True):
     entries: int
 
 
-Command = (
-    CreateThread
-    | UpdateThread
-    | DeleteThread
-    | Append
+Joinable = CreateThread | UpdateThread | DeleteThread | Append | MoveLeaf | Fork | SetDocument | DeleteDocument
+"""The commands that can be committed together."""
+
+JOINABLE = get_args(Joinable)
+
+Change = (
+    Joinable
     | EraseContents
-    | MoveLeaf
     | Undo
     | Redo
-    | Fork
     | AcquireLease
     | RenewLease
     | ReleaseLease
@@ -367,9 +375,36 @@ Command = (
     | ImportThread
     | ImportHistory
     | PutBlobs
-    | SetDocument
-    | DeleteDocument
     | PurgeDocuments
 )
+"""The commands that the rules decide."""
 
-Result = Thread | tuple[Entry, ...] | Lease | Deleted | Erased | StoredDocument | None
+ChangeResult = Thread | tuple[Entry, ...] | Lease | Deleted | Erased | StoredDocument | None
+
+
+class CommitTogether(StoreRequest, frozen=True, kw_only=True):
+    """Run commands in order, in one commit: if one is refused, none has an effect. Each sees what those before it did."""
+
+    changes: tuple[Joinable, ...]
+
+
+class Committed(Record, frozen=True, kw_only=True):
+    """The results of commands that were committed together."""
+
+    results: tuple[ChangeResult, ...]
+
+
+Command = Change | CommitTogether
+
+Result = ChangeResult | Committed
+
+
+def changes_of(command: Command) -> tuple[Change, ...]:
+    """The commands that a command consists of: itself, or those that are committed together."""
+    return command.changes if isinstance(command, CommitTogether) else (command,)
+
+
+def appended_ids(command: Command) -> list[str]:
+    """The ids of the entries that a command appends."""
+    appends = [change for change in changes_of(command) if isinstance(change, Append)]
+    return [draft.id for append in appends for draft in append.drafts]

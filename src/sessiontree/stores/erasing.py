@@ -10,13 +10,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from sessiontree.stores.commands import Deleted, DeleteThread, EraseContents, Erased, Result
+from sessiontree.stores.commands import (
+    Committed,
+    CommitTogether,
+    Deleted,
+    DeleteThread,
+    EraseContents,
+    Erased,
+    Result,
+)
 
 __all__ = ["ERASE_SECONDS", "REMOVALS", "Eraser", "removes_content"]
 
 
-REMOVALS = (DeleteThread, EraseContents)
-"""The commands that remove content."""
+REMOVALS = (DeleteThread, EraseContents, CommitTogether)
+"""The commands that may remove content."""
 
 ERASE_SECONDS = 2.0
 """How long a delete waits for its content to be erased everywhere; the erasing goes on afterwards."""
@@ -27,7 +35,15 @@ _LONGEST_PAUSE_SECONDS = 2.0
 
 def removes_content(result: Result) -> bool:
     """Return whether a command deleted something, so that there may be copies to erase."""
-    return isinstance(result, Deleted) or (isinstance(result, Erased) and result.entries > 0)
+    match result:
+        case Deleted():
+            return True
+        case Erased(entries=entries):
+            return entries > 0
+        case Committed(results=results):
+            return any(map(removes_content, results))
+        case _:
+            return False
 
 
 class Eraser:

@@ -26,7 +26,7 @@ from sessiontree.search.snippets import snippet_of
 from sessiontree.stores._tree_state import MemoryBlobs, TreeState
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings, findings_in
-from sessiontree.stores.commands import Command, Draft
+from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, Draft
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Outcome
 from sessiontree.stores.queries import (
@@ -210,10 +210,26 @@ class MemoryBackend:
         return []
 
     def _execute(self, command: Command) -> Outcome:
+        if isinstance(command, CommitTogether):
+            return self._execute_together(command)
         try:
-            decision = decide(command, self._state)
+            return self._run(command)
         except Exception as refusal:  # noqa: BLE001  nothing is written yet; the other commands of the batch go on
             return refusal
+
+    def _execute_together(self, command: CommitTogether) -> Outcome:
+        # A copy of everything: simple, and quick enough for a store that is in memory.
+        before = dict(self._drafts), self._state.copy(), self._blobs.copy()
+        try:
+            return Committed(results=tuple([self._run(change) for change in command.changes]))
+        except Exception as refusal:  # noqa: BLE001  what was written is taken back; the other commands go on
+            self._drafts, self._state, self._blobs = before
+            self._state.blob_store = self._blobs
+            return refusal
+
+    def _run(self, command: Change) -> ChangeResult:
+        """Decide a command, and write its facts."""
+        decision = decide(command, self._state)
         for fact in decision.facts:
             match fact:
                 case PutEntry(node=node, draft=draft):

@@ -30,6 +30,7 @@ from msgspec.structs import replace
 from sessiontree.errors import SessionTreeError
 from sessiontree.journal import Journal
 from sessiontree.journal.opening import open as open_journal
+from sessiontree.journal.operations.changes import Changes
 from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import ArtifactRef, Entry, ImagePart, Lease, RunFailure, TurnMarker, blob_of
 from sessiontree.model.builders import assistant, user
@@ -42,6 +43,7 @@ __all__ = ["JournalMachine", "machine_settings", "machine_test"]
 _STEPS = 40
 _NEW_NAMES = ("a", "b", "c/\u2028", "d")
 _PICTURES = (b"one picture", b"another picture")
+_JOINT = ("append", "append", "create", "delete", "replace", "fork", "move", "put", "put_once", "drop")
 _CONTENTS = (
     user("one"),
     user("two"),
@@ -190,6 +192,14 @@ class JournalMachine(RuleBasedStateMachine):
         thread = self._thread(number)
         expected = self._entry(thread, leaf)
         self._same(lambda journal: journal.delete_thread(thread, expect_leaf=expected))
+
+    @rule(parts=some.lists(some.tuples(some.sampled_from(_JOINT), numbers, places), min_size=1, max_size=4))
+    def commit_together(self, parts: list[tuple[str, int, Any]]) -> None:
+        """Change several threads and documents in one commit, or none of them."""
+        named = [(verb, self._thread(number), place) for verb, number, place in parts]
+        chosen = [(verb, thread, self._entry(thread, place)) for verb, thread, place in named]
+        self._same(lambda journal: journal.commit(_changes(chosen)))
+        self._same(lambda journal: journal.documents.list("app"))
 
     @rule(number=numbers, places=some.lists(numbers, max_size=2), leaf=maybe_places)
     def erase(self, number: int, places: list[int], leaf: Any) -> None:
@@ -466,6 +476,31 @@ def machine_test(machine: type[JournalMachine]) -> Any:
 def _anywhere(journal: Journal, entry_ids: list[str]) -> list[str]:
     """Entries by id without a thread, sorted: which tree comes first is up to the store."""
     return sorted(map(repr, journal.find_entries(entry_ids)))
+
+
+def _changes(parts: list[tuple[str, str, Any]]) -> Changes:
+    changes = Changes()
+    for verb, thread, place in parts:
+        match verb:
+            case "append":
+                changes.append(thread, user("together"), create=True)
+            case "create":
+                changes.create_thread("b", contents=[user("one"), assistant("two")])
+            case "delete":
+                changes.delete_thread(thread)
+            case "replace":
+                changes.delete_thread(thread).create_thread(thread, contents=[user("again")])
+            case "fork":
+                changes.fork(thread, at=place, new_id="d")
+            case "move":
+                changes.move_leaf(thread, place)
+            case "put":
+                changes.put_document("app", "k", thread)
+            case "put_once":
+                changes.put_document("app", "l", thread, expect_version=0)
+            case _:
+                changes.delete_document("app", "k")
+    return changes
 
 
 def _turn(journal: Journal, thread: str) -> list[Entry]:

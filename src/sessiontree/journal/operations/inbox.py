@@ -37,6 +37,8 @@ def enqueue(
         raise InvalidInputError(f"only messages of users can be queued, not {content!r}; append other entries")
     new = NewEntry(content=Queued(message=message, when=when), id=queued_id)
     (stored,) = yield from append_many(runtime, thread_id, [new], moves_leaf=False)
+    if not isinstance(stored.payload, Queued):  # the entry of this id was erased
+        raise DuplicateEntryError(thread_id, stored.id)
     return _queued(stored)
 
 

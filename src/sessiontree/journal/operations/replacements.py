@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from sessiontree.compaction.result import stored_tokens
 from sessiontree.context.build import is_developer, prompt_text
-from sessiontree.errors import EntryNotFoundError, StaleLeafError
+from sessiontree.errors import NotFoundError, StaleLeafError, ThreadNotFoundError
 from sessiontree.journal.operations.entries import is_uncounted
 from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import Compaction, Entry, Message, SystemMessage
@@ -99,7 +99,7 @@ def _stored(command: Append) -> Operation[dict[str, int]]:
         if isinstance(draft.payload, SystemMessage | Compaction) and not draft.has_new_id:
             try:
                 entry: Entry = yield ReadEntry(thread_id=command.thread_id, entry_id=draft.id)
-            except EntryNotFoundError:
+            except NotFoundError:
                 continue
             match entry.payload:
                 case SystemMessage(replaced_tokens=tokens) | Compaction(dropped_tokens=tokens):
@@ -109,9 +109,14 @@ def _stored(command: Append) -> Operation[dict[str, int]]:
 
 def _path_before(command: Append) -> Operation[Sequence[Entry]]:
     """Return as much of the path as it takes to count: all of it for a compaction that was not counted."""
-    if not any(isinstance(draft.payload, Compaction) and is_uncounted(draft.payload) for draft in command.drafts):
-        return (yield from _path_since_prompt(command.thread_id, command.parent))
-    path: list[Entry] = yield ReadPath(thread_id=command.thread_id, leaf=command.parent)
+    try:
+        if not any(isinstance(draft.payload, Compaction) and is_uncounted(draft.payload) for draft in command.drafts):
+            return (yield from _path_since_prompt(command.thread_id, command.parent))
+        path: list[Entry] = yield ReadPath(thread_id=command.thread_id, leaf=command.parent)
+    except ThreadNotFoundError:
+        if command.create is None:
+            raise
+        return []
     return path
 
 

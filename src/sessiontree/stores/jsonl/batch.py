@@ -15,7 +15,8 @@ from sessiontree.model import Thread
 from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.commands import (
     Append,
-    Command,
+    Change,
+    ChangeResult,
     CreateThread,
     DeleteDocument,
     Fork,
@@ -23,6 +24,7 @@ from sessiontree.stores.commands import (
     PurgeDocuments,
     PutBlobs,
     SetDocument,
+    appended_ids,
 )
 from sessiontree.stores.jsonl.commit_log import CommitLog, LoggedLines
 from sessiontree.stores.jsonl.layout import Layout, name_of
@@ -34,13 +36,16 @@ from sessiontree.stores.jsonl.lines import (
     MoveLine,
     ThreadLine,
     TreeLine,
+    decode_line,
     encode_line,
 )
-from sessiontree.stores.jsonl.repair import cut_torn_end, point_to
+from sessiontree.stores.jsonl.repair import Removal, cut_torn_end, point_to, removal_of
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Outcome
 from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.state import (
+    DropBlobs,
+    DropThread,
     Fact,
     PutEntry,
     PutLease,
@@ -49,7 +54,7 @@ from sessiontree.stores.rules.state import (
     ThreadState,
 )
 
-__all__ = ["Batch", "texts_of"]
+__all__ = ["Batch", "PendingLines", "texts_of"]
 
 
 class Batch:
@@ -67,28 +72,35 @@ class Batch:
         self._layout = layout
         self._files = files
         self._is_synced = is_synced
-        self._pending: dict[str, _PendingLines] = {}
+        self._pending: dict[str, PendingLines] = {}
         self._log = log
         self._log_size = log.size
         self._opened: dict[str, tuple[int, int]] = {}
         """For each tree its open file, and the size that it had."""
         self._entry_ids: list[str] = []
 
-    def execute(self, command: Command) -> Outcome:
+    @property
+    def pending(self) -> Sequence[PendingLines]:
+        """What the trees are about to get."""
+        return list(self._pending.values())
+
+    def execute(self, command: Change) -> Outcome:
         """Decide a command and keep its lines for ``append``; return its result or the refusal."""
         try:
-            pending = self._pending_for(command)
-            tree = pending.tree
-            decision = decide(command, tree.state)
-            texts = texts_of(decision.facts)
+            return self.run(command)
         except OSError:
             raise
         except Exception as refusal:  # noqa: BLE001  nothing is written yet; the other commands of the batch go on
             return refusal
+
+    def run(self, command: Change) -> ChangeResult:
+        """Decide a command and keep its lines; return its result or raise the refusal."""
+        pending = self._pending_for(command)
+        decision = decide(command, pending.tree.state)
+        texts = texts_of(decision.facts)
         for fact, text in zip(decision.facts, texts, strict=True):
             self._apply(fact, text, pending)
-        if isinstance(command, Append):
-            self._entry_ids += [draft.id for draft in command.drafts]
+        self._entry_ids += appended_ids(command)
         return decision.result
 
     def append(self) -> list[int]:
@@ -131,10 +143,10 @@ class Batch:
             os.close(file)
         self._opened.clear()
 
-    def _is_covered(self, pending: _PendingLines) -> bool:
+    def _is_covered(self, pending: PendingLines) -> bool:
         return self._log.covers(pending.tree.name, pending.tree.end)
 
-    def _write_log(self, changed: Sequence[_PendingLines]) -> frozenset[str]:
+    def _write_log(self, changed: Sequence[PendingLines]) -> frozenset[str]:
         """Write the lines of several trees to the log and return their names; a single file is as cheap to sync."""
         records = [
             LoggedLines(pending.tree.name, pending.tree.end, b"".join(pending.texts))
@@ -159,7 +171,7 @@ class Batch:
                 pending.tree.grown_to(pending.end, pending.texts[-1])
                 pending.tree.seen(os.fstat(self._opened[name][0]))
 
-    def _pending_for(self, command: Command) -> _PendingLines:
+    def _pending_for(self, command: Change) -> PendingLines:
         tree = self._tree_for(command)
         pending = self._pending.get(tree.name)
         if pending is None:
@@ -168,10 +180,10 @@ class Batch:
                 cut_torn_end(tree, self._layout, self._files)
                 self.torn_ends += 1
             self._trees.pin(tree)
-            pending = self._pending[tree.name] = _PendingLines(tree)
+            pending = self._pending[tree.name] = PendingLines(tree)
         return pending
 
-    def _tree_for(self, command: Command) -> Tree:
+    def _tree_for(self, command: Change) -> Tree:
         match command:
             case CreateThread(thread=thread) | Append(create=Thread() as thread):
                 name = name_of(thread.id)
@@ -187,7 +199,7 @@ class Batch:
             case _:
                 return self._trees.with_thread(command.thread_id)
 
-    def _apply(self, fact: Fact, text: bytes, pending: _PendingLines) -> None:
+    def _apply(self, fact: Fact, text: bytes, pending: PendingLines) -> None:
         tree = pending.tree
         match fact:
             case PutThread(state=state):
@@ -196,11 +208,15 @@ class Batch:
                 tree.drafts[node.key] = draft
                 tree.spans[node.key] = (pending.end, len(text) - 1)
                 self.artifacts.update(draft.artifacts)
+            case DropThread():
+                pending.remove(removal_of(fact, tree.state))
+            case DropBlobs():
+                pending.has_garbage = True
         tree.state.apply(fact)
         if text:
             pending.add(text)
 
-    def _write_first(self, state: ThreadState, pending: _PendingLines) -> None:
+    def _write_first(self, state: ThreadState, pending: PendingLines) -> None:
         """Write what must precede a thread's first line: the header of a new file, the pointer to a fork."""
         thread_id, tree_id = state.meta.id, state.meta.tree
         if pending.end == 0:
@@ -209,13 +225,23 @@ class Batch:
             point_to(tree_id, thread_id, self._layout, self._files)
 
 
-class _PendingLines:
-    """The lines that a tree file is about to get."""
+class PendingLines:
+    """The lines that a tree file is about to get, and the threads that it is about to lose."""
 
     def __init__(self, tree: Tree) -> None:
         self.tree = tree
         self.texts: list[bytes] = []
+        self.removals: list[Removal] = []
+        self.has_garbage = False
+        """Whether there are blobs that nothing needs after the commit."""
         self.end = tree.end
+
+    def remove(self, removal: Removal) -> None:
+        """Delete a thread, also from the new lines."""
+        self.removals.append(removal)
+        lines = [(decode_line(text.removesuffix(b"\n")), text) for text in self.texts]
+        left = [text if isinstance(line, TreeLine) else removal.left_of(line, text) for line, text in lines]
+        self.texts = [text for text in left if text]
 
     def add(self, text: bytes) -> None:
         self.texts.append(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -57,7 +58,9 @@ class DocumentFolder:
                 self._files.make_folder(self._scope(document.scope))
                 self._files.put(self._path(document.scope, document.key), _text_of(document))
             case DropDocument(scope=scope, key=key):
-                self._files.remove(self._path(scope, key))
+                # It is missing if this commit is carried out for the second time, after a crash.
+                with suppress(FileNotFoundError):
+                    self._files.remove(self._path(scope, key))
             case DropExpiredDocuments(now_ns=now):
                 for document in list(self.all()):
                     if document.is_expired(now):

@@ -91,6 +91,11 @@ class Layout(Record, frozen=True, kw_only=True):
         return self.folder / "erasing"
 
     @property
+    def plan(self) -> Path:
+        """The commit of several files that is being carried out."""
+        return self.folder / "commit.json"
+
+    @property
     def documents(self) -> Path:
         """The folder of documents, with a folder for each scope."""
         return self.folder / "documents"

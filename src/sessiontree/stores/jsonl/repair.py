@@ -10,12 +10,14 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from sessiontree.model._base import Progress
 from sessiontree.stores._io import Files, syncing
+from sessiontree.stores._tree_state import TreeState
 from sessiontree.stores.check import findings_in
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
 from sessiontree.stores.jsonl.lines import (
@@ -34,9 +36,21 @@ from sessiontree.stores.jsonl.lines import (
 from sessiontree.stores.jsonl.replay import TREE, Problem
 from sessiontree.stores.jsonl.tree import Tree
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules.state import ERASED_BODY, PutErased
+from sessiontree.stores.rules.state import ERASED_BODY, DropThread, PutErased
 
-__all__ = ["cut_torn_end", "erase_entries", "findings_of", "point_to", "remove_thread", "repair_tree"]
+__all__ = [
+    "Removal",
+    "cut_torn_end",
+    "erase_entries",
+    "findings_of",
+    "lines_without",
+    "new_path",
+    "point_to",
+    "removal_of",
+    "remove_thread",
+    "repair_tree",
+    "stage",
+]
 
 
 _CHUNK = 1 << 20
@@ -79,15 +93,20 @@ def cut_torn_end(tree: Tree, layout: Layout, files: Files) -> None:
     tree.torn = None
 
 
-def remove_thread(tree: Tree, thread_id: str, removed: Collection[int], layout: Layout, files: Files) -> None:
+def remove_thread(tree: Tree, removal: Removal, layout: Layout, files: Files) -> None:
     """Rewrite a file without a thread and the removed entries; remove it with its last thread."""
     for path in layout.leftovers(tree.name):
         files.remove(path)
-    if set(tree.state.states) == {thread_id}:
-        _new_path(tree).unlink(missing_ok=True)
+    if set(tree.state.states) == {removal.thread_id}:
+        new_path(tree.path).unlink(missing_ok=True)
         files.remove(tree.path)
     else:
-        _rewrite(tree, _without(tree, thread_id, {tree.state.nodes[key].id for key in removed}), files)
+        _rewrite(tree, lines_without(tree, [removal]), files)
+
+
+def removal_of(drop: DropThread, state: TreeState) -> Removal:
+    """What a delete removes from the file."""
+    return Removal(drop.state.meta.id, frozenset(state.nodes[key].id for key in drop.entries))
 
 
 def erase_entries(tree: Tree, erased: PutErased, new: Sequence[bytes], files: Files) -> None:
@@ -168,12 +187,31 @@ def _header(tree: Tree) -> Iterator[bytes]:
         yield encode_line(TreeLine(format=FORMAT, tree=tree.tree_id, last=tree.state.last_entry_key))
 
 
-def _without(tree: Tree, thread_id: str, removed: Collection[str]) -> Iterator[bytes]:
+class Removal(NamedTuple):
+    """A deleted thread, and the ids of the entries that are deleted with it."""
+
+    thread_id: str
+    entries: frozenset[str]
+
+    def left_of(self, line: Line, text: bytes) -> bytes:
+        """What is left of a line: nothing, or the line, which for an entry that a fork still sees is changed."""
+        if _is_removed(line, self.thread_id, self.entries):
+            return b""
+        if isinstance(line, EntryLine) and line.thread == self.thread_id:
+            return changed_line(text.removesuffix(b"\n"), 1, is_kept=True)
+        return text
+
+
+def lines_without(tree: Tree, removals: Sequence[Removal]) -> Iterator[bytes]:
+    """The lines of a file without deleted threads."""
     yield from _header(tree)
     for group in tree.groups():
         for item in group:
-            if not _is_removed(item.line, thread_id, removed):
-                yield _as_kept(tree, item, thread_id)
+            text = tree.text(item.offset, item.length) + b"\n"
+            for removal in removals:
+                text = text and removal.left_of(item.line, text)
+            if text:
+                yield text
 
 
 def _with_erased(tree: Tree, erased: PutErased) -> Iterator[bytes]:
@@ -201,13 +239,6 @@ def _is_removed(line: Line, thread_id: str, removed: Collection[str]) -> bool:
             return bool(owner == thread_id)
 
 
-def _as_kept(tree: Tree, item: Located, thread_id: str) -> bytes:
-    text = tree.text(item.offset, item.length)
-    if isinstance(item.line, EntryLine) and item.line.thread == thread_id:
-        return changed_line(text, 1, is_kept=True)
-    return text + b"\n"
-
-
 def _repaired_lines(tree: Tree, useless: Collection[int]) -> Iterator[bytes]:
     yield from _header(tree)
     recovered = dict(tree.replay.recovered)
@@ -232,19 +263,30 @@ def _regrouped(tree: Tree, kept: Sequence[Located]) -> Iterator[bytes]:
         yield text + b"\n" if item.line.lines == lines else changed_line(text, lines)
 
 
-def _new_path(tree: Tree) -> Path:
-    return tree.path.with_name(tree.path.name + ".new")
+def new_path(path: Path) -> Path:
+    """Where the new content of a file is before it replaces the file."""
+    return path.with_name(path.name + ".new")
 
 
 def _rewrite(tree: Tree, texts: Iterable[bytes], files: Files) -> None:
-    new = _new_path(tree)
+    stage(tree.path, texts, files)
+    try:
+        files.replace(new_path(tree.path), tree.path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            new_path(tree.path).unlink(missing_ok=True)
+        raise
+
+
+def stage(path: Path, texts: Iterable[bytes], files: Files) -> None:
+    """Write the new content of a file durably beside it."""
+    new = new_path(path)
     new.unlink(missing_ok=True)
     file = files.open_append(new)
     try:
         for block in _blocks(texts):
             files.append(file, block)
         files.sync(file)
-        files.replace(new, tree.path)
     except BaseException:
         with contextlib.suppress(OSError):
             new.unlink(missing_ok=True)

@@ -97,6 +97,7 @@ class JsonlBackend:
         )
         self._search: JsonlSearch | None = None
         self._is_closed = False
+        self._writer.finish_commit()
         NOT_WHILE_FORKING.in_the_child(self._abandon)
 
     @property

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from itertools import groupby
 
 from sessiontree.errors import (
+    CommitUnknownError,
     SessionTreeError,
     StoreError,
     StorePoisonedError,
@@ -21,22 +22,27 @@ from sessiontree.errors import (
 from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import (
+    Change,
     Command,
+    Committed,
+    CommitTogether,
     DeleteDocument,
     DeleteThread,
     EraseContents,
     PurgeDocuments,
     PutBlobs,
     SetDocument,
+    appended_ids,
 )
 from sessiontree.stores.jsonl.batch import Batch, texts_of
 from sessiontree.stores.jsonl.commit_log import CommitLog
+from sessiontree.stores.jsonl.commit_plan import CommitPlan, PlannedCommit, carry_out, planned
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure, erase_copies
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import Layout
 from sessiontree.stores.jsonl.packs import PackFolder
-from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, remove_thread, repair_tree
+from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, removal_of, remove_thread, repair_tree
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.protocol import Durability, Outcome
@@ -55,7 +61,7 @@ from sessiontree.stores.rules.state import (
 __all__ = ["Writer"]
 
 
-_ALONE = (DeleteThread, EraseContents, PutBlobs, SetDocument, DeleteDocument, PurgeDocuments)
+_ALONE = (DeleteThread, EraseContents, PutBlobs, SetDocument, DeleteDocument, PurgeDocuments, CommitTogether)
 """Commands that replace or create whole files."""
 
 
@@ -110,7 +116,7 @@ class Writer:
                 if is_alone:
                     outcomes += [self._write_alone(command) for command in run]
                 else:
-                    outcomes += self._write_batch(list(run))
+                    outcomes += self._write_batch([one for one in run if not isinstance(one, CommitTogether)])
             except StoreError as error:
                 if not outcomes:
                     raise
@@ -149,7 +155,7 @@ class Writer:
         with self._exclusive(), self._lock:
             self._index.save()
 
-    def _write_batch(self, commands: Sequence[Command]) -> list[Outcome]:
+    def _write_batch(self, commands: Sequence[Change]) -> list[Outcome]:
         with self._exclusive(), self._lock:
             self._check_not_poisoned()
             batch = Batch(self._trees, self._layout, self._log, self._files, is_synced=self._is_synced)
@@ -206,6 +212,8 @@ class Writer:
 
     def _write_alone(self, command: Command) -> Outcome:
         match command:
+            case CommitTogether():
+                return self._write_together(command)
             case PutBlobs():
                 return self._put_blobs(command)
             case EraseContents():
@@ -232,6 +240,55 @@ class Writer:
                 self._documents.apply(fact)
         return decision.result
 
+    def _write_together(self, command: CommitTogether) -> Outcome:
+        with self._rewriting():
+            self._log.empty()
+            batch = Batch(self._trees, self._layout, self._log, self._files, is_synced=self._is_synced)
+            commit = PlannedCommit(batch, self._documents)
+            try:
+                results = tuple([commit.run(change) for change in command.changes])
+                for pending in batch.pending:
+                    for removal in pending.removals:
+                        self._prepare_delete(pending.tree, removal.thread_id, has_blobs=pending.has_garbage)
+                plan = commit.write(self._layout, self._files)
+            except SessionTreeError as refusal:
+                return refusal
+            finally:
+                # The plan is carried out on the files; the trees are loaded again.
+                self.torn_ends_cut += batch.torn_ends
+                batch.undo()
+            try:
+                self._carry_out(plan)
+            except OSError as error:
+                raise CommitUnknownError(self._place, str(error), appended_ids(command)) from error
+        return Committed(results=results)
+
+    def finish_commit(self) -> None:
+        """Carry out what is left of a commit whose process died."""
+        with self._exclusive():
+            return
+
+    def _finish_commit(self) -> None:
+        plan = planned(self._layout)
+        if plan is None:
+            return
+        self._check_not_poisoned()
+        try:
+            with self._lock:
+                self._log.empty()
+                self._carry_out(plan)
+        except OSError as error:
+            raise translate_error(self._place, error) from error
+
+    def _carry_out(self, plan: CommitPlan) -> None:
+        names = (*(lines.tree for lines in plan.lines), *plan.rewritten, *plan.removed)
+        try:
+            carry_out(plan, self._layout, self._files, self._documents, self._packs)
+        finally:
+            for name in names:
+                self._trees.forget(name)
+                self._log.forget(name)
+
     def _put_blobs(self, command: PutBlobs) -> Outcome:
         with self._rewriting():
             decision = put_blobs(command, self._packs)
@@ -253,10 +310,9 @@ class Writer:
                 return refusal
             drop, *blob_facts = decision.facts
             assert isinstance(drop, DropThread)
-            self._erasures.add(PendingErasure(tree=tree.name, thread_id=command.thread_id, has_blobs=bool(blob_facts)))
-            self._prepare_rewrite(tree)
+            self._prepare_delete(tree, command.thread_id, has_blobs=bool(blob_facts))
             try:
-                remove_thread(tree, command.thread_id, drop.entries, self._layout, self._files)
+                remove_thread(tree, removal_of(drop, tree.state), self._layout, self._files)
             finally:
                 self._trees.forget(tree.name)
             return decision.result
@@ -274,8 +330,7 @@ class Writer:
             erased, *facts = decision.facts
             assert isinstance(erased, PutErased)
             has_blobs = any(isinstance(fact, DropBlobs) for fact in facts)
-            self._erasures.add(PendingErasure(tree=tree.name, thread_id=command.thread_id, has_blobs=has_blobs))
-            self._prepare_rewrite(tree)
+            self._prepare_delete(tree, command.thread_id, has_blobs=has_blobs)
             try:
                 if tree.torn is not None:
                     cut_torn_end(tree, self._layout, self._files)
@@ -285,8 +340,9 @@ class Writer:
                 self._trees.forget(tree.name)
             return decision.result
 
-    def _prepare_rewrite(self, tree: Tree) -> None:
-        """Remove what is known about a file from the log, whose offsets are those of the old file, and from the index."""
+    def _prepare_delete(self, tree: Tree, thread_id: str, *, has_blobs: bool) -> None:
+        """Record what has to be erased, and remove what the log, which has offsets, and the index know about a file."""
+        self._erasures.add(PendingErasure(tree=tree.name, thread_id=thread_id, has_blobs=has_blobs))
         self._log.empty()
         self._log.forget(tree.name)
         self._index.forget(tree.name)
@@ -310,6 +366,7 @@ class Writer:
     def _exclusive(self) -> Iterator[None]:
         """Exclude all other writers: the threads of this process, and other processes."""
         with self._thread_lock, self._process_lock:
+            self._finish_commit()
             yield
 
     def _poisoned(self, error: OSError) -> StorePoisonedError:

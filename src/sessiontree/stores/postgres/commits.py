@@ -12,7 +12,8 @@ whether it took effect (our stamp), did not (the stamp from before), or cannot b
 from __future__ import annotations
 
 import secrets
-from typing import TypeVar
+from collections.abc import Sequence
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 import psycopg
@@ -20,13 +21,15 @@ from msgspec.structs import replace
 
 from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
 from sessiontree.model import Thread
-from sessiontree.model._base import Record
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import (
     AcquireLease,
     Append,
+    Change,
     Command,
+    Committed,
+    CommitTogether,
     CreateThread,
     DeleteDocument,
     DeleteThread,
@@ -42,6 +45,8 @@ from sessiontree.stores.commands import (
     RenewLease,
     Result,
     SetDocument,
+    appended_ids,
+    changes_of,
 )
 from sessiontree.stores.postgres.documents import lock_document
 from sessiontree.stores.postgres.errors import may_have_happened, with_retries
@@ -158,26 +163,39 @@ class Commits:
         return with_retries(attempt, place=self._place, retry_seconds=self._retry_seconds, give_up=give_up)
 
     def _unknown(self, command: Command, problem: object) -> CommitUnknownError:
-        ids = [draft.id for draft in command.drafts] if isinstance(command, Append) else []
-        return CommitUnknownError(self._place, str(problem).strip(), ids)
+        return CommitUnknownError(self._place, str(problem).strip(), appended_ids(command))
 
 
 def _with_given_ids(command: C) -> C:
     """The command with ids that count as given: an attempt whose answer was lost may have stored the new ones."""
-    if not isinstance(command, Append):
-        return command
-    return replace(command, drafts=tuple(replace(draft, has_new_id=False) for draft in command.drafts))
+    match command:
+        case Append(drafts=drafts):
+            return replace(command, drafts=tuple(replace(draft, has_new_id=False) for draft in drafts))
+        case CommitTogether(changes=changes):
+            return replace(command, changes=tuple(map(_with_given_ids, changes)))
+        case _:
+            return command
 
 
-class _Unsettled(Record, frozen=True, kw_only=True):
-    """A commit whose answer was lost: its decision, and the stamp of the thread's row before it."""
+class _Written(NamedTuple):
+    """A command of a transaction, what was read for it, and what was decided."""
 
+    command: Change
+    view: SnapshotView
+    decision: Decision
+
+
+class _Unsettled(NamedTuple):
+    """A commit whose answer was lost: its result, the command that shows whether it took effect, and its thread's stamp before."""
+
+    result: Result
+    witness: Change
     decision: Decision
     stamp_before: int | None
 
 
 class _LockedTransaction:
-    """One command, run in a transaction until its outcome is known."""
+    """One command, or several that are committed together, run in a transaction until its outcome is known."""
 
     def __init__(self, lookup: TreeLookup, ids: IdSource, command: Command) -> None:
         self._lookup = lookup
@@ -190,31 +208,52 @@ class _LockedTransaction:
         """Run the command once; raise ``unknown`` if an earlier run may have taken effect and cannot be settled."""
         yield BEGIN
         try:
-            view = yield from self._lock_and_read()
-            if self.unsettled is not None and self._took_effect(view, self.unsettled, unknown):
+            yield from self._lock_names()
+            if self.unsettled is not None and (yield from self._took_effect(self.unsettled, unknown)):
                 yield from _confirm()
-                return self.unsettled.decision.result
+                return self.unsettled.result
             self.unsettled = None
-            decision = yield from decide_in_steps(self._command, view)
+            written: list[_Written] = []
+            for change in changes_of(self._command):
+                written.append((yield from self._write(change)))  # noqa: PERF401  a comprehension cannot yield
         except SessionTreeError:
             yield ROLLBACK
             raise
-        if not decision.facts:
+        result = self._result_of(written)
+        if any(one.decision.facts for one in written):
+            yield from self._commit(written, result)
+        else:
             yield from _confirm()
-            return decision.result
-        yield from statements_of(decision, view, self._lookup.namespace, self._stamp)
-        yield from self._commit(decision, view)
-        return decision.result
+        return result
 
-    def _commit(self, decision: Decision, view: SnapshotView) -> Steps[None]:
-        head = view.head(_subject(self._command))
+    def _write(self, change: Change) -> Steps[_Written]:
+        """Lock and read what a command is about, decide it, and write the facts."""
+        view = yield from self._lock_and_read(change)
+        decision = yield from decide_in_steps(change, view)
+        yield from statements_of(decision, view, self._lookup.namespace, self._stamp)
+        return _Written(change, view, decision)
+
+    def _result_of(self, written: Sequence[_Written]) -> Result:
+        results = tuple(one.decision.result for one in written)
+        return Committed(results=results) if isinstance(self._command, CommitTogether) else results[0]
+
+    def _commit(self, written: Sequence[_Written], result: Result) -> Steps[None]:
         try:
             yield COMMIT
         except psycopg.Error as error:
             if may_have_happened(error):
-                self.unsettled = _Unsettled(decision=decision, stamp_before=head.stamp if head else None)
+                self.unsettled = self._lost(written, result)
             raise
-        self._remember(decision, view)
+        for one in written:
+            self._remember(one.decision, one.view)
+
+    def _lost(self, written: Sequence[_Written], result: Result) -> _Unsettled:
+        witness = _witness(written)
+        # An earlier command of the same transaction may have written our own stamp.
+        name = _subject(witness.command)
+        first = next(one for one in written if _subject(one.command) == name)
+        head = first.view.head(name)
+        return _Unsettled(result, witness.command, witness.decision, head.stamp if head else None)
 
     def _remember(self, decision: Decision, view: SnapshotView) -> None:
         for fact in decision.facts:
@@ -224,11 +263,14 @@ class _LockedTransaction:
                 case DropThread(state=state):
                     self._lookup.forget(state.meta.id)
 
-    def _took_effect(self, view: SnapshotView, before: _Unsettled, unknown: CommitUnknownError) -> bool:
-        if isinstance(self._command, SetDocument):
-            return _is_put(view.document(self._command.scope, self._command.key), before.decision, unknown)
-        head = view.head(_subject(self._command))
-        if isinstance(self._command, DeleteThread):
+    def _took_effect(self, before: _Unsettled, unknown: CommitUnknownError) -> Steps[bool]:
+        """Whether the earlier run took effect, all of it or nothing: one of its commands shows it."""
+        command = before.witness
+        view = yield from self._lock_and_read(command)
+        if isinstance(command, SetDocument):
+            return _is_put(view.document(command.scope, command.key), before.decision, unknown)
+        head = view.head(_subject(command))
+        if isinstance(command, DeleteThread):
             return head is None
         if head is not None and head.stamp == self._stamp:
             return True
@@ -236,10 +278,17 @@ class _LockedTransaction:
             return False
         raise unknown
 
-    def _lock_and_read(self) -> Steps[SnapshotView]:
-        """Lock and read what the command is about. All commands lock names first, then threads, so none deadlock."""
+    def _lock_names(self) -> Steps[None]:
+        """Lock the threads of a commit of several commands in the same order as all others do, so none deadlock."""
+        if isinstance(self._command, CommitTogether):
+            subjects = {_subject(change) for change in self._command.changes} - {""}
+            names = [to_bytes(name) for name in subjects]
+            yield Statement(_LOCK_NAMES, {"ids": names, "namespace": self._lookup.namespace})
+
+    def _lock_and_read(self, command: Change) -> Steps[SnapshotView]:
+        """Lock and read what a command is about. All commands lock names first, then threads, so none deadlock."""
         view = SnapshotView(self._ids, self._lookup.namespace)
-        match self._command:
+        match command:
             case CreateThread(thread=thread, drafts=drafts, history=history):
                 reservation, taken = yield from self._lock_name(thread.id)
                 view.set_reservation(reservation)
@@ -248,7 +297,7 @@ class _LockedTransaction:
                 if names and (history or reservation.named_tree is not None):
                     yield from view.prefetch_nodes(reservation.named_tree or _NO_TREE, names)
             case Append(create=Thread() as thread):
-                yield from self._lock_or_reserve(view, thread.id)
+                yield from self._lock_or_reserve(view, thread.id, _needed_entries(command))
             case ImportThread(thread=thread):
                 reservation, taken = yield from self._lock_name(thread.id)
                 if thread.tree != thread.id:
@@ -262,28 +311,28 @@ class _LockedTransaction:
                 view.set_reservation(reservation)
                 view.set_thread(source_id, source)
                 view.set_thread(thread.id, taken)
-                if source is not None and (ids := _needed_entries(self._command)):
+                if source is not None and (ids := _needed_entries(command)):
                     yield from view.prefetch_nodes(source.tree, ids)
             case DeleteThread(thread_id=thread_id) | EraseContents(thread_id=thread_id):
                 yield from self._lock_tree(thread_id)
                 head = yield from self._read_thread(thread_id, _FOR_CHANGE)
                 view.set_thread(thread_id, head)
-                if head is not None and (ids := _needed_entries(self._command)):
+                if head is not None and (ids := _needed_entries(command)):
                     yield from view.prefetch_nodes(head.tree, ids)
             case PutBlobs() | PurgeDocuments():
                 # No thread's row shows whether this was done; doing it again is harmless.
-                view.set_thread(_subject(self._command), None)
-            case SetDocument() | DeleteDocument() as command:
+                view.set_thread(_subject(command), None)
+            case SetDocument() | DeleteDocument():
                 view.set_thread(_subject(command), None)
                 view.set_document((yield from lock_document(self._lookup.namespace, command)))
-            case command:
+            case _:
                 head = yield from self._read_thread(command.thread_id, _FOR_CHANGE)
                 view.set_thread(command.thread_id, head)
                 if head is not None and (ids := _needed_entries(command)):
                     yield from view.prefetch_nodes(head.tree, ids)
         return view
 
-    def _lock_or_reserve(self, view: SnapshotView, thread_id: str) -> Steps[None]:
+    def _lock_or_reserve(self, view: SnapshotView, thread_id: str, entry_ids: Sequence[str]) -> Steps[None]:
         """Lock a thread, or its id if there is no such thread."""
         head = yield from self._read_thread(thread_id, _FOR_CHANGE)
         if head is None:
@@ -294,8 +343,8 @@ class _LockedTransaction:
                 head = yield from self._read_thread(thread_id, _FOR_CHANGE)
         view.set_thread(thread_id, head)
         tree = head.tree if head else reservation.named_tree
-        if tree is not None and (ids := _needed_entries(self._command)):
-            yield from view.prefetch_nodes(tree, ids)
+        if tree is not None and entry_ids:
+            yield from view.prefetch_nodes(tree, entry_ids)
 
     def _lock_name(self, thread_id: str) -> Steps[tuple[Reservation, ThreadHead | None]]:
         """Lock a thread id, taken or not; return what a new thread of this id would get, and the thread that has it."""
@@ -338,13 +387,32 @@ def _is_put(stored: StoredDocument | None, decision: Decision, unknown: CommitUn
     raise unknown
 
 
+def _witness(written: Sequence[_Written]) -> _Written:
+    """The command of a transaction that shows best whether it took effect.
+
+    That is the last change of a thread, which leaves a stamp, or of a document, or else a delete.
+    """
+    ranks: list[tuple[int, _Written]] = []
+    seen: set[tuple[str, str]] = set()
+    for one in reversed(written):
+        match one.command:
+            case SetDocument(scope=scope, key=key) | DeleteDocument(scope=scope, key=key):
+                place, rank = (scope, key), 1 if isinstance(one.command, SetDocument) else 3
+            case command:
+                place, rank = ("", _subject(command)), 2 if isinstance(command, DeleteThread) else 0
+        if place not in seen and one.decision.facts:
+            ranks.append((rank, one))
+        seen.add(place)
+    return min(ranks, key=lambda found: found[0])[1]
+
+
 def _confirm() -> Steps[None]:
     """Commit with a transaction number, which waits for the synchronous standby: what was read may not be there yet."""
     yield _TAKE_NUMBER
     yield COMMIT
 
 
-def _subject(command: Command) -> str:
+def _subject(command: Change) -> str:
     """The thread whose row shows whether a command took effect."""
     match command:
         case CreateThread(thread=thread) | Fork(thread=thread) | ImportThread(thread=thread):
@@ -355,7 +423,7 @@ def _subject(command: Command) -> str:
             return command.thread_id
 
 
-def _needed_entries(command: Command) -> list[str]:
+def _needed_entries(command: Change) -> list[str]:
     """Entries that the rules need in any case."""
     match command:
         case Append(drafts=drafts, parent=parent):

@@ -15,7 +15,7 @@ from sessiontree.model import Lease, Move
 from sessiontree.model.blobs import Blob
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
-from sessiontree.stores.commands import Command, Draft
+from sessiontree.stores.commands import Change, Draft
 from sessiontree.stores.postgres.blobs import (
     all_hashes,
     artifacts_of,
@@ -115,7 +115,7 @@ class Reservation(NamedTuple):
     named_tree: UUID | None
 
 
-def decide_in_steps(command: Command, view: SnapshotView) -> Steps[Decision]:
+def decide_in_steps(command: Change, view: SnapshotView) -> Steps[Decision]:
     """Decide a command by the rules."""
     return (yield from run_rule(view, lambda: decide(command, view)))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sessiontree.stores.commands import (
     AcquireLease,
     Append,
+    Change,
     ClaimCompaction,
     ClearLease,
-    Command,
     CreateThread,
     DeleteDocument,
     DeleteThread,
@@ -53,7 +53,7 @@ from sessiontree.stores.rules.threads import (
 __all__ = ["decide"]
 
 
-def decide(command: Command, view: View) -> Decision:
+def decide(command: Change, view: View) -> Decision:
     """Return the result of a command and the facts to write, or raise the reason it is refused."""
     match command:
         case Append():

@@ -13,7 +13,7 @@ from sessiontree.model.blobs import Blob, Pack
 from sessiontree.model.builders import ERASED
 from sessiontree.model.codec import encode_payload
 from sessiontree.model.documents import StoredDocument
-from sessiontree.stores.commands import Draft, Result
+from sessiontree.stores.commands import ChangeResult, Draft
 
 __all__ = [
     "ERASED_BODY",
@@ -324,5 +324,5 @@ Fact = (
 class Decision(msgspec.Struct, frozen=True, gc=False):
     """The result of a command and the facts to write for it; a command that changes nothing has no facts."""
 
-    result: Result
+    result: ChangeResult
     facts: tuple[Fact, ...] = ()

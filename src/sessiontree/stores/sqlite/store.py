@@ -25,7 +25,7 @@ from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
-from sessiontree.stores.commands import Append, Command
+from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, appended_ids
 from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import (
@@ -311,6 +311,20 @@ class SqliteBackend:
                 self._writer.execute("ROLLBACK")
 
     def _run(self, command: Command) -> Outcome:
+        if not isinstance(command, CommitTogether):
+            return self._run_change(command)
+        before = self._view.save_point()
+        results: list[ChangeResult] = []
+        for change in command.changes:
+            outcome = self._run_change(change)
+            if isinstance(outcome, Exception):
+                self._view.roll_back(before)
+                return outcome
+            results.append(outcome)
+        self._view.release()
+        return Committed(results=tuple(results))
+
+    def _run_change(self, command: Change) -> ChangeResult | Exception:
         try:
             decision = decide(command, self._view)
         except SessionTreeError as refusal:
@@ -409,4 +423,4 @@ class SqliteBackend:
 
 
 def _entry_ids(commands: Sequence[Command]) -> list[str]:
-    return [draft.id for command in commands if isinstance(command, Append) for draft in command.drafts]
+    return [entry_id for command in commands for entry_id in appended_ids(command)]

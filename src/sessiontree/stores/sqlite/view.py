@@ -9,6 +9,7 @@ from __future__ import annotations
 import sqlite3
 import zlib
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 from msgspec.structs import astuple
 
@@ -143,6 +144,14 @@ def _close_gaps(connection: sqlite3.Connection, keys: Sequence[int], gone: Colle
 _MOST_CACHED = 20_000
 
 
+class _SavePoint(NamedTuple):
+    """What was deleted in the transaction before a save point."""
+
+    deleted_keys: list[int]
+    deletions: int
+    freed_bytes: int
+
+
 class SqliteView:
     """What the rules may ask. Valid inside one transaction.
 
@@ -208,6 +217,27 @@ class SqliteView:
                 ],
             )
             self._dirty.clear()
+
+    def save_point(self) -> _SavePoint:
+        """Begin what ``roll_back`` takes back and ``release`` keeps, within the transaction."""
+        self.flush()
+        self._connection.execute("SAVEPOINT together")
+        return _SavePoint([*self._deleted_keys], self._deletions, self._freed_bytes)
+
+    def release(self) -> None:
+        """Keep what was written since ``save_point``."""
+        self.flush()
+        self._connection.execute("RELEASE together")
+
+    def roll_back(self, to: _SavePoint) -> None:
+        """Take back what was written since ``save_point``."""
+        self._rows.clear()
+        self._connection.execute("ROLLBACK TO together")
+        self._connection.execute("RELEASE together")
+        version = self._data_version
+        self.reset()
+        self._data_version = version
+        self._deleted_keys, self._deletions, self._freed_bytes = to
 
     def thread(self, thread_id: str) -> ThreadState | None:
         state = self._states.get(thread_id)

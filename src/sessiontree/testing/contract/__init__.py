@@ -15,6 +15,7 @@ from sessiontree.testing.contract.answers import AnswerContract
 from sessiontree.testing.contract.appending import AppendContract
 from sessiontree.testing.contract.artifacts import ArtifactContract
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
+from sessiontree.testing.contract.commits import CommitContract
 from sessiontree.testing.contract.compacting import CompactionContract
 from sessiontree.testing.contract.deleting import DeleteContract
 from sessiontree.testing.contract.documents import DocumentContract
@@ -40,6 +41,7 @@ class StoreContract(
     ThreadContract,
     AppendContract,
     TogetherContract,
+    CommitContract,
     AnswerContract,
     ArtifactContract,
     HandleContract,
