@@ -37,7 +37,7 @@ def main() -> None:
         print(f"{name:24} {real[name]:7} {before:7.2f} {now:7.2f}{'' if 0.8 <= now <= 1.5 else '  outside 0.8 to 1.5'}")
 
 
-NAMES = {**tokens.PAIRS, **tokens.WIDE}
+NAMES = {**tokens.PAIRS, **tokens.RUNS, **tokens.WIDE}
 
 
 def features(text: str) -> list[int]:

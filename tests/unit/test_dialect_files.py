@@ -45,7 +45,7 @@ def test_a_file_that_chat_does_not_take_is_its_text_if_it_is_one(mime: str) -> N
         ("anthropic", ["application/zip", "text/plain", ""]),
         (
             "gemini",
-            ["application/zip", "application/octet-stream", "application/json", "image/svg+xml", "image/jpg", ""],
+            ["application/zip", "application/octet-stream", "application/json", "image/svg+xml", ""],
         ),
     ],
 )

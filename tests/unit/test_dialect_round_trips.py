@@ -16,6 +16,7 @@ from validation.validators import faults
 Wire = dict[str, Any]
 
 PNG = "iVBORw0KGgo="
+FILE_CITED: Wire = {"type": "file_citation", "file_id": "f", "filename": "a.txt", "index": 0}
 ASK: Wire = {"role": "user", "content": "What is the weather?"}
 
 CHAT: dict[str, list[Wire]] = {
@@ -128,7 +129,7 @@ RESPONSES: dict[str, list[Wire]] = {
             "status": "completed",
             "phase": "final_answer",
             "content": [
-                {"type": "output_text", "text": "a", "annotations": [{"type": "x"}], "logprobs": []},
+                {"type": "output_text", "text": "a", "annotations": [FILE_CITED], "logprobs": []},
                 {"type": "output_text", "text": "b", "annotations": []},
             ],
         },

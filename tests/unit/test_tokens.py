@@ -19,7 +19,7 @@ SAMPLES = sample_texts()
 @pytest.mark.parametrize(
     ("text", "tokens"), [("", 0), ("   ", 0), ("a", 1), ("\x1c", 1), ("\u3000x\u3000", 1), ("\ud800", 1)]
 )
-def test_white_space_at_the_ends_does_not_count_and_anything_else_does(text: str, tokens: int) -> None:
+def test_a_few_blanks_at_the_ends_do_not_count_and_anything_else_does(text: str, tokens: int) -> None:
     assert estimate_text(text) == tokens
 
 
@@ -28,6 +28,12 @@ def test_the_estimate_is_near_the_real_count_for_every_kind_of_text(kind: str) -
     text = SAMPLES[kind]
     for piece in (text, text[:3_000]):
         assert 0.8 <= estimate_text(piece) / exact_counter("o200k_base")(piece) <= 1.5
+
+
+@pytest.mark.parametrize("blank", [" ", "\t", "\n", "\r\n", f"{' ' * 79}\n", "\u00a0", "\u200b", "\u200d"])
+def test_long_white_space_counts_alone_and_inside_of_a_text(blank: str) -> None:
+    for text in (blank * 10_000, f"a{blank * 10_000}b", f"{blank * 400}a"):
+        assert 0.4 <= estimate_text(text) / exact_counter("o200k_base")(text) <= 2.5
 
 
 def test_the_estimate_of_a_long_text_sees_all_of_it() -> None:

@@ -15,6 +15,7 @@ from validation.gemini_answers import gemini_answer
 from validation.material import PAYLOAD, Draw
 from validation.parts import any_part, artifacts, result_parts, spoken_part
 from validation.responses_answers import responses_answer
+from validation.streams import events_of
 from validation.written_requests import written_request
 
 __all__ = ["History", "contexts"]
@@ -118,6 +119,20 @@ def _answer(history: History) -> None:
     payload = st.DIALECTS[history.provider].from_response(answer)
     history.append(payload)
     history.open_calls = list(payload.message.tool_calls)
+
+
+def _streamed_answer(history: History) -> None:
+    """Append an answer from the events of its stream, which may stop anywhere."""
+    draw = history.draw
+    dialect = draw.pick(sorted(ANSWERS))
+    events = events_of(dialect, ANSWERS[dialect](draw), draw)
+    end = draw.random.randint(0, len(events)) if draw.chance(0.4) else len(events)
+    history.steps.append(f"{dialect}, {end} of {len(events)} events")
+    with suppress(st.AnswerInterruptedError), history.journal.turn(history.thread, owner="worker") as turn:
+        stream = turn.stream(dialect, events[:end])
+        for _ in stream:
+            pass
+        history.open_calls = list(stream.message.tool_calls)
 
 
 def _answer_and_results(history: History) -> None:
@@ -251,6 +266,7 @@ _ACTIONS: tuple[tuple[Callable[[History], None], float], ...] = (
     (_user_parts, 5),
     (_answer, 8),
     (_answer_and_results, 14),
+    (_streamed_answer, 5),
     (_written_assistant, 4),
     (_results, 5),
     (_joined_results, 2),

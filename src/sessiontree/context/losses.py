@@ -13,6 +13,8 @@ from sessiontree.model import FilePart, ImagePart, OpaquePart, Part, ReasoningPa
 
 __all__ = ["losses_of"]
 
+_SIGNATURES = ("signature", "thoughtSignature", "thought_signature")
+
 
 def losses_of(context: Context, dialect: Dialect) -> tuple[Loss, ...]:
     """Return the losses of a context in a dialect, message by message."""
@@ -26,6 +28,7 @@ def losses_of(context: Context, dialect: Dialect) -> tuple[Loss, ...]:
 
 def _lost(part: Part, role: Role, dialect: Dialect) -> Iterator[str]:
     yield from _lost_fields(part, dialect)
+    yield from _lost_signature(part, role, dialect)
     match part:
         case ToolResultPart():
             if part.is_error and not dialect.has_error_results:
@@ -37,6 +40,8 @@ def _lost(part: Part, role: Role, dialect: Dialect) -> Iterator[str]:
         case ImagePart() | FilePart():
             if _is_note(part, role, dialect):
                 yield f"{'image' if isinstance(part, ImagePart) else 'file'}, a note in its place"
+        case OpaquePart() if _is_note(part, role, dialect):
+            yield f"{_name(part)}, a note in its place"
         case _:
             if not dialect.blocks_of(part, role):
                 yield _name(part)
@@ -51,7 +56,20 @@ def _lost_fields(part: Part, dialect: Dialect) -> Iterator[str]:
                 yield f"fields of {name}: {', '.join(kept)}"
 
 
-def _is_note(part: ImagePart | FilePart, role: Role, dialect: Dialect) -> bool:
+def _lost_signature(part: Part, role: Role, dialect: Dialect) -> Iterator[str]:
+    """A signature of the provider itself that it could not decode; the part is sent without."""
+    own = part.extra.get(dialect.name, {})
+    found = [own.get(name) for name in _SIGNATURES] if isinstance(own, dict) else []
+    if isinstance(part, ReasoningPart) and part.provider == dialect.name:
+        found.append(part.signature)
+    signatures = {signature for signature in found if isinstance(signature, str) and signature}
+    written = dialect.blocks_of(part, role) if signatures else ()
+    kept = {value for block in written if isinstance(block, dict) for value in block.values() if isinstance(value, str)}
+    if written and signatures - kept:
+        yield "a signature that is not base64"
+
+
+def _is_note(part: ImagePart | FilePart | OpaquePart, role: Role, dialect: Dialect) -> bool:
     match dialect.blocks_of(part, role):
         case [str()] | [{"text": str()}] | [{"role": "assistant", "content": str()}]:
             return True

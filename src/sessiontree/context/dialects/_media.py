@@ -21,7 +21,9 @@ __all__ = [
     "media_notes",
     "media_source",
     "media_text",
+    "plain_type",
     "source_of",
+    "standard_alphabet",
     "type_of",
     "web_url",
 ]
@@ -34,10 +36,11 @@ IMAGE_TYPES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _NOTE_LIMIT = 200
 _BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}")
 _WEB_URL = re.compile(r"https?://\S+")
-_DATA_URL = re.compile(r"data:([^;,]*);base64,(.*)", re.DOTALL)
+_DATA_URL = re.compile(r"data:([^;,]*)(?:;[^;,]*)*;base64,(.*)", re.DOTALL | re.IGNORECASE)
 _TEXT_TYPES = re.compile(
     r"text/.+|application/(?:json|xml|csv|sql|toml|x?-?yaml|x-sh|(?:x-)?javascript|typescript|x-ndjson|.+\+(?:json|xml))"
 )
+_ALIASES = {"image/jpg": "image/jpeg", "image/pjpeg": "image/jpeg"}
 _SUFFIX_TYPES = {
     "pdf": "application/pdf",
     "png": "image/png",
@@ -74,12 +77,29 @@ def source_of(url: str) -> Wire:
 def media_source(part: ImagePart | FilePart) -> Wire:
     """Return the source of an image or file: ``mime`` and ``data``, or ``url``; no ``data`` if it is not base64."""
     source = source_of(part.url) if part.url else {"mime": part.mime, "data": part.data}
+    if "mime" in source:
+        source["mime"] = plain_type(source["mime"])
     return source if is_base64(source.get("data", "")) else {**source, "data": ""}
+
+
+def plain_type(mime: str) -> str:
+    """Return a media type as providers compare it: in lower case, without parameters, and JPEG by its name.
+
+    >>> plain_type("IMAGE/PNG"), plain_type("text/plain; charset=utf-8"), plain_type("image/jpg")
+    ('image/png', 'text/plain', 'image/jpeg')
+    """
+    plain = mime.partition(";")[0].strip().lower()
+    return _ALIASES.get(plain, plain)
 
 
 def is_base64(data: str) -> bool:
     """Return whether a provider can decode data: in the standard alphabet, and with its padding."""
     return len(data) % 4 == 0 and _BASE64.fullmatch(data) is not None
+
+
+def standard_alphabet(data: str) -> str:
+    """Return base64 in the standard alphabet; Gemini reads and its SDK writes the URL alphabet too."""
+    return data.replace("-", "+").replace("_", "/")
 
 
 def media_note(part: ImagePart | FilePart) -> str:
@@ -110,7 +130,7 @@ def image_url(part: ImagePart) -> str:
     """Return the URL of an image that OpenAI accepts: on the web, or data of a known type; empty if it has none."""
     source = media_source(part)
     if source.get("data") and source["mime"] in IMAGE_TYPES:
-        return part.url or data_url(source["mime"], source["data"])
+        return data_url(source["mime"], source["data"])
     return web_url(part)
 
 
@@ -143,4 +163,4 @@ def media_text(part: ImagePart | FilePart) -> str:
 def type_of(part: ImagePart | FilePart) -> str:
     """Return the type of an image or file by address: as given, or by the end of its name; empty if it is unknown."""
     suffix = part.url.partition("?")[0].rpartition(".")[2].lower()
-    return part.mime or _SUFFIX_TYPES.get(suffix, "")
+    return plain_type(part.mime) or _SUFFIX_TYPES.get(suffix, "")

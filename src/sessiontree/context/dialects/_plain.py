@@ -1,20 +1,17 @@
-"""Objects of the providers' SDKs as plain values, and answers as requests accept them.
-
-An SDK's response type has fields that its request type lacks, and nulls where a request must leave the field out. They
-stay in the log; a table that is derived from the SDKs (``_request_fields``) says which of them a request leaves out.
-"""
+"""Objects of the providers' SDKs as plain values, and the checks of what is read from them."""
 
 from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
 from sessiontree.errors import InvalidInputError
 
-__all__ = ["cleaned", "cleaned_block", "plain", "plain_response", "without_nulls"]
+__all__ = ["a_text", "an_object", "counts", "objects", "plain", "plain_request", "plain_response", "without_nulls"]
 
 
 Wire = dict[str, Any]
@@ -59,6 +56,14 @@ def plain_response(body: Any, dialect: str, fields: tuple[str, ...]) -> Wire:
     return response
 
 
+def plain_request(body: Any, dialect: str) -> Wire:
+    """Return a request as plain values."""
+    request = plain(body)
+    if not isinstance(request, dict):
+        raise InvalidInputError(f"from_request() of {dialect} takes the fields of a request, not {_described(request)}")
+    return request
+
+
 def _described(value: Any) -> str:
     return f"a dict with {', '.join(map(repr, value)) or 'nothing'}" if isinstance(value, dict) else repr(value)[:80]
 
@@ -78,29 +83,39 @@ def without_nulls(answer: Any) -> Any:
             return answer
 
 
-def cleaned(wire: Wire, table: Wire) -> Wire:
-    """Return an object of a response with the names and fields that a request has.
-
-    >>> cleaned({"text": "a", "async_": True, "parsed": 1}, {"drop": ["parsed"], "rename": {"async_": "async"}})
-    {'text': 'a', 'async': True}
-    """
-    names = table.get("rename", {})
-    named = {names.get(key, key): value for key, value in wire.items()}
-    inside = table.get("inside", {})
-    return {
-        key: _inside(value, inside[key]) if key in inside else value
-        for key, value in named.items()
-        if key not in table.get("drop", ()) and not (value is None and key in table.get("null", ()))
-    } | {key: None for key in table.get("fill", ()) if key not in named}
+def objects(value: Any, place: str) -> list[Wire]:
+    """Return a list of objects, which may be missing. Raises InvalidInputError that names the place of anything else."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InvalidInputError(f"{place} must be a list of objects, not {_described(value)}")
+    return [an_object(item, f"{place}[{index}]", may_miss=False) for index, item in enumerate(value)]
 
 
-def cleaned_block(block: Any, tables: Wire) -> Any:
-    """Return a block cleaned by the table of its ``type``; a block of an unknown type stays as it is."""
-    if not isinstance(block, dict):
-        return block
-    table = tables.get(str(block.get("type", "")), tables.get(""))
-    return cleaned(block, table) if table else block
+def an_object(value: Any, place: str, *, may_miss: bool = True) -> Wire:
+    """Return an object, which may be missing."""
+    if value is None and may_miss:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidInputError(f"{place} must be an object, not {_described(value)}")
+    return value
 
 
-def _inside(value: Any, tables: Wire) -> Any:
-    return [cleaned_block(item, tables) for item in value] if isinstance(value, list) else cleaned_block(value, tables)
+def a_text(value: Any, place: str) -> str:
+    """Return a text, which may be missing."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{place} must be a text, not {_described(value)}")
+    return value
+
+
+def counts(value: Any, place: str) -> dict[str, int]:
+    """Return the numbers of an object, which may be missing, and those of the objects in it, under their last names."""
+    found: dict[str, int] = {}
+    for key, inner in an_object(value, place).items():
+        if isinstance(inner, dict):
+            found |= counts(inner, f"{place}.{key}")
+        elif isinstance(inner, int | float) and math.isfinite(inner):
+            found[key] = int(inner)
+    return found

@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 
 from sessiontree.context import Context, pair
-from sessiontree.context.dialects._request_fields import ECHOED
+from sessiontree.context.dialects._request_types import ECHOED
 from sessiontree.context.dialects._streaming import AnswerBuilder
 from sessiontree.model import (
     AssistantMessage,
@@ -75,6 +75,7 @@ CONTINUE = "(Continue.)"
 """The text of the user message that is inserted where a provider requires one after an answer."""
 
 _RAW = "_raw"
+_NOTE_LIMIT = 64
 _PLAIN_ID = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -121,7 +122,8 @@ def answer_of(
 
 def block_note(block: Wire) -> str:
     """Return the text that replaces a block where the dialect does not allow one of its type."""
-    return f"[{block.get('type') or 'block'}]"
+    kind = block.get("type")
+    return f"[{kind[:_NOTE_LIMIT] if isinstance(kind, str) and kind else 'block'}]"
 
 
 def block_extra(dialect: str, fields: Wire) -> Wire:

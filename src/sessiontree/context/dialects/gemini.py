@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from sessiontree.context import Context
-from sessiontree.context.dialects._media import is_base64, media_notes, media_source, media_text, type_of
-from sessiontree.context.dialects._plain import cleaned, plain, plain_response
-from sessiontree.context.dialects._request_fields import GEMINI
+from sessiontree.context.dialects._fitting import fitted, named
+from sessiontree.context.dialects._media import media_notes, media_source, media_text, standard_alphabet, type_of
+from sessiontree.context.dialects._plain import a_text, an_object, counts, objects, plain_request, plain_response
+from sessiontree.context.dialects._request_types import GEMINI
 from sessiontree.context.dialects._shared import (
     CONTINUE,
     OPENING,
@@ -60,8 +61,15 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 
 NAME = "gemini"
 _ID_LIMIT = 64
+_NAMED_DATA = ("functionCall", "function_call", "functionResponse", "function_response")
+_DATA = (
+    *("text", "inlineData", "fileData", "functionCall", "functionResponse"),
+    *("executableCode", "codeExecutionResult", "toolCall", "toolResponse"),
+)
+_OTHER_DATA = tuple(key for key in _DATA if key not in _NAMED_DATA)
 _NAME_CHARACTERS = "a-zA-Z0-9_.:-"
 _UPLOADED = "https://generativelanguage.googleapis.com/"
+_UNKNOWN_TYPE = "unknown/unknown"
 _NO_SIGNATURE = "skip_thought_signature_validator"
 _FILE_URI = re.compile(r"(?:https|gs)://\S+")
 _INLINE_TYPES = re.compile(
@@ -110,24 +118,24 @@ def to_request(context: Context, *, placeholders: Placeholders = "required") -> 
 
 def from_request(body: Any) -> tuple[str, list[Message]]:
     """Return the system prompt and the messages of a request."""
-    request: Wire = plain(body)
-    system = request.get("system_instruction") or request.get("systemInstruction") or ""
-    if isinstance(system, dict):
-        system = "\n\n".join(part["text"] for part in system.get("parts", ()) if part.get("text"))
-    return system, [message for content in request.get("contents", ()) for message in _messages(content)]
+    request = plain_request(body, NAME)
+    contents = enumerate(objects(request.get("contents"), "contents"))
+    messages = [message for at, content in contents for message in _messages(content, f"contents[{at}]")]
+    return _system(request), messages
 
 
 def from_response(body: Any) -> Answer:
     """Return the first candidate of a response; a blocked prompt is an answer without content."""
     response = plain_response(body, NAME, _RESPONSE_FIELDS)
-    candidate: Wire = next(iter(response.get("candidates") or ()), {})
-    content = candidate.get("content") or {}
-    parts = tuple(_read_part(_standard(cleaned(part, GEMINI))) for part in content.get("parts") or ())
-    feedback = response.get("promptFeedback") or response.get("prompt_feedback") or {}
+    candidate: Wire = next(iter(objects(response.get("candidates"), "candidates")), {})
+    content = an_object(candidate.get("content"), "candidates[0].content")
+    wires = objects(content.get("parts"), "candidates[0].content.parts")
+    parts = tuple(_read_part(_standard(named(part, GEMINI))) for part in wires)
+    feedback = an_object(response.get("promptFeedback") or response.get("prompt_feedback"), "promptFeedback")
     return answer_of(
         message=Message(role="assistant", parts=parts),
         provider=NAME,
-        model=response.get("modelVersion") or response.get("model_version") or "",
+        model=a_text(response.get("modelVersion") or response.get("model_version"), "modelVersion"),
         stop_reason=_first(candidate, "finishReason", "finish_reason")
         or _first(feedback, "blockReason", "block_reason"),
         usage=_usage(response.get("usageMetadata") or response.get("usage_metadata")),
@@ -137,7 +145,7 @@ def from_response(body: Any) -> Answer:
 
 def blocks_of(part: Part, role: Role) -> list[str | Wire]:
     """Return what a request holds of one part of a message."""
-    if role == "tool" and NAME not in part.extra:
+    if role == "tool" and not _is_separate(part):
         return [*_plain_parts(*media_notes([part]))]
     return [_function_call(part)] if isinstance(part, ToolCallPart) else [*_plain_parts(part)]
 
@@ -153,6 +161,14 @@ DIALECT = Dialect(
 )
 
 
+def _system(request: Wire) -> str:
+    system = request.get("system_instruction") or request.get("systemInstruction")
+    if not isinstance(system, dict):
+        return a_text(system, "system_instruction")
+    texts = (part.get("text") for part in objects(system.get("parts"), "system_instruction.parts"))
+    return "\n\n".join(a_text(text, "system_instruction.parts.text") for text in texts if text)
+
+
 def _first(wire: Wire, *names: str) -> str:
     return next((str(wire[name]) for name in names if wire.get(name)), "")
 
@@ -162,11 +178,7 @@ def _standard(part: Wire) -> Wire:
     media = part.get("inlineData")
     if not isinstance(media, dict) or not isinstance(media.get("data"), str):
         return part
-    return {**part, "inlineData": {**media, "data": _standard_alphabet(media["data"])}}
-
-
-def _standard_alphabet(data: str) -> str:
-    return data.replace("-", "+").replace("_", "/")
+    return {**part, "inlineData": {**media, "data": standard_alphabet(media["data"])}}
 
 
 def _said(text: str) -> Wire:
@@ -196,7 +208,7 @@ def _content(message: Message, ids: CallIds) -> Wire:
     parts = [wire for part in message.parts for wire in _wire_parts(part, ids)]
     if message.tool_calls and role == "model":
         parts = _signed(parts)
-    return {"role": role, "parts": parts, **own_fields(message.extra, NAME)}
+    return {"role": role, "parts": parts}
 
 
 def _signed(parts: list[Wire]) -> list[Wire]:
@@ -231,49 +243,43 @@ def _plain_parts(part: Part) -> list[Wire]:
             return _told({"text": text, "thought": True, **signed, **rest})
         case ImagePart() | FilePart():
             media = _media(part)
-            return [_decodable({**media, **rest}) if media else {"text": media_text(part)}]
+            return [{**media, **_fields(rest)}] if media else [{"text": media_text(part)}]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return _told(block)
+            return [] if any(key in block for key in _NAMED_DATA) else _told(block)
         case _:
             return []
 
 
 def _told(wire: Wire) -> list[Wire]:
-    """Return a part, unless it is empty, or an empty text that carries no signature."""
-    wire = _decodable(wire)
-    is_signed = wire.get("thoughtSignature") or wire.get("thought_signature")
-    is_empty = isinstance(wire.get("text"), str) and is_blank(wire["text"]) and not is_signed
-    return [] if is_empty or not wire else [wire]
+    """Return a part as a request holds it, unless it has no data, or an empty text that carries no signature."""
+    held = _fields(wire)
+    is_signed = held.get("thoughtSignature")
+    is_empty = isinstance(held.get("text"), str) and is_blank(held["text"]) and not is_signed
+    return [held] if sum(key in held for key in _DATA) == 1 and not is_empty else []
 
 
-def _decodable(wire: Wire) -> Wire:
-    """Return a part without a signature that is not base64, which Gemini refuses together with the request."""
-    broken = [
-        key
-        for key in ("thoughtSignature", "thought_signature")
-        if isinstance(wire.get(key), str) and not is_base64(_standard_alphabet(wire[key]))
-    ]
-    return without(wire, *broken)
+def _fields(wire: Wire) -> Wire:
+    return next(iter(fitted(wire, GEMINI)), {})
 
 
 def _media(part: ImagePart | FilePart) -> Wire | None:
     source = media_source(part)
+    more: Wire = part.extra.get(NAME, {}).get("$media", {})
     if source.get("data") and _INLINE_TYPES.fullmatch(source["mime"]):
-        return {"inlineData": {"mimeType": source["mime"], "data": source["data"]}}
-    if part.url.startswith(_UPLOADED):
-        return {"fileData": {"fileUri": part.url, **({"mimeType": part.mime} if part.mime else {})}}
-    if _FILE_URI.fullmatch(part.url) and type_of(part):
-        return {"fileData": {"fileUri": part.url, "mimeType": type_of(part)}}
+        blob = {"mimeType": source["mime"], "data": source["data"], **more}
+        return {"inlineData": _fields({"inlineData": blob})["inlineData"]}
+    if part.url.startswith(_UPLOADED) or (_FILE_URI.fullmatch(part.url) and type_of(part)):
+        file = {"fileUri": part.url, "mimeType": type_of(part) or _UNKNOWN_TYPE, **more}
+        held: Wire = _fields({"fileData": file})["fileData"]
+        return {"fileData": {key: value for key, value in held.items() if value != _UNKNOWN_TYPE}}
     return None
 
 
 def _function_call(call: ToolCallPart) -> Wire:
-    rest = own_fields(call.extra, NAME)
+    rest = without(own_fields(call.extra, NAME), *_OTHER_DATA)
     identity = {"id": call.id} if call.id else {}
     args = {} if is_blank(call.arguments) else {"args": object_of(call.arguments)}
-    return _decodable(
-        {"functionCall": {"name": _name(call), **identity, **args, **rest.pop("functionCall", {})}, **rest}
-    )
+    return _fields({"functionCall": {"name": _name(call), **identity, **args, **rest.pop("functionCall", {})}, **rest})
 
 
 def _name(call: ToolCallPart) -> str:
@@ -283,9 +289,9 @@ def _name(call: ToolCallPart) -> str:
 
 
 def _function_response(result: ToolResultPart, call: ToolCallPart) -> Wire:
-    rest = own_fields(result.extra, NAME)
+    rest = without(own_fields(result.extra, NAME), *_OTHER_DATA)
     identity = {"id": call.id} if call.id else {}
-    media = [wire for part in result.parts if NAME in part.extra for wire in _plain_parts(part)]
+    media = [wire for part in result.parts if _is_separate(part) for wire in _plain_parts(part)]
     parts = {"parts": media} if media else {}
     response = {
         "name": _name(call),
@@ -294,12 +300,20 @@ def _function_response(result: ToolResultPart, call: ToolCallPart) -> Wire:
         **parts,
         **rest.pop("functionResponse", {}),
     }
-    return {"functionResponse": response, **rest}
+    return _fields({"functionResponse": response, **rest})
+
+
+def _is_separate(part: Part) -> bool:
+    """Return whether a part of a result was a separate part of a function response, and can be one again."""
+    if not isinstance(part, ImagePart | FilePart) or NAME not in part.extra:
+        return False
+    source = media_source(part)
+    return bool(source.get("data")) and _RESULT_TYPES.fullmatch(source["mime"]) is not None
 
 
 def _response(result: ToolResultPart) -> Wire:
     """Return the object that the tool returned if it still agrees with the parts, else their text."""
-    text = "".join(_result_text(part) for part in result.parts if NAME not in part.extra)
+    text = "".join(_result_text(part) for part in result.parts if not _is_separate(part))
     given = result.extra.get(NAME, {}).get("$response")
     if isinstance(given, dict) and _response_text(given) == text:
         return given
@@ -324,31 +338,30 @@ def _response_text(response: Wire) -> str:
             return json.dumps(response, ensure_ascii=False)
 
 
-def _messages(content: Wire) -> list[Message]:
+def _messages(content: Wire, place: str) -> list[Message]:
     """Return one message; a content with function responses becomes two, the results first."""
-    rest = without(content, "role", "parts")
-    parts = [_read_part(part) for part in content.get("parts") or ()]
+    extra = leftover(NAME, without(content, "role", "parts"))
+    wires = enumerate(objects(content.get("parts"), f"{place}.parts"))
+    parts = [_read_part(part, f"{place}.parts[{at}]") for at, part in wires]
     if content.get("role") == "model":
-        return [Message(role="assistant", parts=tuple(parts), extra=leftover(NAME, rest))]
-    if content.get("role") != "user":
-        rest["role"] = content.get("role")
-    extra = leftover(NAME, rest)
+        return [Message(role="assistant", parts=tuple(parts), extra=extra)]
     results = tuple(part for part in parts if isinstance(part, ToolResultPart))
     others = tuple(part for part in parts if not isinstance(part, ToolResultPart))
     read = [Message(role="tool", parts=results, extra=extra)] if results else []
     return [*read, Message(role="user", parts=others, extra=extra)] if others or not results else read
 
 
-def _read_part(wire: Wire) -> Part:
+def _read_part(wire: Wire, place: str = "candidates[0].content.parts") -> Part:
     is_snake = any(key in _CAMEL for key in wire)
-    part = _known_part(_renamed(wire, _CAMEL))
+    camel = _renamed(wire, _CAMEL)
+    part = _known_part(camel, place)
     if part is not None and is_snake:
         part = msgspec.structs.replace(part, extra=block_extra(NAME, {**part.extra.get(NAME, {}), "$snake": True}))
     if isinstance(part, ToolCallPart | ToolResultPart):
         return part
     if isinstance(part, TextPart | ReasoningPart | ImagePart | FilePart) and not _is_written(part):
         return part
-    if part is not None and [_cased(written, part) for written in _plain_parts(part)] == [wire]:
+    if part is not None and _plain_parts(part) == _told(camel):
         return part
     return OpaquePart(provider=NAME, block=wire)
 
@@ -359,48 +372,53 @@ def _is_written(part: Part) -> bool:
     return _plain_parts(part) not in ([], notes)
 
 
-def _known_part(wire: Wire) -> Part | None:
+def _known_part(wire: Wire, place: str) -> Part | None:
     match wire:
         case {"functionCall": {"name": str(name)}}:
-            return _read_call(name, wire["functionCall"], without(wire, "functionCall"))
+            return _read_call(name, wire["functionCall"], without(wire, "functionCall"), place)
         case {"functionResponse": {"name": str(name)}}:
-            return _read_response(name, wire["functionResponse"], without(wire, "functionResponse"))
+            return _read_response(name, wire["functionResponse"], without(wire, "functionResponse"), place)
         case {"text": str(text), "thought": True}:
-            signature = wire.get("thoughtSignature", "")
+            signature = a_text(wire.get("thoughtSignature"), f"{place}.thoughtSignature")
             extra = leftover(NAME, without(wire, "text", "thought", "thoughtSignature"))
             return ReasoningPart(provider=NAME, text=text, signature=signature, extra=extra)
         case {"text": str(text)}:
             return TextPart(text=text, extra=leftover(NAME, without(wire, "text")))
         case {"inlineData": {"mimeType": str(mime), "data": str(data)}}:
-            return _media_kind(mime)(mime=mime, data=data, extra=leftover(NAME, without(wire, "inlineData")))
+            return _media_kind(mime)(mime=mime, data=data, extra=_media_extra(wire, "inlineData"))
         case {"fileData": {"fileUri": str(url)}}:
-            mime = wire["fileData"].get("mimeType", "")
-            return _media_kind(mime)(mime=mime, url=url, extra=leftover(NAME, without(wire, "fileData")))
+            mime = a_text(wire["fileData"].get("mimeType"), f"{place}.fileData.mimeType")
+            return _media_kind(mime)(mime=mime, url=url, extra=_media_extra(wire, "fileData"))
         case _:
             return None
 
 
 def _media_kind(mime: str) -> type[ImagePart | FilePart]:
-    return ImagePart if mime.startswith("image/") else FilePart
+    return ImagePart if mime.lower().startswith("image/") else FilePart
 
 
-def _read_call(name: str, call: Wire, rest: Wire) -> ToolCallPart:
+def _media_extra(wire: Wire, key: str) -> Wire:
+    more = without(wire[key], "mimeType", "data", "fileUri")
+    return leftover(NAME, {**without(wire, key), **({"$media": more} if more else {})})
+
+
+def _read_call(name: str, call: Wire, rest: Wire, place: str) -> ToolCallPart:
     args = call.get("args")
     more = without(call, "name", "id", "args")
     return ToolCallPart(
-        id=call.get("id") or "",
+        id=a_text(call.get("id"), f"{place}.functionCall.id"),
         name=name,
         arguments=arguments_of(args) if isinstance(args, dict) else "",
         extra=block_extra(NAME, {**rest, "functionCall": more} if more else rest),
     )
 
 
-def _read_response(name: str, answer: Wire, rest: Wire) -> ToolResultPart:
-    response = answer.get("response") or {}
+def _read_response(name: str, answer: Wire, rest: Wire, place: str) -> ToolResultPart:
+    response = an_object(answer.get("response"), f"{place}.functionResponse.response")
     more = without(answer, "name", "id", "response", "parts")
-    media = tuple(_read_media(part) for part in answer.get("parts") or ())
+    media = tuple(map(_read_media, objects(answer.get("parts"), f"{place}.functionResponse.parts")))
     return ToolResultPart(
-        call_id=answer.get("id") or "",
+        call_id=a_text(answer.get("id"), f"{place}.functionResponse.id"),
         name=name,
         parts=(TextPart(text=_response_text(response)), *media),
         is_error="error" in response,
@@ -410,8 +428,8 @@ def _read_response(name: str, answer: Wire, rest: Wire) -> ToolResultPart:
 
 def _read_media(wire: Wire) -> ResultContent:
     """Return a media part of a function response; the dialect's name in ``extra`` marks that it was a separate part."""
-    match _known_part(wire):
-        case ImagePart() | FilePart() as part if _plain_parts(part) == [wire]:
+    match _known_part(_renamed(wire, _CAMEL), "functionResponse.parts"):
+        case ImagePart() | FilePart() as part:
             return msgspec.structs.replace(part, extra=block_extra(NAME, part.extra.get(NAME, {})))
         case _:
             return OpaquePart(provider=NAME, block=wire, extra=block_extra(NAME, {}))
@@ -430,16 +448,16 @@ def _renamed_value(key: str, value: Any, names: dict[str, str]) -> Any:
     return _renamed(value, names) if is_media and isinstance(value, dict) else value
 
 
-def _usage(wire: Wire | None) -> Usage | None:
+def _usage(wire: Any) -> Usage | None:
     if not wire:
         return None
-    counts = {_CAMEL_COUNTS.get(key, key): value or 0 for key, value in wire.items()}
-    cached = counts.get("cachedContentTokenCount", 0)
-    thoughts = counts.get("thoughtsTokenCount", 0)
+    found = {_CAMEL_COUNTS.get(key, key): value for key, value in counts(wire, "usageMetadata").items()}
+    cached = found.get("cachedContentTokenCount", 0)
+    thoughts = found.get("thoughtsTokenCount", 0)
     return Usage(
-        input_tokens=counts.get("promptTokenCount", 0) - cached,
-        output_tokens=counts.get("candidatesTokenCount", 0) + thoughts,
+        input_tokens=found.get("promptTokenCount", 0) - cached,
+        output_tokens=found.get("candidatesTokenCount", 0) + thoughts,
         cache_read_tokens=cached,
         reasoning_tokens=thoughts,
-        total_tokens=counts.get("totalTokenCount", 0),
+        total_tokens=found.get("totalTokenCount", 0),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sessiontree.context import Context
+from sessiontree.context.dialects._fitting import fitted
 from sessiontree.context.dialects._media import (
     file_fields,
     file_image,
@@ -20,8 +21,16 @@ from sessiontree.context.dialects._media import (
     source_of,
     web_url,
 )
-from sessiontree.context.dialects._plain import cleaned, cleaned_block, plain, plain_response, without_nulls
-from sessiontree.context.dialects._request_fields import AWAITED_CALLS, RESPONSES
+from sessiontree.context.dialects._plain import (
+    a_text,
+    an_object,
+    counts,
+    objects,
+    plain_request,
+    plain_response,
+    without_nulls,
+)
+from sessiontree.context.dialects._request_types import AWAITED_CALLS, RESPONSES, RESPONSES_CONTENT
 from sessiontree.context.dialects._shared import (
     OPENING,
     Answer,
@@ -30,7 +39,9 @@ from sessiontree.context.dialects._shared import (
     Placeholders,
     Wire,
     answer_of,
+    arguments_of,
     block_extra,
+    block_note,
     conversation,
     is_blank,
     leftover,
@@ -62,7 +73,18 @@ __all__ = ["DIALECT", "from_request", "from_response", "to_request"]
 NAME = "openai-responses"
 _ID_LIMIT = 64
 _FILE_TYPES = re.compile(r"(?!(?:audio|video|image|font)/|application/(?:zip|octet-stream)$).+/.+")
-_REASONING_ID = re.compile(r"rs[A-Za-z0-9_-]{0,62}")
+_ID = re.compile("[A-Za-z0-9_-]{1,64}")
+_ID_PREFIXES = {
+    "message": "msg",
+    "reasoning": "rs",
+    "function_call": "fc",
+    "custom_tool_call": "ctc",
+    "web_search_call": "ws",
+    "file_search_call": "fs",
+    "code_interpreter_call": "ci",
+    "image_generation_call": "ig",
+}
+_SOURCES = {"input_image": ("image_url", "file_id"), "input_file": ("file_url", "file_data", "file_id")}
 _CALLS = {"function_call": "arguments", "custom_tool_call": "input"}
 _RESULTS = ("function_call_output", "custom_tool_call_output")
 _NAMELESS = ("message", *_CALLS)
@@ -86,22 +108,24 @@ def from_request(body: Any) -> tuple[str, list[Message]]:
     >>> from_request({"input": "hello"})[1][0].text
     'hello'
     """
-    request: Wire = plain(body)
-    given = request.get("input") or []
-    items = [{"role": "user", "content": given}] if isinstance(given, str) else given
-    return request.get("instructions") or "", _messages(items)
+    request = plain_request(body, NAME)
+    given = request.get("input")
+    items = [{"role": "user", "content": given}] if isinstance(given, str) else objects(given, "input")
+    return a_text(request.get("instructions"), "instructions"), _messages(items)
 
 
 def from_response(body: Any) -> Answer:
     """Return all output items as one message."""
     response = plain_response(body, NAME, ("output",))
-    incomplete = response.get("incomplete_details") or {}
-    parts = tuple(part for item in without_nulls(response.get("output")) or () for part in _output(item))
+    incomplete = an_object(response.get("incomplete_details"), "incomplete_details")
+    reason = a_text(incomplete.get("reason"), "incomplete_details.reason")
+    items = without_nulls(objects(response.get("output"), "output"))
+    parts = tuple(part for index, item in enumerate(items) for part in _output(item, f"output[{index}]"))
     return answer_of(
         message=Message(role="assistant", parts=parts),
         provider="openai",
-        model=response.get("model") or "",
-        stop_reason=incomplete.get("reason") or response.get("status") or "",
+        model=a_text(response.get("model"), "model"),
+        stop_reason=reason or a_text(response.get("status"), "status"),
         usage=_usage(response.get("usage")),
         around=without(response, "output", "usage", "model"),
     )
@@ -111,7 +135,8 @@ def blocks_of(part: Part, role: Role) -> list[str | Wire]:
     """Return what a request holds of one part of a message."""
     if role == "assistant":
         return [*_output_items(part, CallIds(_ID_LIMIT))]
-    return _input_blocks(part)
+    whole = _fitted_item(part.block) if isinstance(part, OpaquePart) and part.provider == NAME else []
+    return [*whole] or _input_blocks(part)
 
 
 DIALECT = Dialect(
@@ -174,10 +199,11 @@ def _without_loose_thoughts(items: list[Wire]) -> list[Wire]:
     return kept_items[::-1]
 
 
-def _is_output(item: Wire) -> bool:
-    if item.get("type", "message") == "message":
+def _is_output(item: Wire, place: str = "") -> bool:
+    kind = a_text(item.get("type"), f"{place}.type") or "message"
+    if kind == "message":
         return item.get("role") == "assistant"
-    return not item["type"].endswith("_output") and item["type"] not in _USER_ITEMS
+    return not kind.endswith("_output") and kind not in _USER_ITEMS
 
 
 def _items(message: Message, ids: CallIds) -> Iterable[Wire]:
@@ -185,16 +211,17 @@ def _items(message: Message, ids: CallIds) -> Iterable[Wire]:
         case "assistant":
             return _joined([item for part in message.parts for item in _output_items(part, ids)])
         case "tool":
-            return [_result_item(result, ids) for result in message.tool_results]
+            return [item for result in message.tool_results for item in _result_item(result, ids)]
         case "user" | "system":
             return _input_items(message)
 
 
 def _input_items(message: Message) -> Iterable[Wire]:
     if message.extra.get(NAME, {}).get("$whole"):
-        return [part.block for part in message.parts if isinstance(part, OpaquePart)]
+        return [item for part in message.parts if isinstance(part, OpaquePart) for item in _fitted_item(part.block)]
     content = _content([item for part in message.parts for item in _input_blocks(part)])
-    return [{"role": message.role, "content": content, **own_fields(message.extra, NAME)}] if content else []
+    item: Wire = {"role": message.role, "content": content, **own_fields(message.extra, NAME)}
+    return fitted(item, RESPONSES) if content else []
 
 
 def _content(items: list[str | Wire]) -> str | list[Wire]:
@@ -212,36 +239,53 @@ def _input_blocks(part: Part) -> list[str | Wire]:
     rest = own_fields(part.extra, NAME)
     match part:
         case TextPart(text=text):
-            return [{"type": "input_text", "text": text, **rest} if was_block(part.extra, NAME) else text]
+            block = {"type": "input_text", "text": text, **rest}
+            return fitted(block, RESPONSES_CONTENT) if was_block(part.extra, NAME) else [text]
         case ImagePart() if url := image_url(part):
             detail = {} if was_block(part.extra, NAME) else {"detail": "auto"}
-            return [{"type": "input_image", "image_url": url, **detail, **rest}]
+            return fitted({"type": "input_image", "image_url": url, **detail, **rest}, RESPONSES_CONTENT)
         case FilePart() if source := {"file_url": web_url(part)} if web_url(part) else file_fields(part, _FILE_TYPES):
-            return [{"type": "input_file", **source, **rest}]
+            return fitted({"type": "input_file", **source, **rest}, RESPONSES_CONTENT)
         case FilePart() if url := file_image(part):
             return [{"type": "input_image", "image_url": url, "detail": "auto"}]
         case ImagePart() | FilePart():
             return [media_text(part)]
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return [block]
+            return [held for held in fitted(block, RESPONSES_CONTENT) if _has_source(held)] or [block_note(block)]
         case _:
             return []
+
+
+def _has_source(block: Wire) -> bool:
+    """Return whether an image or file has one source: data, an address, or the id of an uploaded file."""
+    sources = _SOURCES.get(block["type"])
+    return sources is None or sum(bool(block.get(name)) for name in sources) == 1
+
+
+def _fitted_item(item: Wire) -> list[Wire]:
+    """Return an item as a request holds it: with an id of its own kind, or without one if it needs none."""
+    kind = str(item.get("type") or "message")
+    item_id = item.get("id")
+    is_named = isinstance(item_id, str) and item_id.startswith(_ID_PREFIXES.get(kind, "")) and _ID.fullmatch(item_id)
+    if not (item.get("type") or item.get("role")) or not (is_named or kind in _NAMELESS or "id" not in item):
+        return []
+    return fitted(item if is_named else without(item, "id"), RESPONSES)
 
 
 def _output_items(part: Part, ids: CallIds) -> list[Wire]:
     match part:
         case ToolCallPart():
-            return [_call_item(part, ids)]
+            return _call_item(part, ids)
         case TextPart(text=text) if was_block(part.extra, NAME):
             return _output_message(text, part.extra[NAME])
         case TextPart(text=text):
             return [] if is_blank(text) else [{"role": "assistant", "content": text}]
         case ImagePart() | FilePart():
             return [{"role": "assistant", "content": media_text(part)}]
-        case ReasoningPart(provider=provider) if provider == NAME and _REASONING_ID.fullmatch(part.id):
-            return [_reasoning_item(part)]
+        case ReasoningPart(provider=provider) if provider == NAME:
+            return _reasoning_item(part)
         case OpaquePart(provider=provider, block=block) if provider == NAME:
-            return [cleaned_block(block, RESPONSES)]
+            return _fitted_item(block)
         case _:
             return []
 
@@ -250,7 +294,8 @@ def _output_message(text: str, extra: Wire) -> list[Wire]:
     """Return the output item of one text; ``$joins`` marks a text that belongs to the item before it."""
     block = {"type": "output_text", "text": text, **extra.get("$block", {})}
     message = {"type": "message", "role": "assistant", "content": [block], **extra.get("$item", {})}
-    return [{**cleaned(message, RESPONSES["message"]), **({"$joins": True} if extra.get("$joins") else {})}]
+    mark = {"$joins": True} if extra.get("$joins") else {}
+    return [{**item, **mark} for item in _fitted_item(message)]
 
 
 def _joined(items: list[Wire]) -> list[Wire]:
@@ -265,94 +310,104 @@ def _joined(items: list[Wire]) -> list[Wire]:
     return joined
 
 
-def _reasoning_item(part: ReasoningPart) -> Wire:
+def _reasoning_item(part: ReasoningPart) -> list[Wire]:
     rest = own_fields(part.extra, NAME)
     summary = rest.pop("summary", None)
     if summary is None:
         summary = [{"type": "summary_text", "text": part.text}] if part.text else []
     encrypted = {"encrypted_content": part.encrypted} if part.encrypted else {}
     item: Wire = {"type": "reasoning", "id": part.id, "summary": summary, **encrypted, **rest}
-    return cleaned(item, RESPONSES["reasoning"])
+    return _fitted_item(item)
 
 
-def _call_item(call: ToolCallPart, ids: CallIds) -> Wire:
+def _call_item(call: ToolCallPart, ids: CallIds) -> list[Wire]:
     kind = _call_type(call)
     text = object_text(call.arguments) if kind == "function_call" else call.arguments
     body = {"name": tool_name(call.name), _CALLS[kind]: text}
     item: Wire = {"type": kind, "call_id": ids.add(call), **body, **own_fields(call.extra, NAME)}
-    return cleaned(item, RESPONSES[kind])
+    return _fitted_item(item)
 
 
 def _call_type(call: ToolCallPart) -> str:
     return "custom_tool_call" if call.extra.get(NAME, {}).get("$custom") else "function_call"
 
 
-def _result_item(result: ToolResultPart, ids: CallIds) -> Wire:
+def _result_item(result: ToolResultPart, ids: CallIds) -> list[Wire]:
     asked = ids.pop()
     output = _content([item for part in result.parts for item in _input_blocks(part)])
-    return {
-        "type": f"{_call_type(asked.call)}_output",
-        "call_id": asked.id,
-        "output": output,
-        **own_fields(result.extra, NAME),
-    }
+    item: Wire = {"type": f"{_call_type(asked.call)}_output", "call_id": asked.id, "output": output}
+    return fitted({**item, **own_fields(result.extra, NAME)}, RESPONSES)
 
 
 def _messages(items: Iterable[Wire]) -> list[Message]:
     messages: list[Message] = []
     answer: list[Part] = []
-    for item in items:
-        if _is_output(item):
-            answer.extend(_output(item))
+    for index, item in enumerate(items):
+        place = f"input[{index}]"
+        if _is_output(item, place):
+            answer.extend(_output(item, place))
             continue
         if answer:
             messages.append(Message(role="assistant", parts=tuple(answer)))
             answer = []
-        messages.append(_input(item))
+        messages.append(_input(item, place))
     return [*messages, Message(role="assistant", parts=tuple(answer))] if answer else messages
 
 
-def _input(item: Wire) -> Message:
+def _input(item: Wire, place: str) -> Message:
     match item:
-        case {"role": "user" | "system" | "developer" as speaker, "content": content}:
+        case {"role": "user" | "system" | "developer" as speaker}:
             role: Role = "user" if speaker == "user" else "system"
             extra = leftover(
                 NAME, without(item, "content") if speaker == "developer" else without(item, "content", "role")
             )
-            return Message(role=role, parts=_read_content(content), extra=extra)
+            return Message(role=role, parts=_read_content(item.get("content"), f"{place}.content"), extra=extra)
         case {"type": kind, "call_id": str(call_id), "output": output} if kind in _RESULTS:
             extra = leftover(NAME, without(item, "type", "call_id", "output"))
-            result = ToolResultPart(call_id=call_id, parts=_read_content(output), extra=extra)
+            result = ToolResultPart(call_id=call_id, parts=_read_content(output, f"{place}.output"), extra=extra)
             return Message(role="tool", parts=(result,))
         case _:
             whole = OpaquePart(provider=NAME, block=item)
             return Message(role="user", parts=(whole,), extra=block_extra(NAME, {"$whole": True}))
 
 
-def _output(item: Wire) -> list[Part]:
+def _output(item: Wire, place: str) -> list[Part]:
     """Return the parts of one output item."""
     match item:
         case {"role": "assistant", "content": str(text)} if item.keys() == {"role", "content"}:
             return [TextPart(text=text)]
-        case {"role": "assistant", "content": [_, *_] as blocks} if all(map(_is_output_text, blocks)):
+        case {"role": "assistant", "content": [_, *_] as blocks} if _is_spoken(item, blocks):
             around = without(item, "content")
             return [_output_text(block, around, is_first=index == 0) for index, block in enumerate(blocks)]
         case {"type": "function_call" | "custom_tool_call" as kind, "call_id": str(call_id), "name": str(name)}:
-            return [_read_call(kind, call_id, name, without(item, "type", "call_id", "name"))]
+            return [_read_call(kind, call_id, name, without(item, "type", "call_id", "name"), place)]
         case {"type": "reasoning", "id": str(item_id), "summary": list(summary)}:
-            return [_read_reasoning(item_id, summary, without(item, "type", "id"))]
+            texts = [
+                block["text"] for block in summary if isinstance(block, dict) and isinstance(block.get("text"), str)
+            ]
+            return [_read_reasoning(item_id, texts, without(item, "type", "id"))]
         case _:
             return [OpaquePart(provider=NAME, block=item)]
 
 
-def _read_reasoning(item_id: str, summary: list[Wire], rest: Wire) -> ReasoningPart:
-    text = "\n\n".join(block.get("text", "") for block in summary)
-    encrypted = rest.pop("encrypted_content") if rest.get("encrypted_content") else ""
-    return ReasoningPart(provider=NAME, id=item_id, text=text, encrypted=encrypted, extra=block_extra(NAME, rest))
+def _read_reasoning(item_id: str, texts: list[str], rest: Wire) -> ReasoningPart:
+    encrypted = rest.get("encrypted_content")
+    rest = without(rest, "encrypted_content") if encrypted and isinstance(encrypted, str) else rest
+    return ReasoningPart(
+        provider=NAME,
+        id=item_id,
+        text="\n\n".join(texts),
+        encrypted=encrypted if isinstance(encrypted, str) else "",
+        extra=block_extra(NAME, rest),
+    )
 
 
-def _is_output_text(block: Any) -> bool:
-    return isinstance(block, dict) and block.get("type") == "output_text" and isinstance(block.get("text"), str)
+def _is_spoken(item: Wire, blocks: list[Any]) -> bool:
+    """Return whether an item is a message of texts alone."""
+    return item.get("type", "message") == "message" and all(
+        isinstance(block, dict) and block.get("type") == "output_text" and isinstance(block.get("text"), str)
+        for block in blocks
+    )
 
 
 def _output_text(block: Wire, item: Wire, is_first: bool) -> TextPart:
@@ -361,18 +416,19 @@ def _output_text(block: Wire, item: Wire, is_first: bool) -> TextPart:
     return TextPart(text=block["text"], extra=block_extra(NAME, {**place, "$block": rest}))
 
 
-def _read_call(kind: str, call_id: str, name: str, rest: Wire) -> ToolCallPart:
+def _read_call(kind: str, call_id: str, name: str, rest: Wire, place: str) -> ToolCallPart:
     left = without(rest, _CALLS[kind])
     if kind == "custom_tool_call":
         left["$custom"] = True
-    arguments = rest.get(_CALLS[kind]) or ""
+    given = rest.get(_CALLS[kind])
+    arguments = arguments_of(given) if isinstance(given, dict) else a_text(given, f"{place}.{_CALLS[kind]}")
     return ToolCallPart(id=call_id, name=name, arguments=arguments, extra=leftover(NAME, left))
 
 
-def _read_content(content: Any) -> tuple[ResultContent, ...]:
+def _read_content(content: Any, place: str) -> tuple[ResultContent, ...]:
     if isinstance(content, str):
         return (TextPart(text=content),)
-    return tuple(_read_block(block) for block in content or ())
+    return tuple(_read_block(block) for block in objects(content, place))
 
 
 def _read_block(block: Wire) -> ResultContent:
@@ -389,21 +445,23 @@ def _known_block(block: Wire) -> ResultContent | None:
         case {"type": "input_image", "image_url": str(url), **rest}:
             return ImagePart(**source_of(url), extra=block_extra(NAME, rest))
         case {"type": "input_file", "file_url": str(url), **rest}:
-            return FilePart(url=url, name=rest.pop("filename", ""), extra=block_extra(NAME, rest))
+            return FilePart(url=url, name=str(rest.pop("filename", None) or ""), extra=block_extra(NAME, rest))
         case {"type": "input_file", "file_data": str(url), **rest}:
-            return FilePart(**source_of(url), name=rest.pop("filename", ""), extra=block_extra(NAME, rest))
+            name = str(rest.pop("filename", None) or "")
+            return FilePart(**source_of(url), name=name, extra=block_extra(NAME, rest))
         case _:
             return None
 
 
-def _usage(wire: Wire | None) -> Usage | None:
+def _usage(wire: Any) -> Usage | None:
     if not wire:
         return None
-    cached = (wire.get("input_tokens_details") or {}).get("cached_tokens") or 0
+    found = counts(wire, "usage")
+    cached = found.get("cached_tokens", 0)
     return Usage(
-        input_tokens=(wire.get("input_tokens") or 0) - cached,
-        output_tokens=wire.get("output_tokens") or 0,
+        input_tokens=found.get("input_tokens", 0) - cached,
+        output_tokens=found.get("output_tokens", 0),
         cache_read_tokens=cached,
-        reasoning_tokens=(wire.get("output_tokens_details") or {}).get("reasoning_tokens") or 0,
-        total_tokens=wire.get("total_tokens") or 0,
+        reasoning_tokens=found.get("reasoning_tokens", 0),
+        total_tokens=found.get("total_tokens", 0),
     )
