@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pexpect
 
+import preloaded_command
+
 COMMAND = [sys.executable, "-m", "sessiontree"]
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[=>]")
 
@@ -28,15 +30,8 @@ class Shell:
         }
 
     def run(self, *arguments: str, given: str = "", code: int = 0) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            [*COMMAND, *arguments],
-            input=given,
-            capture_output=True,
-            text=True,
-            env=self.environment,
-            cwd=self.folder,
-            timeout=60,
-            check=False,
+        done = preloaded_command.run(
+            [*arguments], given=given, environment=self.environment, folder=self.folder, timeout=60
         )
         assert done.returncode == code, (done.returncode, done.stdout, done.stderr)
         assert "Traceback" not in done.stderr

@@ -229,6 +229,7 @@ def test_every_command_prints_json_when_asked(screen: Screen, name: str) -> None
 
 def test_a_reading_verb_makes_no_store_and_says_which_one_was_meant(screen: Screen) -> None:
     missing = screen.store.with_name("stroe.db")
+    screen.resize(400)  # a temporary folder may have a long name
     for verb in ("ls", "stats", "doctor", "search x", "tree @", "show @", "undo @", "rm x"):
         shown = plain(screen.run(*verb.split(), "--store", str(missing), code=1))
         assert "There is no store at" in shown

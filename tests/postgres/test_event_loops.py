@@ -25,10 +25,10 @@ def _connections(tmp_path: Path, *, at_most: int) -> int:
 
     An attempt to connect that ended with its loop is closed by the garbage collector.
     """
-    gc.collect()
     with psycopg.connect(process_database(), autocommit=True) as connection:
         sql = "SELECT count(*) FROM pg_stat_activity WHERE application_name = %s"
         for _ in range(100):
+            gc.collect()
             ((count,),) = connection.execute(sql, (tmp_path.name[:63],)).fetchall()
             if count <= at_most:
                 break
