@@ -44,6 +44,7 @@ NAMES = {
     "amark": "mark",
     "aread": "read",
     "arepair": "repair",
+    "areclaim": "reclaim",
     "await_change": "wait",
 }
 PREFIX = re.compile(r"^(_*)Async(?=[A-Z])")

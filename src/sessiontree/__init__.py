@@ -167,6 +167,9 @@ if TYPE_CHECKING:
     from sessiontree.model.prices import PRICES as PRICES
     from sessiontree.model.prices import Cost as Cost
     from sessiontree.model.prices import Price as Price
+    from sessiontree.model.retention import Expired as Expired
+    from sessiontree.model.retention import Retention as Retention
+    from sessiontree.model.retention import RetentionReport as RetentionReport
     from sessiontree.model.tokens import estimate_message as estimate_message
     from sessiontree.model.tokens import estimate_text as estimate_text
     from sessiontree.model.tokens import exact_counter as exact_counter
@@ -239,6 +242,7 @@ _NAMES = {
     "sessiontree.model.codec": "content_hash",
     "sessiontree.model.documents": "Document",
     "sessiontree.model.prices": "PRICES Cost Price",
+    "sessiontree.model.retention": "Expired Retention RetentionReport",
     "sessiontree.model.tokens": "estimate_message estimate_text exact_counter",
     "sessiontree.search": "Hit SearchPage Snippet",
     "sessiontree.sessions.checkpointed": "CheckpointedSessions",

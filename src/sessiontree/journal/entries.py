@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, TypeVar, Unpack, cast
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from sessiontree.compaction.titles import Titler
 from sessiontree.errors import InvalidInputError
@@ -14,9 +15,12 @@ from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import entries, erase, reads, threads
 from sessiontree.journal.operations.changes import ChangeAnswer, Changes, commit
 from sessiontree.journal.operations.entries import Content, NewEntry
+from sessiontree.journal.operations.retention import delete_expired, find_expired
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
+from sessiontree.model._base import Progress
+from sessiontree.model.retention import Expired, Retention, RetentionReport
 from sessiontree.stores.commands import Deleted, Erased, OnDuplicate
 
 __all__ = ["EntryVerbs", "ThreadVerbs"]
@@ -141,6 +145,28 @@ class ThreadVerbs(Verbs):
         """
         query = ThreadQuery(updated_before_ns=updated_before_ns, is_archived=is_archived, is_empty=is_empty)
         return self.run(reads.delete_matching(query, is_dry_run=is_dry_run))
+
+    def find_expired(self, retention: Retention) -> tuple[Expired, ...]:
+        """Return the threads that a retention does not keep, the oldest first, with the bytes of their entries.
+
+        A dry run of ``delete_expired``.
+        """
+        return self.run(find_expired(self.runtime, retention))
+
+    def delete_expired(
+        self, retention: Retention, expired: Iterable[Expired] | None = None, *, progress: Progress | None = None
+    ) -> RetentionReport:
+        """Delete the threads that a retention does not keep, and give the room that they took back to the disk.
+
+        ``expired`` is what ``find_expired`` returned, if that was shown to somebody first. A thread that is changed
+        meanwhile stays. Writes wait while the file of a SQLite store is made smaller. ``progress(done, total)`` is called
+        with numbers of threads.
+        """
+        found = self.find_expired(retention) if expired is None else tuple(expired)
+        report = self.run(delete_expired(retention, found, progress))
+        if not report.expired:
+            return report
+        return replace(report, freed_bytes=self.store.reclaim())
 
 
 class EntryVerbs(Verbs):

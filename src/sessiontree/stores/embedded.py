@@ -69,6 +69,10 @@ class EmbeddedStore:
         """Repair what can be repaired while nothing is being written, and return what it was."""
         return self.committer.run_alone(not_while_forking(self.backend.repair))
 
+    def reclaim(self) -> int:
+        """Give free room back while nothing is being written, and return how many bytes."""
+        return self.committer.run_alone(self.backend.reclaim)
+
     def close(self) -> None:
         """Write what is queued and close the backend; the second call is a no-op."""
         if self.is_closed:

@@ -67,6 +67,9 @@ class AsyncEmbeddedStore(EmbeddedStore):
     async def arepair(self) -> list[Finding]:
         return await asyncio.get_running_loop().run_in_executor(None, self.repair)
 
+    async def areclaim(self) -> int:
+        return await asyncio.get_running_loop().run_in_executor(None, self.reclaim)
+
     async def aclose(self) -> None:
         """Close the store without blocking the event loop."""
         await asyncio.get_running_loop().run_in_executor(None, self.close)

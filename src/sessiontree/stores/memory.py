@@ -186,6 +186,17 @@ class MemoryBackend:
                 bytes=sum(len(draft.body) for draft in self._drafts.values()) + self._blobs.size,
             )
 
+    def thread_sizes(self) -> dict[str, int]:
+        with self._lock:
+            return {
+                state.meta.id: sum(len(self._drafts[key].body) for key in self._state.owned_keys.get(state.key, ()))
+                for state in self._state.states.values()
+            }
+
+    def reclaim(self) -> int:
+        """Return 0: memory is given back by the interpreter."""
+        return 0
+
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
         with self._lock:
             found = blob_findings(self._state.all_roots(), self._blobs, self._blobs.blob_hashes(), self.place)

@@ -57,6 +57,10 @@ class Backend(Reads, Protocol):
         """Repair what can be repaired, and return what it was. Called while nothing is being written."""
         ...
 
+    def reclaim(self) -> int:
+        """Give free room in files back to the disk, and return how many bytes. Called while nothing is being written."""
+        ...
+
     def close(self) -> None:
         """Release files, connections and locks."""
         ...
@@ -87,6 +91,10 @@ class Store(Protocol):
         """Repair what can be repaired, and return what it was. Writes wait."""
         ...
 
+    def reclaim(self) -> int:
+        """Give free room in files back to the disk, and return how many bytes. Writes wait."""
+        ...
+
     def close(self) -> None:
         """Finish what is queued and release everything."""
         ...
@@ -115,6 +123,10 @@ class AsyncStore(Protocol):
 
     async def arepair(self) -> list[Finding]:
         """Repair what can be repaired, and return what it was. Writes wait."""
+        ...
+
+    async def areclaim(self) -> int:
+        """Give free room in files back to the disk, and return how many bytes. Writes wait."""
         ...
 
     async def aclose(self) -> None:

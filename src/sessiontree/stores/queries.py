@@ -44,6 +44,7 @@ __all__ = [
     "ReadPath",
     "ReadStats",
     "ReadThread",
+    "ReadThreadSizes",
     "Reads",
     "Search",
     "StoreStats",
@@ -184,6 +185,10 @@ class Reads(Blobs, Protocol):
 
     def stats(self) -> StoreStats:
         """Counts over the whole store."""
+        ...
+
+    def thread_sizes(self) -> dict[str, int]:
+        """How many bytes the entries take that were appended through each thread."""
         ...
 
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
@@ -475,6 +480,13 @@ class ReadStats(Query[StoreStats], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> StoreStats:
         return reads.stats()
+
+
+class ReadThreadSizes(Query[dict[str, int]], frozen=True, kw_only=True):
+    """How many bytes the entries take that were appended through each thread; nothing for threads without."""
+
+    def run(self, reads: Reads) -> dict[str, int]:
+        return reads.thread_sizes()
 
 
 class Inspect(Query[list[Finding]], frozen=True, kw_only=True):

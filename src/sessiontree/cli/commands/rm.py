@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sessiontree.cli.addresses import resolve_thread, thread_or_pick
 from sessiontree.cli.context import CliContext
@@ -12,13 +12,12 @@ from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, ID, Line, paragraph
 from sessiontree.cli.screen.threads import list_lines
 from sessiontree.cli.summaries import summaries
-from sessiontree.errors import ThreadChangedError
-from sessiontree.model import Thread, ThreadQuery
+from sessiontree.model import Thread
 from sessiontree.render.figures import plural
 from sessiontree.render.threads import ThreadSummary
 from sessiontree.render.times import iso
 
-__all__ = ["delete_threads", "rm"]
+__all__ = ["confirm_deletion", "list_to_delete", "rm"]
 
 
 @command("rm", examples=["sessiontree rm 3a19 --dry-run", "sessiontree rm 3a19 77b1 --yes"])
@@ -32,50 +31,38 @@ def rm(cli: CliContext, *, thread: tuple[str, ...], yes: bool, dry_run: bool) ->
     """
     chosen = [resolve_thread(cli, address) for address in thread] or [thread_or_pick(cli, None, "rm")]
     found = {one.id: one for one in chosen}
-    delete_threads(cli, list(found.values()), is_confirmed=yes, is_dry_run=dry_run)
+    _delete(cli, list(found.values()), is_confirmed=yes, is_dry_run=dry_run)
 
 
-def delete_threads(
-    cli: CliContext,
-    threads: list[Thread],
-    *,
-    is_confirmed: bool,
-    is_dry_run: bool,
-    expect_match: ThreadQuery | None = None,
-) -> None:
-    """List the threads, ask for confirmation if it was not given, and delete those that still match."""
+def _delete(cli: CliContext, threads: list[Thread], *, is_confirmed: bool, is_dry_run: bool) -> None:
     if not cli.out.is_json and not cli.is_quiet:
-        _list(cli, threads)
+        list_to_delete(cli, threads)
     if is_dry_run:
         if cli.out.is_json:
             cli.out.json(is_dry_run=True, threads=threads)
         return
     if not is_confirmed:
-        _confirm(cli, threads)
+        confirm_deletion(cli, threads)
     reports = []
-    changed: list[str] = []
     with cli.progress("deleting") as progress:
         for number, thread in enumerate(threads, start=1):
-            try:
-                reports.append(cli.journal.delete_thread(thread.id, expect_match=expect_match))
-            except ThreadChangedError:
-                changed.append(thread.id)
+            reports.append(cli.journal.delete_thread(thread.id))
             progress(number, len(threads))
     if cli.out.is_json:
-        cli.out.json(deleted=reports, changed=changed)
+        cli.out.json(deleted=reports)
         return
     removed = sum(report.entries_removed for report in reports)
     kept = sum(report.entries_kept for report in reports)
     words = f"deleted {plural(len(reports), 'thread')}, {plural(removed, 'entry', 'entries')}"
     cli.out.done(words + (f"; {kept} stay with forks" if kept else ""))
-    if changed:
-        cli.out.info(f"kept {plural(len(changed), 'thread')} that changed meanwhile: {', '.join(changed)}")
 
 
-def _list(cli: CliContext, threads: Sequence[Thread]) -> None:
+def list_to_delete(cli: CliContext, threads: Sequence[Thread], sizes: Mapping[str, int] | None = None) -> None:
+    """List the threads; in a pipe with the bytes of their entries, if they are known."""
     if not cli.out.is_terminal:
         for thread in threads:
-            cli.out.row((thread.id, iso(thread.updated_at), thread.entries, thread.title))
+            known = () if sizes is None else (sizes[thread.id],)
+            cli.out.row((thread.id, iso(thread.updated_at), thread.entries, *known, thread.title))
         return
     rows = summaries(cli, threads)
     if len(rows) > 1:
@@ -93,7 +80,8 @@ def _one(cli: CliContext, row: ThreadSummary) -> list[Line]:
     return [head, *paragraph(words, cli.out.width, lead="  ")]
 
 
-def _confirm(cli: CliContext, threads: Sequence[Thread]) -> None:
+def confirm_deletion(cli: CliContext, threads: Sequence[Thread]) -> None:
+    """Ask whether the threads shall be deleted; raise UsageError if not."""
     what = "it" if len(threads) == 1 else f"{len(threads)} threads"
     if not cli.can_ask:
         raise UsageError(

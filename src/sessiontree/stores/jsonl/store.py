@@ -266,6 +266,22 @@ class JsonlBackend:
             bytes=sum(summary.stamp.size for summary in summaries) + pack_bytes,
         )
 
+    def thread_sizes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        with self._reading():
+            for name, _ in sorted(self._trees.files()):
+                tree = self._trees.peek(name)
+                if tree is not None:
+                    for state in tree.state.states.values():
+                        keys = tree.state.owned_keys.get(state.key, ())
+                        found[state.meta.id] = sum(tree.spans[key][1] for key in keys)
+                    self._trees.release(tree)
+        return found
+
+    def reclaim(self) -> int:
+        """Return 0: a delete has already made the file smaller."""
+        return 0
+
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
         """Check every file. A pointer to a missing fork is not a finding: a crash before the fork is written leaves one."""
         findings: list[Finding] = []

@@ -130,6 +130,10 @@ WHERE e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s ORDER BY e.tree"""
 _NAMES = """
 SELECT key, id FROM sessiontree.thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)
 UNION ALL SELECT key, id FROM sessiontree.deleted_thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
+_SIZES = """
+SELECT h.id, sum(octet_length(e.body))::bigint FROM sessiontree.entry e
+JOIN sessiontree.head h ON h.tree = e.tree AND h.key = e.owner
+WHERE e.namespace = %(namespace)s GROUP BY h.tree, h.id"""
 _STATS = """
 SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s),
     (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s AND is_archived),
@@ -273,6 +277,10 @@ class StepReads:
             _STATS, {"namespace": self._lookup.namespace}
         )
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
+
+    def thread_sizes(self) -> Steps[dict[str, int]]:
+        rows = yield Statement(_SIZES, {"namespace": self._lookup.namespace})
+        return {to_text(thread_id): size for thread_id, size in rows}
 
     def missing_blobs(self, hashes: Collection[str]) -> Steps[frozenset[str]]:
         rows = yield find_blobs(self._lookup.namespace, hashes)

@@ -163,6 +163,10 @@ class PostgresStore:
         """Return nothing: damage of a PostgreSQL database cannot be repaired by a client."""
         return []
 
+    def reclaim(self) -> int:
+        """Return 0: the server's autovacuum gives room back."""
+        return 0
+
     def close(self) -> None:
         """Close the pool and stop listening."""
         if not self._operations.is_in_its_process:
@@ -213,6 +217,10 @@ class AsyncPostgresStore:
     async def arepair(self) -> list[Finding]:
         """Return nothing: damage of a PostgreSQL database cannot be repaired by a client."""
         return []
+
+    async def areclaim(self) -> int:
+        """Return 0: the server's autovacuum gives room back."""
+        return 0
 
     async def aclose(self) -> None:
         """Close the pools and stop listening, on every event loop."""

@@ -75,6 +75,16 @@ class Erasure:
             self._freed_bytes += freed_bytes
             self._is_due = True
 
+    def vacuum(self) -> int:
+        """Rewrite the file without its free pages; return how many bytes smaller it is. Writers wait."""
+        with self._lock, self._process_lock:
+            connection = self._open()
+            self._lineage.verify(connection)
+            before = self._path.stat().st_size
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            return before - self._path.stat().st_size
+
     def close(self) -> None:
         """Close the connection."""
         with self._lock:

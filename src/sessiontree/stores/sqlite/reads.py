@@ -196,6 +196,13 @@ class ReadSnapshot:
         threads, archived, entries, moves, leases, size = counts
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)
 
+    def thread_sizes(self) -> dict[str, int]:
+        """Return how many bytes the entries take that were appended through each thread."""
+        rows = self._run(
+            "SELECT t.id, sum(length(e.body)) FROM entry e JOIN thread t ON t.key = e.owner GROUP BY e.owner"
+        )
+        return dict(rows.fetchall())
+
     def path_keys(self, thread_id: str) -> tuple[int, ...]:
         """Return the keys of the entries from the leaf to the root."""
         leaf = self.state(thread_id).leaf

@@ -203,6 +203,14 @@ class SqliteBackend:
     def stats(self) -> StoreStats:
         return self._read(ReadSnapshot.stats)
 
+    def thread_sizes(self) -> dict[str, int]:
+        return self._read(ReadSnapshot.thread_sizes)
+
+    def reclaim(self) -> int:
+        """Rewrite the file without its free pages, and return how much smaller it is."""
+        with self._translated():
+            return self._erasure.vacuum()
+
     def inspect(self, progress: Progress | None = None) -> list[Finding]:
         """Return everything that is wrong with the store."""
         from sessiontree.stores.sqlite.doctor import inspect  # noqa: PLC0415  only check and doctor need it
