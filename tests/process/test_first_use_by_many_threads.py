@@ -50,10 +50,17 @@ def use(number):
     import_module("sessiontree." + names[number])
 """
 
+FIRST_NAMES = """
+def use(number):
+    middle = number * len(st.__all__) // 8
+    for name in st.__all__[middle:] + st.__all__[:middle]:
+        getattr(st, name)
+"""
 
-@pytest.mark.parametrize("use", [FIRST_VERBS, FIRST_LOADING], ids=["verbs", "loading"])
+
+@pytest.mark.parametrize("use", [FIRST_VERBS, FIRST_LOADING, FIRST_NAMES], ids=["verbs", "loading", "names"])
 def test_no_thread_fails_over_what_another_one_is_still_creating(use):
-    """Decoders are made on first use, and making one is not safe in two threads at once."""
+    """Decoders are made and modules are loaded on first use, and neither is safe in two threads at once."""
     for _ in range(10):
         done = subprocess.run(
             [sys.executable, "-c", CROWD.format(use=use)], capture_output=True, text=True, check=False

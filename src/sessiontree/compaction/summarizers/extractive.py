@@ -29,8 +29,9 @@ NO_MEMORY = "NO_MEMORY_NEEDED"
 _GOALS, _FOCUS, _DECISIONS, _OPEN, _FILES, _LAST, _EARLIER = (
     "Goal", "Asked for", "Decisions", "Open items", "Files", "Last exchanges", "Earlier",
 )  # fmt: skip
-# The share of the remaining tokens that each heading may use.
-_SHARES = {_GOALS: 0.2, _FOCUS: 0.25, _DECISIONS: 0.4, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
+# The share of the tokens that each heading may use of what the headings before it left. Decisions come first: what the
+# others say can be read again in the conversation or on the disk.
+_SHARES = {_DECISIONS: 0.5, _GOALS: 0.25, _FOCUS: 0.25, _OPEN: 0.3, _FILES: 0.3, _LAST: 0.6, _EARLIER: 1.0}
 _NEWEST_FIRST = frozenset({_GOALS, _DECISIONS, _OPEN, _FILES, _LAST})
 
 # Patterns are compiled on first use: compiling them here would slow down every start.
