@@ -35,6 +35,10 @@ class Proxy:
         self.was_cut.clear()
         self._marker, self._is_after = marker, after
 
+    def forward_to(self, port):
+        """Forward new connections to another port."""
+        self._target = port
+
     def refuse(self):
         self._may_connect.clear()
 

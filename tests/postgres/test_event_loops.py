@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import socket
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
 
 import sessiontree as st
-from postgres_server import process_database, with_options
+from postgres_server import Server, process_database, with_options
+from tcp_proxy import Proxy
 
 _LOOPS = 6
 
@@ -119,3 +122,21 @@ def test_a_watch_on_one_loop_sees_an_append_on_another(tmp_path: Path) -> None:
     thread.join()
     assert seen == ["one", "two", "end"]
     asyncio.run(journal.close())
+
+
+def test_a_loop_can_end_while_its_pool_connects(tcp_server: Server) -> None:
+    """The pool takes a cancelled attempt for a failed one, and the loop would wait for its task for ever."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as deaf, Proxy(tcp_server.port) as proxy:
+
+        async def end_early(journal: st.AsyncJournal) -> None:
+            await journal.create_thread()
+            proxy.forward_to(deaf.getsockname()[1])  # accepts, and never answers
+            proxy.cut_all()
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(journal.create_thread(), 0.5)
+
+        journal = st.open_async(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres")
+        ended = threading.Thread(target=lambda: asyncio.run(end_early(journal)), daemon=True)
+        ended.start()
+        ended.join(20)
+        assert not ended.is_alive()

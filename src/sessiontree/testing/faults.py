@@ -165,6 +165,8 @@ class VolatileFiles(Files):
             path = folder / name
             if path in self._names:
                 self.survivors(path, target / name, cut)
+            elif path.is_dir():  # its names were never synced; it may have the inode of a file that was removed
+                (target / name).mkdir()
             elif inode in self._bytes:
                 (target / name).write_bytes(self._left_of(path, inode, cut))
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 from psycopg_pool import AsyncConnectionPool
@@ -20,11 +20,15 @@ from sessiontree.stores.postgres.listen import AsyncListener
 
 __all__ = ["EventLoops", "LoopConnections", "LoopPool"]
 
+T = TypeVar("T")
+
+Configure = Callable[[AsyncPlainConnection], Awaitable[None]]
+
 
 class LoopPool(AsyncConnectionPool[AsyncPlainConnection]):
     """A pool that a loop may end with, although nobody closed it."""
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    def __init__(self, *arguments: Any, configure: Configure, **options: Any) -> None:
         connections: WeakSet[AsyncPlainConnection] = WeakSet()
 
         class Connection(AsyncPlainConnection):
@@ -32,24 +36,32 @@ class LoopPool(AsyncConnectionPool[AsyncPlainConnection]):
                 super().__init__(*values, **settings)
                 connections.add(self)
 
-        super().__init__(*arguments, **{**options, "connection_class": Connection})
+            @classmethod
+            async def connect(cls, *values: Any, **settings: Any) -> Self:
+                return await _ending_with_loop(super().connect(*values, **settings))
+
+        def configured(connection: AsyncPlainConnection) -> Awaitable[None]:
+            return _ending_with_loop(configure(connection))
+
+        super().__init__(*arguments, **{**options, "connection_class": Connection, "configure": configured})
         self._connections = connections
-
-    async def _connect(self, timeout: float | None = None) -> AsyncPlainConnection:
-        """Connect, in a background task of the pool. It takes a cancelled attempt for a failed one and goes on.
-
-        When a loop ends it waits for its tasks, and would wait for ever.
-        """
-        try:
-            return await super()._connect(timeout)
-        except asyncio.CancelledError:
-            _cancel_until_done(asyncio.current_task())
-            raise
 
     def abandon(self) -> None:
         """End the connections of a loop that does not run any more."""
         for connection in list(self._connections):
             connection.pgconn.finish()
+
+
+async def _ending_with_loop(step: Awaitable[T]) -> T:
+    """Run a step of a background task of the pool, which takes a cancelled attempt to connect for a failed one and goes on.
+
+    When a loop ends it waits for its tasks, and would wait for ever.
+    """
+    try:
+        return await step
+    except asyncio.CancelledError:
+        _cancel_until_done(asyncio.current_task())
+        raise
 
 
 def _cancel_until_done(task: asyncio.Task[Any] | None) -> None:
