@@ -11,7 +11,10 @@ from typing import Any
 import pytest
 
 import sessiontree as st
+from cli_shell import Shell
 from provider_answers import Script, anthropic_events
+from sessiontree.render.turns import is_cut_off
+from sessiontree.transfer.html import PageContent, render_html
 
 EVENTS: list[Any] = [
     json.loads(event.split(b"data: ", 1)[1]) for event in anthropic_events(Script(text=["one ", "two ", "three"]))
@@ -44,7 +47,18 @@ def test_a_caller_that_stops_leaves_what_it_has_seen(chat: st.ThreadHandle, seco
         turn.append(st.assistant("instead"))
     assert answers(chat.path()) == [("one ", True), ("instead", False)]
     assert chat.path()[-1].payload == st.TurnMarker(status="completed")
-    assert "## Assistant (interrupted)\n\none " in chat.export()
+    assert "## Assistant (partial answer)\n\none " in chat.export()
+
+
+def test_readers_see_that_an_answer_is_partial(chat: st.ThreadHandle, tmp_path: Path) -> None:
+    with chat.turn(owner="w") as turn:
+        for _ in turn.stream("anthropic", EVENTS):
+            break
+    page = render_html(PageContent(thread=chat.journal.thread("t"), entries=tuple(chat.entries())))
+    assert "<h2>partial answer" in page
+    shown = Shell(tmp_path, "journal.db")("show", "t")
+    assert "## partial answer · " in shown
+    assert is_cut_off(chat.path()[:-1])
 
 
 @pytest.mark.parametrize("seconds", [None, 0])

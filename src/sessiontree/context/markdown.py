@@ -46,7 +46,7 @@ from sessiontree.model._base import Progress, convert, counted
 __all__ = ["history", "markdown"]
 
 
-_INTERRUPTED = "Assistant (interrupted)"
+_PARTIAL = "Assistant (partial answer)"
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
@@ -68,7 +68,7 @@ def history(path: Sequence[Entry]) -> list[Message]:
 
 def _marked(payload: Payload, message: Message) -> Message:
     if isinstance(payload, AssistantMessage) and payload.is_partial:
-        return replace(message, extra={**message.extra, "role": _INTERRUPTED})
+        return replace(message, extra={**message.extra, "role": _PARTIAL})
     return message
 
 

@@ -6,6 +6,7 @@ import re
 
 from sessiontree.model import (
     ActiveToolsChange,
+    AssistantMessage,
     BranchSummary,
     Checkpoint,
     Compaction,
@@ -29,11 +30,20 @@ from sessiontree.render.outcomes import result_text
 
 _MARKUP = re.compile(r"(?m)^#{1,6} +|\*\*(\S[^*\n]*)\*\*|`([^`\n]+)`")
 
-__all__ = ["compaction_words", "role_of", "summary_text", "text_of", "without_markup", "words_of"]
+__all__ = [
+    "compaction_words",
+    "role_of",
+    "summary_text",
+    "text_of",
+    "without_markup",
+    "words_of",
+]
 
 
 def role_of(entry: Entry) -> str:
-    """Return the role of a message, or the type of another entry."""
+    """Return the role of a message, or the type of another entry; what was shown of an interrupted answer is marked."""
+    if isinstance(entry.payload, AssistantMessage) and entry.payload.is_partial:
+        return "partial answer"
     return entry.message.role if entry.message is not None else entry.type.replace("_", " ")
 
 

@@ -123,7 +123,7 @@ def is_cut_off(path: Sequence[Entry]) -> bool:
     waiting: set[str] = set()
     for entry in path[-200:]:
         match entry.payload:
-            case TurnMarker(status="failed" | "aborted") | RunFailure():
+            case TurnMarker(status="failed" | "aborted") | RunFailure() | AssistantMessage(is_partial=True):
                 waiting = {entry.id}
             case TurnMarker(status="completed" | "waiting") | UserMessage() | AssistantMessage():
                 waiting = set()

@@ -37,7 +37,12 @@ from sessiontree.model import (
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.branches import Branches
 from sessiontree.render.cells import cell_width, fit, pad
-from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
+from sessiontree.render.entries import (
+    compaction_words,
+    role_of,
+    summary_text,
+    words_of,
+)
 from sessiontree.render.figures import plural
 from sessiontree.render.outcomes import result_text
 from sessiontree.render.steps import Step, figure_words, figures_of, steps_of
@@ -145,7 +150,7 @@ class _Page:
                         yield "text", [Line("  ", (words, DIM)) for words in _attachments(entry)[:1]]
             text = entry.message.text.strip()
             if text:
-                role = entry.message.role
+                role = role_of(entry)
                 lines = list(self._text(text, room=self._room_beside(entry)))
                 if role != "assistant":
                     lines.insert(0, Line((role, DIM)))

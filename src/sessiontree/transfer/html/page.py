@@ -27,7 +27,7 @@ from sessiontree.model import (
     counted,
 )
 from sessiontree.render.branches import Branches, Run
-from sessiontree.render.entries import compaction_words, summary_text, words_of
+from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
 from sessiontree.render.figures import count, plural
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.steps import Figures, Step, figure_words, figures_of, results_in, steps_of
@@ -172,7 +172,7 @@ class _Page:
             body = "".join(map(_part, entry.message.parts))
             body += "".join(map(step_html, self._steps.get(entry.id, ())))
             loose = [result for result in entry.message.tool_results if result.call_id not in self._called]
-            return role, role, body + "".join(map(loose_result, loose))
+            return role, role_of(entry), body + "".join(map(loose_result, loose))
         match entry.payload:
             case Compaction() as compaction if compaction.summary or compaction.reverts:
                 said = (
