@@ -14,6 +14,8 @@ from sessiontree.journal.operations import reads
 from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
 from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
+from sessiontree.model.observed import Observer
+from sessiontree.stores.observing import observed
 from sessiontree.stores.protocol import AsyncStore
 from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
@@ -37,8 +39,10 @@ class AsyncVerbs:
         clock: Clock = system_clock,
         random: RandomSource = os.urandom,
         workspace_settings: Settings | None = None,
+        observer: Observer | None = None,
     ) -> None:
         self.store = store
+        self._observer = observer
         self._workspace_settings = workspace_settings
         self.runtime = Runtime(clock=clock, ids=IdSource(clock, random), backoff=Backoff())
 
@@ -118,4 +122,7 @@ class AsyncVerbs:
 
         Every verb is an operation. Procedures of several steps are operations too, made of others by ``yield from``.
         """
-        return await drive(operation, self.store)
+        if self._observer is None:
+            return await drive(operation, self.store)
+        with observed(self._observer, getattr(operation, "__name__", "operation"), self.store.place):
+            return await drive(operation, self.store)

@@ -8,6 +8,7 @@ import os
 from sessiontree.journal.address import default_url, load_postgres, open_backend, parse_url
 from sessiontree.journal.journal import Journal
 from sessiontree.model.ids import Clock, RandomSource, system_clock
+from sessiontree.model.observed import Observer
 from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.protocol import Durability, Store
 from sessiontree.workspace import Settings
@@ -22,6 +23,7 @@ def open(
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
     workspace_settings: Settings | None = None,
+    observer: Observer | None = None,
 ) -> Journal:
     """Open the journal of the store at ``url``, and create the store if it does not exist.
 
@@ -30,6 +32,7 @@ def open(
     one, it is that of the environment variable ``SESSIONTREE_STORE``, or ``journal.db`` in the platform's data folder,
     which is the default of the command line too. ``durability`` says what an acknowledged write survives: a power
     loss, or only a crash of this process. ``clock`` and ``random`` replace the sources of times and ids, for tests.
+    ``observer`` is told how long everything took: see ``sessiontree.observe``.
     """
     address = parse_url(default_url() if url is None else url)
     store: Store
@@ -37,4 +40,13 @@ def open(
         store = load_postgres().PostgresStore(address.target, durability=durability)
     else:
         store = EmbeddedStore(open_backend(address.kind, address.target, durability))
-    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings)
+    if observer is not None:
+        store = _observed(store, observer)
+    return Journal(store, clock=clock, random=random, workspace_settings=workspace_settings, observer=observer)
+
+
+def _observed(store: Store, observer: Observer) -> Store:
+    from sessiontree.stores.observed import ObservedStore  # noqa: PLC0415  most programs have no observer
+
+    groups = store.observe_groups(observer) if isinstance(store, EmbeddedStore) else None
+    return ObservedStore(store, observer, groups)

@@ -7,6 +7,7 @@ import os
 from sessiontree.journal.address import default_url, load_postgres, open_backend, parse_url
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.model.ids import Clock, RandomSource, system_clock
+from sessiontree.model.observed import Observer
 from sessiontree.stores.embedded_async import AsyncEmbeddedStore
 from sessiontree.stores.protocol import AsyncStore, Durability
 from sessiontree.workspace import Settings
@@ -21,6 +22,7 @@ def open_async(
     clock: Clock = system_clock,
     random: RandomSource = os.urandom,
     workspace_settings: Settings | None = None,
+    observer: Observer | None = None,
 ) -> AsyncJournal:
     """Open the journal of the store at ``url``, and create the store if it does not exist.
 
@@ -29,6 +31,7 @@ def open_async(
     one, it is that of the environment variable ``SESSIONTREE_STORE``, or ``journal.db`` in the platform's data folder,
     which is the default of the command line too. ``durability`` says what an acknowledged write survives: a power
     loss, or only a crash of this process. ``clock`` and ``random`` replace the sources of times and ids, for tests.
+    ``observer`` is told how long everything took: see ``sessiontree.observe``.
     """
     address = parse_url(default_url() if url is None else url)
     store: AsyncStore
@@ -36,4 +39,13 @@ def open_async(
         store = load_postgres().AsyncPostgresStore(address.target, durability=durability)
     else:
         store = AsyncEmbeddedStore(open_backend(address.kind, address.target, durability))
-    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings)
+    if observer is not None:
+        store = _observed(store, observer)
+    return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings, observer=observer)
+
+
+def _observed(store: AsyncStore, observer: Observer) -> AsyncStore:
+    from sessiontree.stores.observed_async import AsyncObservedStore  # noqa: PLC0415  most programs have no observer
+
+    groups = store.observe_groups(observer) if isinstance(store, AsyncEmbeddedStore) else None
+    return AsyncObservedStore(store, observer, groups)

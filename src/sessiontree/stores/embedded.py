@@ -6,10 +6,12 @@ import time
 from typing import TypeVar
 
 from sessiontree.errors import StoreClosedError
+from sessiontree.model.observed import Observer
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.erasing import REMOVALS, Eraser, removes_content
 from sessiontree.stores.forking import NOT_WHILE_FORKING, not_while_forking
 from sessiontree.stores.group_commit import Committer
+from sessiontree.stores.observing import GroupTimes
 from sessiontree.stores.protocol import Backend
 from sessiontree.stores.queries import Finding, Query
 
@@ -32,6 +34,12 @@ class EmbeddedStore:
         self.is_closed = False
         if not erase_copies():
             self.eraser.start()
+
+    def observe_groups(self, observer: Observer) -> GroupTimes:
+        """Tell an observer about every group from now on. Called before the first command."""
+        groups = GroupTimes(self.backend.write, self.place, observer)
+        self.committer = Committer(groups.write, self.place)
+        return groups
 
     def commit(self, command: Command) -> Result:
         """Run a command and return once it is durable; a delete also waits, but not for ever, for its copies to go."""

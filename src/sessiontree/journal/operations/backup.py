@@ -10,6 +10,7 @@ from pathlib import Path
 from sessiontree.errors import BackupError, InvalidInputError
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.model._base import Progress
+from sessiontree.stores._log import log_event
 from sessiontree.stores.backup.folder import BackupFolder
 from sessiontree.stores.backup.manifest import VERSION, BackupReport, Manifest, StoredFile
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotOutdatedError, SnapshotRequest
@@ -58,6 +59,9 @@ def backup(
         )
         backup_id = yield Work(function=folder.complete, arguments=(manifest,))
         removed = () if keep is None else (yield Work(function=folder.keep, arguments=(keep,)))
+        log_event(
+            "backup", "info", f"backup {backup_id} is complete", store=place, folder=str(path), copied_bytes=copied
+        )
         return BackupReport(
             id=backup_id,
             folder=str(path),

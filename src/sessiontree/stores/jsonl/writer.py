@@ -20,6 +20,7 @@ from sessiontree.errors import (
     StoreUnavailableError,
 )
 from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
+from sessiontree.stores._log import log_event
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import (
     Change,
@@ -174,12 +175,17 @@ class Writer:
             except BaseException:
                 batch.undo()
                 raise
-            self.torn_ends_cut += batch.torn_ends
+            self._note_torn_ends(batch.torn_ends)
         try:
             self._sync(files, has_log=batch.has_log)
         finally:
             batch.close()
         return outcomes
+
+    def _note_torn_ends(self, number: int) -> None:
+        if number:
+            self.torn_ends_cut += number
+            log_event("store", "warning", f"cut {number} torn ends of files, kept in torn/", store=self._place)
 
     def _sync(self, files: Sequence[int], *, has_log: bool) -> None:
         if not self._is_synced:
@@ -334,7 +340,7 @@ class Writer:
             try:
                 if tree.torn is not None:
                     cut_torn_end(tree, self._layout, self._files)
-                    self.torn_ends_cut += 1
+                    self._note_torn_ends(1)
                 erase_entries(tree, erased, texts_of(facts), self._files)
             finally:
                 self._trees.forget(tree.name)
@@ -371,6 +377,7 @@ class Writer:
 
     def _poisoned(self, error: OSError) -> StorePoisonedError:
         self._poison = str(error)
+        log_event("store", "error", "a write to disk failed; nothing more is acknowledged", store=self._place)
         return StorePoisonedError(self._place, self._poison)
 
     def _check_not_poisoned(self) -> None:

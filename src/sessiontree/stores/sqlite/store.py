@@ -24,6 +24,7 @@ from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
+from sessiontree.stores._log import log_event
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, appended_ids
 from sessiontree.stores.forking import NOT_WHILE_FORKING
@@ -406,6 +407,7 @@ class SqliteBackend:
             raise error
         if errors.is_disk_error(error) and commands:
             self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
+            log_event("store", "error", "a write to disk failed; nothing more is acknowledged", store=self.place)
             raise CommitUnknownError(self.place, self._poison, _entry_ids(commands)) from error
         translated = self._translate(error)
         if translated is error:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from sessiontree.errors import ForeignStoreError, StoreError
 from sessiontree.stores._io import FileDescriptor, Files
+from sessiontree.stores._log import log_event
 from sessiontree.stores.sqlite.schema import (
     DOCUMENTS,
     IS_RARE,
@@ -133,6 +134,7 @@ def upgrade(connection: sqlite3.Connection, path: Path) -> None:
         raise _cannot_upgrade(path, problem)
     connection.execute("COMMIT")
     _remove_kept(path)
+    log_event("store", "info", f"upgraded from layout {layout} to {LAYOUT}", store=str(path))
 
 
 def _statements(layout: int) -> list[str]:
