@@ -412,3 +412,17 @@ def test_doctor_says_when_a_store_looks_like_a_copy_without_its_log(tmp_path: Pa
     assert "the last entries are missing" in " ".join(shell.run("doctor", "--store", "copy.db").stderr.split())
     shell("doctor", "--repair", "--store", "copy.db")
     assert shell.json("doctor", "--store", "copy.db")["looks_like_copy"] is False
+
+
+@pytest.mark.parametrize(
+    "left", [[], ["pieces"], ["pieces", "backups"], ["pieces", "backups", "sessiontree-backup.json.new"]]
+)
+def test_a_first_backup_that_was_killed_left_a_folder_that_could_not_be_used(tmp_path: Path, left: list[str]) -> None:
+    folder = tmp_path / "backups"
+    folder.mkdir()
+    for name in left:
+        (folder / name).write_bytes(b"{") if name.endswith(".new") else (folder / name).mkdir()
+    with st.open(tmp_path / "journal.db") as journal:
+        journal.create_thread("t")
+        journal.backup(folder)
+    assert len(st.list_backups(folder)) == 1

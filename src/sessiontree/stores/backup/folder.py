@@ -56,7 +56,7 @@ class BackupFolder:
         """Create the folder, or use what is there. Raises BackupError, and changes nothing, if it is something else."""
         if self._is_ours():
             return
-        if self.path.is_dir() and any(self.path.iterdir()):
+        if self.path.is_dir() and not self._is_begun():
             raise BackupError(self.place, "the folder is not empty and holds no backups; choose a new folder")
         with self._translated():
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -69,6 +69,12 @@ class BackupFolder:
         """Use an existing folder. Raises BackupError if it holds no backups."""
         if not self._is_ours():
             raise BackupError(self.place, "there are no backups here; `sessiontree backup` makes one")
+
+    def _is_begun(self) -> bool:
+        """Whether the folder has nothing but what an interrupted ``create`` leaves."""
+        folders = (self._pieces, self._manifests)
+        begun = {*folders, self._marker.with_name(self._marker.name + ".new")}
+        return set(self.path.iterdir()) <= begun and not any(any(folder.glob("*")) for folder in folders)
 
     @contextmanager
     def locked(self) -> Iterator[Path]:
