@@ -111,7 +111,7 @@ def test_a_lock_that_failed_raised_an_error_of_the_system(
     flock = fcntl.flock
 
     def failing(file: int, operation: int) -> None:
-        if operation == fcntl.LOCK_EX:
+        if operation & fcntl.LOCK_EX:
             raise OSError(errno.EIO, "Input/output error")
         flock(file, operation)
 

@@ -5,12 +5,14 @@ Tests pass another ``Files`` to make single operations fail or to simulate a pow
 
 from __future__ import annotations
 
+import _thread
 import fcntl
 import os
 import stat
+import threading
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Literal
@@ -30,6 +32,9 @@ __all__ = [
     "syncing",
 ]
 
+
+LOCK_SECONDS = 30.0
+"""How long a writer waits for the lock before it gives up."""
 
 Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
 
@@ -178,9 +183,27 @@ class FileLock:
 
     def _lock(self) -> None:
         try:
-            fcntl.flock(self._file.number, fcntl.LOCK_EX)
+            fcntl.flock(self._file.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._wait()
         except OSError as error:
             raise StoreUnavailableError(str(self._path), f"cannot lock it: {error}") from error
+
+    def _wait(self) -> None:
+        """Wait in the system's queue, in a thread that is left behind if it takes too long."""
+        wait = _LockWait(self._file)
+        is_over = False
+        try:
+            is_over = wait.start(LOCK_SECONDS)
+        finally:
+            if not is_over:
+                self._file = FileDescriptor(self._path, os.O_RDWR | os.O_CREAT)
+                wait.abandon()
+        if not is_over:
+            problem = f"another process has held its lock for {LOCK_SECONDS:g} seconds; see whether it is stopped"
+            raise StoreUnavailableError(str(self._path), problem)
+        if wait.error is not None:
+            raise StoreUnavailableError(str(self._path), f"cannot lock it: {wait.error}") from wait.error
 
     def _check(self) -> None:
         """Raise if nothing may be written any more."""
@@ -192,6 +215,48 @@ class FileLock:
             # What the lock protected is done, so this is not reported. To close the file releases the lock as well.
             self._file.close()
             self._file = FileDescriptor(self._path, os.O_RDWR | os.O_CREAT)
+
+
+class _LockWait:
+    """One wait for a lock. A thread cannot stop waiting for ``flock``, so another one does it."""
+
+    def __init__(self, file: FileDescriptor) -> None:
+        self.error: OSError | None = None
+        self._file = file
+        self._has_come = False
+        self._is_abandoned = False
+        self._deciding = threading.Lock()
+        self._is_over = threading.Lock()
+        self._is_over.acquire()
+
+    def start(self, seconds: float) -> bool:
+        """Wait; return whether it is over, with the lock or with an error."""
+        _thread.start_new_thread(self._wait, ())
+        return self._is_over.acquire(timeout=seconds)
+
+    def abandon(self) -> None:
+        """Give the lock back as soon as it comes. The file is not used by anybody else any more."""
+        with self._deciding:
+            self._is_abandoned = True
+            if self._has_come:
+                self._give_back()
+
+    def _wait(self) -> None:
+        try:
+            fcntl.flock(self._file.number, fcntl.LOCK_EX)
+        except OSError as error:
+            self.error = error
+        with self._deciding:
+            self._has_come = True
+            if self._is_abandoned:
+                self._give_back()
+        self._is_over.release()
+
+    def _give_back(self) -> None:
+        # Closing is not enough: a child that was forked meanwhile has the file open too.
+        with suppress(OSError):
+            fcntl.flock(self._file.number, fcntl.LOCK_UN)
+        self._file.close()
 
 
 class ProcessLock(FileLock):
