@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 __all__ = ["CUT", "cell_width", "cut_middle", "fit", "pad", "wrap"]
@@ -10,11 +11,13 @@ __all__ = ["CUT", "cell_width", "cut_middle", "fit", "pad", "wrap"]
 CUT = "…"
 _LOSS_AT_A_WORD = 10
 """A text is cut at a word if that loses less than a tenth of the room."""
+_NARROW = re.compile(r"[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2500-\u259f\u2713\u2717\u276f←→↵■▪▶◀○●✻−≈]*")
+"""Texts whose characters all take one cell: Latin letters, punctuation and our glyphs. They need no tables."""
 
 
 def cell_width(text: str) -> int:
     """Return the number of cells that a printable text takes."""
-    if text.isascii():
+    if text.isascii() or _NARROW.fullmatch(text):
         return len(text)
     from wcwidth import wcswidth  # noqa: PLC0415  its tables are slow to load
 

@@ -36,12 +36,21 @@ def runs_in(names: Iterable[str], part: str) -> list[str]:
 
 
 class ShortIds:
-    """The short forms of the ids of one store, or of one thread."""
+    """The short forms of the ids of one store, or of one thread.
+
+    Lists show a few ids out of very many, so only ids with the same last characters as a shown one are compared with it.
+    """
 
     def __init__(self, ids: Iterable[str]) -> None:
-        self._ids = sorted(set(ids))
-        self._ends = sorted(name[::-1] for name in self._ids)
+        self._ids = sorted(ids)
+        self._by_end: dict[str, list[str]] = {}
+        for name in self._ids:
+            self._by_end.setdefault(name[-LEAST:], []).append(name)
+        self._backwards: dict[str, list[str]] = {}
         self._found: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._ids)
 
     def __getitem__(self, name: str) -> str:
         """Return the short form of an id; one that is not known is returned whole."""
@@ -65,10 +74,12 @@ class ShortIds:
 
     def _shared(self, name: str) -> int:
         """How many characters at its end the id shares with its nearest neighbour."""
-        backwards = name[::-1]
-        at = bisect_left(self._ends, backwards)
-        near = [self._ends[other] for other in (at - 1, at + 1) if 0 <= other < len(self._ends)]
-        return max((_common(backwards, other) for other in near), default=0)
+        end = name[-LEAST:]
+        if end not in self._backwards:
+            self._backwards[end] = sorted(other[::-1] for other in set(self._by_end[end]))
+        near, backwards = self._backwards[end], name[::-1]
+        at = bisect_left(near, backwards)
+        return max((_common(backwards, near[other]) for other in (at - 1, at + 1) if 0 <= other < len(near)), default=0)
 
     def _begins_another(self, end: str, name: str) -> bool:
         at = bisect_left(self._ids, end)

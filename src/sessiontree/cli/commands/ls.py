@@ -135,9 +135,7 @@ def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -
     if not found.threads:
         _explain_empty(cli)
         return
-    total = cli.journal.list_threads(query, limit=_MOST_COUNTED + 1, cursor=None)
-    shown = count(len(total)) if len(total) <= _MOST_COUNTED else f"more than {count(_MOST_COUNTED)}"
-    line = Line((f"{len(found)} of {shown}", DIM))
+    line = Line((_how_many(cli, query, found), DIM))
     if found.cursor is not None:
         limit = f" -n {query.limit}" if _is_given("limit") else ""
         line.add(" · more: ", DIM).add(f"sessiontree ls{limit} -p {page + 1}")
@@ -149,8 +147,15 @@ def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -
     _mention_empty(cli, query)
 
 
+def _how_many(cli: CliContext, query: ThreadQuery, found: Page) -> str:
+    """The number of threads that are shown, and of how many. In a large store that is the number of all its threads."""
+    if len(cli.threads) > _MOST_COUNTED:
+        return f"{len(found)} shown, {count(len(cli.threads))} in the store"
+    return f"{len(found)} of {count(len(cli.journal.list_threads(query, limit=None, cursor=None)))}"
+
+
 def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
-    if query.is_empty is None or query.cursor:
+    if query.is_empty is None or query.cursor or len(cli.threads) > _MOST_COUNTED:
         return
     found = len(cli.journal.list_threads(query, is_empty=True, limit=_MOST_COUNTED))
     if found:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import sqlite3
 import time
 from pathlib import Path
@@ -39,7 +38,7 @@ class _Stamp(NamedTuple):
 
 def new_stamp() -> str:
     """The first stamp of a store."""
-    return str(_Stamp(secrets.token_hex(16), 0))
+    return str(_Stamp(os.urandom(16).hex(), 0))
 
 
 class Lineage:

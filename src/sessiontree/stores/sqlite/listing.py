@@ -12,6 +12,8 @@ from sessiontree.stores.sqlite.rows import STATE_SELECT, state_of
 __all__ = ["list_threads"]
 
 _NO_LIMIT = -1
+_HAS_MESSAGES = "EXISTS (SELECT 1 FROM entry e WHERE e.key = o.leaf AND e.messages > 0)"
+_LOOKUPS = {None: "", False: f"WHERE {_HAS_MESSAGES}", True: f"WHERE NOT {_HAS_MESSAGES}"}
 
 
 def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
@@ -25,12 +27,16 @@ def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
     where = "WHERE " + " AND ".join(conditions) if conditions else ""
     # The join is expensive with many threads, so it is left out where no term needs it.
     meta = "JOIN thread_meta m ON m.key = t.key" if "m." in where + time else ""
-    # The keys are chosen first, from short rows; only the rows of the page are read in full.
-    chosen = f"SELECT t.key FROM thread t {meta} {where} ORDER BY {time} DESC, t.id LIMIT ?"
-    rows = connection.execute(
-        f"{STATE_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id",
-        (*values, rows_wanted(query) or _NO_LIMIT),
-    )
+    # The keys are chosen first, from short rows; only the rows of the page are read in full. Whether a thread is empty
+    # is looked up in its leaf, so that comes last, in order, until the page is full. The inner LIMIT keeps SQLite from
+    # merging the two, and a small one from sorting all threads.
+    ordered = f"SELECT t.key, t.leaf FROM thread t {meta} {where} ORDER BY {time} DESC, t.id LIMIT ?"
+    chosen = f"SELECT o.key FROM ({ordered}) o {_LOOKUPS[query.is_empty]} LIMIT ?"
+    page = f"{STATE_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id"
+    wanted = rows_wanted(query) or _NO_LIMIT
+    rows = connection.execute(page, (*values, 2 * wanted, wanted)).fetchall()
+    if query.is_empty is not None and len(rows) < wanted:
+        rows = connection.execute(page, (*values, _NO_LIMIT, wanted)).fetchall()
     return cut([state_of(row).public() for row in rows], query)
 
 
@@ -40,9 +46,6 @@ def _conditions(query: ThreadQuery) -> tuple[list[str], list[Any]]:
     if query.is_archived is not None:
         conditions.append("t.is_archived = ?")
         values.append(query.is_archived)
-    if query.is_empty is not None:
-        has_messages = "EXISTS (SELECT 1 FROM entry e WHERE e.key = t.leaf AND e.messages > 0)"
-        conditions.append(f"NOT {has_messages}" if query.is_empty else has_messages)
     for name, column in WORD_COLUMNS.items():
         wanted = getattr(query, name)
         if wanted is not None:

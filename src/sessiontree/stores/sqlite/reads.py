@@ -217,6 +217,8 @@ class ReadSnapshot:
         return visible(self._view, self.state(thread_id), entry_id) is not None
 
     def thread_ids(self, part: str, limit: int) -> list[str]:
+        if not part:
+            return [name for (name,) in self._run("SELECT id FROM thread ORDER BY id LIMIT ?", (limit,))]
         if self._view.thread(part) is not None:
             return [part]
         rows = self._run(
