@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import datetime, timedelta, timezone
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +82,7 @@ class _Writer:
     ) -> str:
         made = [st.call(f"c{self.number}-{at}", name, json.dumps(given)) for at, (name, given, _) in enumerate(calls)]
         first = self.add(
-            st.assistant(text, calls=made, reasoning=reasoning or None, model=MODEL, usage=usage(self.number, cost)),
+            st.assistant(text, calls=made, reasoning=reasoning, model=MODEL, usage=usage(self.number, cost)),
             2,
             **where,
         )
@@ -106,7 +107,12 @@ PYTEST = "collected 1 item\n\n>  user = users[name]\nE  KeyError: 'ann'\n\nsrc/l
 def make_sample(path: Path) -> None:
     """Write the sample store."""
     clock = [0]
-    with st.open(path, clock=lambda: clock[0]) as journal:
+    numbers = count()
+
+    def random(size: int) -> bytes:
+        return hashlib.sha256(f"sample {next(numbers)}".encode()).digest()[:size]
+
+    with st.open(path, clock=lambda: clock[0], random=random, durability="process_crash") as journal:
         for fill in (_draft, _cjk, _odd, _chat, _themes, _invoices, _logs, _backup, _shop):
             fill(journal, clock)
 

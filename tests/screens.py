@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
 import sys
+import uuid
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -13,6 +16,9 @@ import pytest
 
 from sample_store import NOW
 from sessiontree.cli import app, context
+from sessiontree.cli.screen import progress
+from sessiontree.journal import opening
+from sessiontree.journal.address import data_file
 from sessiontree.render.cells import cell_width
 
 SGR = re.compile(r"\x1b\[([0-9;]*)m")
@@ -28,18 +34,39 @@ class Terminal(io.StringIO):
 
 
 class Screen:
-    """A terminal of some width in front of a store."""
+    """A terminal of some width in front of a store, at a machine where it is always the same time.
+
+    Ids that commands make are always the same too, in the order in which they are made since ``restart``.
+    """
 
     def __init__(self, patch: pytest.MonkeyPatch, store: Path, width: int = 100) -> None:
         self._patch = patch
         self.store = store
+        self._made = 0
         patch.setattr(context.CliContext, "now", property(lambda _: NOW))
+        patch.setattr(
+            opening, "open", partial(opening.open, clock=self._clock, random=self._random, durability="process_crash")
+        )
+        patch.setattr(uuid, "uuid4", lambda: uuid.UUID(bytes=self._random(16), version=4))
+        patch.setattr(progress, "_DELAY_SECONDS", 3600)  # no progress bar, however slow the machine is
         for name in list(os.environ):
-            if name.startswith(("SESSIONTREE", "NO_COLOR")):
+            if name.startswith(("SESSIONTREE", "NO_COLOR", "XDG_", "CLAUDE", "CODEX", "GOOSE")):
                 patch.delenv(name)
         for name, value in {"TERM": "xterm", "HOME": "/home/ann", "PAGER": "cat", "LINES": "40"}.items():
             patch.setenv(name, value)
         patch.setenv("COLUMNS", str(width))
+
+    def restart(self) -> None:
+        """Make the same ids again."""
+        self._made = 0
+
+    def _clock(self) -> int:
+        self._made += 1
+        return int(NOW.timestamp()) * 10**9 + self._made
+
+    def _random(self, size: int) -> bytes:
+        self._made += 1
+        return hashlib.sha256(str(self._made).encode()).digest()[:size]
 
     def resize(self, width: int) -> None:
         self._patch.setenv("COLUMNS", str(width))
@@ -48,16 +75,35 @@ class Screen:
         self._patch.setenv(name, value)
 
     def run(self, *arguments: str, typed: str = "", code: int | None = 0) -> str:
-        """What a command shows, data and messages together, with the codes of its colours."""
+        """What a command shows in the folder of the store: data and messages together, with the codes of colours."""
         shown = Terminal()
         given = Terminal(typed)
-        self._patch.setenv("SESSIONTREE_STORE", str(self.store))
+        self._use_store()
         for name, stream in (("stdout", shown), ("stderr", shown), ("stdin", given)):
             self._patch.setattr(sys, name, stream)
         with pytest.raises(SystemExit) as end:
             app.run(list(arguments))
         assert code is None or (end.value.code or 0) == code, shown.getvalue()
         return shown.getvalue()
+
+    def _use_store(self) -> None:
+        """Work in the folder of the store, so that messages do not depend on where that is."""
+        self._patch.chdir(self.store.parent)
+        if str(self.store) == data_file():
+            self._patch.delenv("SESSIONTREE_STORE", raising=False)
+        else:
+            self._patch.setenv("SESSIONTREE_STORE", self.store.name)
+
+    def piped(self, *arguments: str) -> str:
+        """What a command writes into a pipe."""
+        data, messages = io.StringIO(), io.StringIO()
+        self._use_store()
+        for name, stream in (("stdout", data), ("stderr", messages), ("stdin", io.StringIO())):
+            self._patch.setattr(sys, name, stream)
+        with pytest.raises(SystemExit) as end:
+            app.run(list(arguments))
+        assert not end.value.code, messages.getvalue()
+        return data.getvalue()
 
 
 def plain(shown: str) -> str:

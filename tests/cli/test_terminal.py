@@ -175,6 +175,28 @@ def test_a_person_without_an_id_picks_by_letters_or_number(shell):
     assert (screen(child).rpartition("\x1b[?1049l")[2], child.exitstatus) == ("", 130)
 
 
+def test_a_person_without_an_entry_picks_one_of_any_branch(shell):
+    child = shell.terminal("rewind")
+    child.expect("leave")
+    child.send("\r")
+    child.expect("rewind talk ›")
+    child.send("hello\r")
+    assert "◀ head" in screen(child).rpartition("\x1b[?1049l")[2]
+    child = shell.terminal("diff", "talk")
+    child.expect("diff talk ›")
+    child.send("one\r")
+    assert "they part after" in screen(child).rpartition("\x1b[?1049l")[2]
+    child = shell.terminal("label")
+    child.expect("leave")
+    child.send("\r")
+    child.expect("label talk ›")
+    child.send("hello\r")
+    child.expect("A name for it")
+    child.sendline("start")
+    assert "labelled [start]" in screen(child)
+    assert shell("label", "talk").startswith("start\t")
+
+
 def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell):
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")

@@ -28,7 +28,7 @@ from sessiontree.render.turns import is_bookkeeping
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
 
-__all__ = ["Address", "address_or_pick", "resolve", "resolve_thread", "thread_or_pick"]
+__all__ = ["Address", "address_or_pick", "entry_or_pick", "resolve", "resolve_thread", "thread_or_pick"]
 
 
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
@@ -65,7 +65,7 @@ def thread_or_pick(cli: CliContext, address: str | None, verb: str) -> Thread:
     """Return the thread of an address; without an address, let the user pick one."""
     if address is not None:
         return resolve_thread(cli, address)
-    if not cli.can_ask or cli.out.is_dumb:
+    if not _can_pick(cli):
         advice = [Line(("  the newest:  ", DIM), f"sessiontree {verb} @")]
         raise UsageError("Which thread? Nobody is there to choose one.", advice)
     from sessiontree.cli.picker import pick_thread  # noqa: PLC0415  only needed on a terminal
@@ -76,6 +76,23 @@ def thread_or_pick(cli: CliContext, address: str | None, verb: str) -> Thread:
 def address_or_pick(cli: CliContext, address: str | None, verb: str) -> Address:
     """Return the thread and the entry of an address; without an address, those of a thread that the user picks."""
     return resolve(cli, address if address is not None else thread_or_pick(cli, None, verb).id)
+
+
+def entry_or_pick(cli: CliContext, address: str | None, verb: str) -> Address:
+    """Return the entry of an address. If none is named, let the user pick one; without a user, it is the leaf.
+
+    Without an address the thread is picked first.
+    """
+    if address is not None and (not _can_pick(cli) or _split(cli, address)[1]):
+        return resolve(cli, address)
+    thread = thread_or_pick(cli, address, verb)
+    from sessiontree.cli.picker import pick_entry  # noqa: PLC0415  only needed on a terminal
+
+    return Address(thread=thread, entry_id=pick_entry(cli, thread, verb))
+
+
+def _can_pick(cli: CliContext) -> bool:
+    return cli.can_ask and not cli.out.is_dumb
 
 
 def _split(cli: CliContext, address: str) -> tuple[Thread, str]:

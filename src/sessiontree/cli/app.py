@@ -12,7 +12,7 @@ import click
 
 from sessiontree.cli import exit_codes
 from sessiontree.cli.context import COMPLETION_VARIABLE, CliContext
-from sessiontree.cli.declare import SETTINGS, shared_options
+from sessiontree.cli.declare import SETTINGS, HelpContext, shared_options
 from sessiontree.cli.exit_codes import SwitchVerb
 from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
@@ -73,6 +73,8 @@ The store is the first of: --store, SESSIONTREE_STORE, the nearest .sessiontree.
 
 class _Program(click.Group):
     """Loads the module of a command when that command is used."""
+
+    context_class = HelpContext
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)

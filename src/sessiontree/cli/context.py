@@ -9,11 +9,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from sessiontree.cli.exit_codes import MissingError, UsageError
+import click
+
+from sessiontree.cli.exit_codes import USAGE, MissingError, UsageError
 from sessiontree.cli.output import Output
-from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.model import Record
 from sessiontree.render.ids import ShortIds
@@ -129,6 +131,11 @@ class CliContext:
         return datetime.now().astimezone()
 
     @property
+    def now_ns(self) -> int:
+        """The time in nanoseconds since 1970."""
+        return int(self.now.timestamp() * 1e9)
+
+    @property
     def journal(self) -> Journal:
         """The journal, opened on first use. A store that is not there is not created; the default one is then empty."""
         if self._journal is None:
@@ -173,6 +180,27 @@ class CliContext:
     def can_ask(self) -> bool:
         """Whether a person can answer a question."""
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.is_json
+
+    def confirms(self, question: str, *, default: bool) -> bool:
+        """Ask a question, and return the answer; an empty line means ``default``."""
+        self.out.ask(Line(("? ", ATTENTION), (question, BOLD), (" [Y/n]" if default else " [y/N]", DIM)))
+        answer = sys.stdin.readline()
+        return default if answer.strip() == "" and answer else answer.strip().lower() in {"y", "yes"}
+
+    def declined(self, what: str, *hint: tuple[str, str]) -> NoReturn:
+        """Say what did not happen because the user said no, and end the command."""
+        self.out.info(what)
+        if hint:
+            self.out.hint(*hint)
+        raise click.exceptions.Exit(USAGE)
+
+    def asks(self, question: str) -> str:
+        """Ask for a line of text, and return it; an empty one is refused."""
+        self.out.ask(Line(("? ", ATTENTION), (question, BOLD)))
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            self.declined("Nothing was changed.")
+        return answer
 
     def close(self) -> None:
         """Close the journal, if it was opened."""

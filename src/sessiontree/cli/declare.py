@@ -13,6 +13,7 @@ from sessiontree.cli.exit_codes import UsageError
 __all__ = [
     "SETTINGS",
     "FilePath",
+    "HelpContext",
     "all_entries_option",
     "argument",
     "choice_option",
@@ -29,6 +30,10 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+PROSE = 100
+_NARROWEST = 20
+_GOES_ON = " \\"
+
 SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
 
 
@@ -40,12 +45,31 @@ class _Argument(click.Argument):
         self.about = about
 
 
-class _Command(click.Command):
-    """A command that lists its arguments and accepts the shared options."""
+class _HelpFormatter(click.HelpFormatter):
+    """Help that fits the terminal: click itself takes at least 50 columns."""
 
-    def __init__(self, *arguments: Any, **attributes: Any) -> None:
+    def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
+        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, only needed for --help
+
+        fitting = max(_NARROWEST, min(get_terminal_size().columns, max_width or PROSE) - 1)
+        super().__init__(indent_increment, width or fitting, max_width)
+
+
+class HelpContext(click.Context):
+    """The context of a command, with our help."""
+
+    formatter_class = _HelpFormatter
+
+
+class _Command(click.Command):
+    """A command that lists its arguments and examples, and accepts the shared options."""
+
+    context_class = HelpContext
+
+    def __init__(self, *arguments: Any, examples: Sequence[str] = (), **attributes: Any) -> None:
         super().__init__(*arguments, **attributes)
         self.params += shared_options()
+        self._examples = examples
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [
@@ -57,6 +81,31 @@ class _Command(click.Command):
             with formatter.section("Arguments"):
                 formatter.write_dl(rows)
         super().format_options(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_epilog(ctx, formatter)
+        with formatter.section("Examples"):
+            for example in self._examples:
+                formatter.write("".join(f"{line}\n" for line in _example_lines(example, formatter.width - 2)))
+
+
+def _example_lines(example: str, cells: int) -> list[str]:
+    """An example as it can be typed: a line that is too long goes on below, without the words about it.
+
+    >>> _example_lines("sessiontree rewind @~2            two entries back", 30)
+    ['  sessiontree rewind @~2']
+    >>> _example_lines("sessiontree fork 3a19~2 --title 'another way'", 30)
+    ['  sessiontree fork 3a19~2 \\\\', "    --title 'another way'"]
+    """
+    typed = example.split("     ", maxsplit=1)[0]
+    if len(example) <= cells or len(typed) <= cells:
+        return [f"  {example if len(example) <= cells else typed}"]
+    lines = [""]
+    for word in typed.split(" "):
+        if lines[-1] and len(lines[-1]) + len(word) + 5 > cells:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return [f"  {'  ' * (number > 0)}{line}{_GOES_ON * (number < len(lines) - 1)}" for number, line in enumerate(lines)]
 
 
 class FilePath(click.Path):
@@ -77,10 +126,9 @@ def command(name: str, *, examples: Sequence[str], notes: str = "") -> Callable[
     The function is called with the CliContext and the values of its options; its docstring is the help text.
     ``notes`` stand before the examples, at the end of the help.
     """
-    epilog = notes + "Examples:\n\n\b\n" + "\n".join(f"  {example}" for example in examples)
 
     def declare(function: Callable[..., None]) -> click.Command:
-        decorate = click.command(name, cls=_Command, epilog=epilog, context_settings=SETTINGS)
+        decorate = click.command(name, cls=_Command, examples=examples, epilog=notes, context_settings=SETTINGS)
         return decorate(click.pass_obj(function))
 
     return declare

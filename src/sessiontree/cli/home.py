@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.last_import import last_import_ns
 from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside, paragraph
 from sessiontree.cli.screen.threads import NARROW, branch_mark, mark_of
-from sessiontree.cli.summaries import summaries
+from sessiontree.cli.summaries import count_threads, summaries
+from sessiontree.model import ThreadQuery
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.figures import count, plural, size
 from sessiontree.render.threads import ThreadSummary, folder_of
@@ -20,6 +22,7 @@ __all__ = ["show_home"]
 
 _SHOWN = 5
 _LISTED = 20
+_MOST_COUNTED = 500
 _WIDEST = 100
 
 
@@ -45,8 +48,9 @@ def _print_list(cli: CliContext) -> None:
 
 
 def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
-    total = cli.journal.stats()
-    about = plural(total.threads, "thread") + (f" · {size(total.bytes)}" if width >= NARROW else "")
+    total = count_threads(cli, ThreadQuery(is_empty=False))
+    about = plural(len(cli.threads) if total is None else total, "thread")
+    about += f" · {size(cli.journal.stats().bytes)}" if width >= NARROW else ""
     yield beside(Line(("Last threads", BOLD)), Line((about, DIM)), width)
     yield Line()
     yield from _rows(cli, rows, width)
@@ -57,11 +61,28 @@ def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Itera
         (f"show {name}", "read the newest one"),
         (f"tree {name}", f"see its {branches} branches" if branches > 1 else "see it at a glance"),
         ("search …", "find what anybody said"),
-        ("import", "bring in the sessions of another tool"),
+        ("import", _import_words(cli)),
         ("stats", "what it took: steps, tokens, cost"),
     ]
     yield from _commands(commands, width)
     yield Line(("  all verbs: ", DIM), "sessiontree --help")
+
+
+def _import_words(cli: CliContext) -> str:
+    """What an import would bring in: what changed on this machine since the last one."""
+    from sessiontree.transfer.discovery import changed_sessions  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.formats import TITLES  # noqa: PLC0415
+
+    last = last_import_ns(cli)
+    found = changed_sessions(os.environ, Path.home(), Path.cwd(), since_ns=last or 0, most=_MOST_COUNTED)
+    total = sum(found.values())
+    if not total:
+        return "bring in the sessions of another tool" if last is None else "nothing new on this machine"
+    number = f"{count(total)}{'+' if total >= _MOST_COUNTED else ''} {'' if last is None else 'new or changed '}session"
+    tools = ", ".join(
+        f"{TITLES[name]} {count(files)}" for name, files in sorted(found.items(), key=lambda row: -row[1])
+    )
+    return f"{number}{'s' * (total != 1)}: {tools}"
 
 
 def _rows(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
@@ -104,7 +125,7 @@ def _on_this_machine(cli: CliContext) -> str:
     from sessiontree.transfer.formats import TITLES  # noqa: PLC0415
 
     files: dict[str, int] = {}
-    for one in discover(os.environ, Path.home(), Path.cwd(), now_ns=int(cli.now.timestamp() * 1e9)):
+    for one in discover(os.environ, Path.home(), Path.cwd(), now_ns=cli.now_ns):
         files[one.format] = files.get(one.format, 0) + one.files
     ranked = sorted(files.items(), key=lambda row: -row[1])
     return ", ".join(f"{count(number)} of {TITLES[name]}" for name, number in ranked)

@@ -24,6 +24,7 @@ LISTS = 132
 """Lists and trees are not wider than this: the eye loses the row."""
 
 _NARROWEST = 20
+_ONE_LINE = 1_000_000
 _PASSWORD = re.compile(r"(\w://[^:/@\s]*:)[^/\s]*(@)|(\bpassword=)[^&\s]*")
 
 
@@ -69,7 +70,8 @@ class Output:
     def info(self, text: str) -> None:
         """Write a message for the user to stderr, unless --quiet."""
         if not self.is_quiet:
-            sys.stderr.write(for_terminal(text) + "\n")
+            for line in for_terminal(text).split("\n"):
+                self.say(list(paragraph(line, self._message_width)))
 
     def done(self, text: str, *, below: Iterable[Line] = ()) -> None:
         """Say on stderr that something was done, unless --quiet."""
@@ -136,7 +138,11 @@ class Output:
 
     def _sentence(self, text: str) -> list[Line]:
         """A message, wrapped for a terminal; on one line where a program reads it."""
-        return list(paragraph(text, self.width if sys.stderr.isatty() else 1_000_000, lead="  "))
+        return list(paragraph(text, self._message_width, lead="  "))
+
+    @property
+    def _message_width(self) -> int:
+        return self.width if sys.stderr.isatty() else _ONE_LINE
 
     def _painted(self, line: Line, *, has_colour: bool, is_ascii: bool) -> str:
         text = line.painted(has_colour=has_colour)

@@ -1,4 +1,4 @@
-"""Let a person choose a thread: type to filter, move with the arrows, see a preview."""
+"""Let a person choose a thread or an entry: type to filter, move with the arrows, see a preview."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import base64
 import os
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from shutil import get_terminal_size
+from types import MappingProxyType
 
 import click
 from msgspec.structs import replace
@@ -16,17 +17,26 @@ from msgspec.structs import replace
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.exit_codes import INTERRUPTED, SwitchVerb, UsageError
 from sessiontree.cli.screen.lines import Line, in_ascii
-from sessiontree.cli.screen.picker import PickerState, matching, picker_lines
-from sessiontree.cli.screen.threads import head_lines
+from sessiontree.cli.screen.picker import (
+    PickerRow,
+    PickerState,
+    entry_rows,
+    matching,
+    picker_lines,
+    preview_width,
+    thread_rows,
+)
+from sessiontree.cli.screen.threads import NARROW, head_lines
 from sessiontree.cli.screen.tree import path_lines
-from sessiontree.cli.views import build_view
+from sessiontree.cli.summaries import summaries
+from sessiontree.cli.views import build_view, view_of
 from sessiontree.errors import SessionTreeError
-from sessiontree.model import Thread
-from sessiontree.render.threads import summary_of
+from sessiontree.model import Record, Thread, ToolResultPart
 
-__all__ = ["pick_thread"]
+__all__ = ["pick_entry", "pick_thread"]
 
 
+NO_RESULTS: Mapping[str, ToolResultPart] = MappingProxyType({})
 _CONSIDERED = 1000
 _PREVIEWED = 200
 _FURTHER = 20
@@ -35,6 +45,19 @@ _PAGE_UP, _PAGE_DOWN = {b"\x1b[5~"}, {b"\x1b[6~"}
 _ENTER = {b"\r", b"\n"}
 _LEAVE = {b"\x1b", b"\x03", b"\x04"}
 _ERASE = {b"\x7f", b"\x08"}
+_COPY = b"\x19"
+_SWITCHES = {b"\t": "tree", b"\x06": "fork", b"\x12": "rewind"}
+
+
+class Choice(Record, frozen=True, kw_only=True):
+    """What there is to choose from: rows, the preview of one, rows that fit a query by more than their words."""
+
+    verb: str
+    rows: Sequence[PickerRow]
+    preview: Callable[[str, int], list[Line]]
+    further: Callable[[str], set[str]] = lambda _query: set()
+    keys: tuple[tuple[str, str], ...] = ()
+    switches: dict[bytes, str] = {}
 
 
 def pick_thread(cli: CliContext, verb: str) -> Thread:
@@ -42,19 +65,78 @@ def pick_thread(cli: CliContext, verb: str) -> Thread:
     threads = cli.journal.list_threads(limit=_CONSIDERED, is_empty=False).threads
     if not threads:
         raise UsageError("There are no threads to choose from; start one with: sessiontree new.")
-    picker = _Picker(cli, verb, threads)
+    known = {thread.id: thread for thread in threads}
+    is_narrow = get_terminal_size().columns < NARROW
+    choice = Choice(
+        verb=verb,
+        rows=thread_rows(threads, cli.threads, cli.now, is_narrow=is_narrow),
+        preview=lambda name, width: thread_preview(cli, known[name], None, width),
+        further=lambda query: _said(cli, query),
+        keys=(("tab", "tree"), ("^f", "fork"), ("^r", "rewind"), ("^y", "copy id")),
+        switches=_SWITCHES,
+    )
+    return known[_choose(cli, choice)]
+
+
+def pick_entry(cli: CliContext, thread: Thread, verb: str) -> str:
+    """Let the user choose an entry of a thread, on any branch; the preview ends with it. Returns its id."""
+    view = view_of(cli, thread)
+    rows = entry_rows(view)
+    if not rows:
+        raise UsageError(f"Thread {cli.threads[thread.id]} has no entries to choose from.")
+    choice = Choice(
+        verb=f"{verb} {cli.threads[thread.id]}",
+        rows=rows,
+        preview=lambda name, width: thread_preview(cli, thread, name, width, results=view.results),
+        keys=(("^y", "copy id"),),
+    )
+    return _choose(cli, choice)
+
+
+def thread_preview(
+    cli: CliContext,
+    thread: Thread,
+    entry_id: str | None,
+    width: int,
+    results: Mapping[str, ToolResultPart] = NO_RESULTS,
+) -> list[Line]:
+    """Draw the end of a thread, or of its path to an entry, below its head of three lines.
+
+    ``results`` are those of calls at the end of the path, which come after it.
+    """
+    shown = thread if entry_id is None else replace(thread, leaf=entry_id)
+    path = cli.journal.path(thread.id, shown.leaf, limit=_PREVIEWED)
+    home = os.path.expanduser("~")  # noqa: PTH111  as everywhere, a string is enough
+    head = head_lines(summaries(cli, [thread])[0], cli.threads, cli.now, width, home)
+    view = build_view(cli, shown, path, width=width)
+    return [*head, *path_lines(replace(view, results={**results, **view.results}), width)]
+
+
+def _said(cli: CliContext, query: str) -> set[str]:
+    """Threads in which a user said it, or with a label of that name."""
+    if len(query.strip()) < 3:
+        return set()
+    try:
+        return {hit.thread_id for hit in cli.journal.search(f"{query} role:user", limit=_FURTHER).hits}
+    except SessionTreeError:
+        return set()  # half of a phrase, or a filter that is not finished yet
+
+
+def _choose(cli: CliContext, choice: Choice) -> str:
+    picker = _Picker(cli, choice)
     with _raw_screen() as keys:
         return picker.run(keys)
 
 
 class _Picker:
-    def __init__(self, cli: CliContext, verb: str, threads: tuple[Thread, ...]) -> None:
+    def __init__(self, cli: CliContext, choice: Choice) -> None:
         self._cli = cli
-        self._threads = threads
-        self._state = PickerState(verb=verb, query="", threads=threads, total=len(threads))
+        self._choice = choice
+        rows = tuple(choice.rows)
+        self._state = PickerState(verb=choice.verb, query="", rows=rows, total=len(rows), keys=choice.keys)
         self._previews: dict[tuple[str, int], list[Line]] = {}
 
-    def run(self, keys: Iterator[bytes]) -> Thread:
+    def run(self, keys: Iterator[bytes]) -> str:
         self._draw()
         for key in keys:
             chosen = self._pressed(key)
@@ -63,21 +145,19 @@ class _Picker:
             self._draw()
         raise click.exceptions.Exit(INTERRUPTED)
 
-    def _pressed(self, key: bytes) -> Thread | None:
-        """Do what a key says; return the thread once it is chosen."""
+    def _pressed(self, key: bytes) -> str | None:
+        """Do what a key says; return the id of a row once it is chosen."""
         state = self._state
-        thread = state.threads[state.chosen] if state.threads else None
         if key in _LEAVE:
             raise click.exceptions.Exit(INTERRUPTED)
-        if thread is not None:
+        if state.rows:
+            name = state.rows[state.chosen].id
             if key in _ENTER:
-                return thread
-            if key == b"\t":
-                raise SwitchVerb("tree", thread.id)
-            if key == b"\x06":
-                raise SwitchVerb("fork", thread.id)
-            if key == b"\x19":
-                _copy(thread.id)
+                return name
+            if key in self._choice.switches:
+                raise SwitchVerb(self._choice.switches[key], name)
+            if key == _COPY:
+                _copy(name)
         self._state = self._moved(key) or self._typed(key) or state
         return None
 
@@ -88,7 +168,7 @@ class _Picker:
         step = next((by for names, by in steps if key in names), 0)
         if not step:
             return None
-        return replace(state, chosen=max(0, min(len(state.threads) - 1, state.chosen + step)))
+        return replace(state, chosen=max(0, min(len(state.rows) - 1, state.chosen + step)))
 
     def _typed(self, key: bytes) -> PickerState | None:
         query = self._state.query
@@ -101,41 +181,22 @@ class _Picker:
             if not text.isprintable():
                 return None
             query += text
-        found = matching(query, self._threads, self._cli.now)
-        found += [thread for thread in self._said(query) if thread not in found]
-        return replace(self._state, query=query, threads=tuple(found), chosen=0)
-
-    def _said(self, query: str) -> list[Thread]:
-        """Threads in which a user said it, or with a label of that name."""
-        if len(query.strip()) < 3:
-            return []
-        try:
-            page = self._cli.journal.search(f"{query} role:user", limit=_FURTHER)
-        except SessionTreeError:
-            return []  # half of a phrase, or a filter that is not finished yet
-        wanted = {hit.thread_id for hit in page.hits}
-        return [thread for thread in self._threads if thread.id in wanted]
+        found = matching(query, self._choice.rows)
+        further = self._choice.further(query) - {row.id for row in found}
+        found += [row for row in self._choice.rows if row.id in further]
+        return replace(self._state, query=query, rows=tuple(found), chosen=0)
 
     def _preview(self, width: int) -> list[Line]:
-        if not self._state.threads:
+        if not self._state.rows:
             return []
-        thread = self._state.threads[self._state.chosen]
-        key = (thread.id, width)
+        key = (self._state.rows[self._state.chosen].id, width)
         if key not in self._previews:
-            path = self._cli.journal.path(thread.id, limit=_PREVIEWED)
-            row = summary_of(thread, path, self._cli.now)
-            home = os.path.expanduser("~")  # noqa: PTH111  as everywhere, a string is enough
-            head = head_lines(replace(row, branches=None), self._cli.threads, self._cli.now, width, home)
-            self._previews[key] = [*head, *path_lines(build_view(self._cli, thread, path, width=width), width)]
+            self._previews[key] = self._choice.preview(*key)
         return self._previews[key]
 
     def _draw(self) -> None:
         width, height = get_terminal_size()
-        is_beside = width >= 90
-        preview = self._preview(max(20, width - min(62, width * 48 // 100) - 3 if is_beside else width - 1))
-        # The end of a conversation says most, so its last rows are shown below the head.
-        shown = [*preview[:3], *preview[3:][-(height - 5) :]] if is_beside else preview[3:][-7:]
-        lines = picker_lines(self._state, shown, self._cli.threads, self._cli.now, width, height)
+        lines = picker_lines(self._state, self._preview(preview_width(width)), width, height)
         out = self._cli.out
         texts = [line.cut(width).painted(has_colour=out.has_colour) for line in lines[:height]]
         text = "\x1b[H" + "\r\n".join(f"{one}\x1b[K" for one in texts) + "\x1b[J"

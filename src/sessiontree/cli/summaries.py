@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sessiontree.cli.context import CliContext
-from sessiontree.model import Entry, Thread
+from sessiontree.model import Entry, Thread, ThreadQuery
 from sessiontree.render.threads import ThreadSummary, summary_of, title_of
 
-__all__ = ["summaries", "summary"]
+__all__ = ["count_threads", "summaries", "summary"]
 
 
+_MOST_COUNTED = 1000
 _MOST_READ = 20_000
 """How many entries a list reads for its figures; those of the threads after that are unknown."""
 
@@ -26,6 +27,13 @@ def summaries(cli: CliContext, threads: Iterable[Thread]) -> list[ThreadSummary]
         else:
             found.append(summary(cli, thread, cli.journal.entries(thread.id)))
     return found
+
+
+def count_threads(cli: CliContext, query: ThreadQuery) -> int | None:
+    """Return how many threads a query selects; ``None`` in a store with so many that counting them takes too long."""
+    if len(cli.threads) > _MOST_COUNTED:
+        return None
+    return len(cli.journal.list_threads(query, limit=None, cursor=None))
 
 
 def summary(cli: CliContext, thread: Thread, entries: list[Entry]) -> ThreadSummary:

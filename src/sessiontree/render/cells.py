@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-__all__ = ["CUT", "cell_width", "cut_middle", "fit", "pad", "wrap"]
+__all__ = ["CUT", "cell_width", "chop", "cut_middle", "fit", "pad", "wrap"]
 
 
 CUT = "…"
 _LOSS_AT_A_WORD = 10
 """A text is cut at a word if that loses less than a tenth of the room."""
-_NARROW = re.compile(r"[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2500-\u259f\u2713\u2717\u276f←→↵■▪▶◀○●✻−≈]*")
+_NARROW = re.compile(
+    r"[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2500-\u259f\u2713\u2717\u276f←→↵■▪▶◀○●✻−≈]*"
+)
 """Texts whose characters all take one cell: Latin letters, punctuation and our glyphs. They need no tables."""
 
 
@@ -82,6 +84,19 @@ def cut_middle(path: str, cells: int) -> str:
     if cell_width(name) + 2 <= cells:
         return f"{CUT}{sign}{name}"
     return fit(name, cells)
+
+
+def chop(text: str, cells: int) -> Iterator[str]:
+    """Break a text after every so many cells, and change nothing in it.
+
+    >>> list(chop("a = [1,   2]", 5)), list(chop("日本語", 4))
+    (['a = [', '1,   ', '2]'], ['日本', '語'])
+    """
+    at = 0
+    while at < len(text):
+        part = _beginning(text[at : at + 4 * cells + 8], cells) or text[at]
+        yield part
+        at += len(part)
 
 
 def pad(text: str, cells: int, *, is_right: bool = False) -> str:

@@ -30,14 +30,10 @@ from sessiontree.render.outcomes import result_text
 
 _MARKUP = re.compile(r"(?m)^#{1,6} +|\*\*(\S[^*\n]*)\*\*|`([^`\n]+)`")
 
-__all__ = [
-    "compaction_words",
-    "role_of",
-    "summary_text",
-    "text_of",
-    "without_markup",
-    "words_of",
-]
+_FILE_LISTS = re.compile(r"<(modified-files|read-files)>\n(.*?)\n</\1>", re.DOTALL)
+_FILE_WORDS = {"modified-files": "Changed", "read-files": "Read"}
+
+__all__ = ["compaction_words", "role_of", "summary_text", "text_of", "without_markup", "words_of"]
 
 
 def role_of(entry: Entry) -> str:
@@ -100,12 +96,13 @@ def compaction_words(compaction: Compaction) -> str:
     return "compacted"
 
 
-def summary_text(compaction: Compaction) -> str:
-    """Return the summary without the envelope that a program put around it."""
-    text = compaction.summary.strip()
+def summary_text(summary: str) -> str:
+    """Return a summary as people read it: without the envelope that a program put around it, lists of files in a line."""
+    text = summary.strip()
     first, _, rest = text.partition("\n")
     # floret names its schema in the first line.
-    return rest.strip() if rest and first.strip().startswith(("floret.compaction", "<summary")) else text
+    text = rest.strip() if rest and first.strip().startswith(("floret.compaction", "<summary")) else text
+    return _FILE_LISTS.sub(lambda found: f"{_FILE_WORDS[found[1]]}: {', '.join(found[2].split())}", text)
 
 
 def _message_text(message: Message, folder: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import msgspec
 from sessiontree.model import NANOSECONDS, Record
 from sessiontree.transfer.formats import session_files
 
-__all__ = ["FoundSessions", "discover"]
+__all__ = ["FoundSessions", "changed_sessions", "discover"]
 
 
 _DAY_NS = 24 * 3600 * NANOSECONDS
@@ -49,6 +50,31 @@ def discover(environment: Mapping[str, str], home: Path, folder: Path, *, now_ns
     """The places with sessions, for a user with this environment and home who works in ``folder``."""
     found = (_look(place, now_ns) for place in _places(environment, home, folder) if place.folder.exists())
     return [sessions for sessions in found if sessions is not None]
+
+
+def changed_sessions(
+    environment: Mapping[str, str], home: Path, folder: Path, *, since_ns: int, most: int
+) -> dict[str, int]:
+    """The number of sessions that changed since a time, by format; counting ends at ``most``.
+
+    Only files that changed are opened, so this is much cheaper than ``discover``.
+    """
+    found: dict[str, int] = {}
+    for place in _places(environment, home, folder):
+        for path in _changed_files(place.folder, since_ns):
+            if sum(found.values()) >= most:
+                return found
+            if session_files(path, place.format):
+                found[place.format] = found.get(place.format, 0) + 1
+    return found
+
+
+def _changed_files(place: Path, since_ns: int) -> Iterator[Path]:
+    below = (Path(folder, name) for folder, _, names in os.walk(place) for name in names)
+    for path in [place] if place.is_file() else below:
+        with suppress(OSError):
+            if path.stat().st_mtime_ns > since_ns:
+                yield path
 
 
 def _places(environment: Mapping[str, str], home: Path, folder: Path) -> Iterator[_Place]:

@@ -40,7 +40,7 @@ def new(
     fields: ThreadFields = {"title": title, "tags": tags, "workspace": workspace, "model": model}
     if dry_run:
         check_new_thread(cli, id, fields)
-        cli.out.plan(f"would start a thread {title!r}")
+        cli.out.plan(f"would start a thread{f' “{title}”' if title else ''}")
         return
     created = cli.create_journal().create_thread(id, **fields)
     print_thread(cli, created)

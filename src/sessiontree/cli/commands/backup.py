@@ -11,9 +11,10 @@ import click
 from sessiontree.cli.context import CliContext, without_password
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
+from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import moment
 from sessiontree.render.figures import plural, size
-from sessiontree.render.times import iso
+from sessiontree.render.times import iso, when
 
 if TYPE_CHECKING:
     from sessiontree.journal.backups import Backup
@@ -62,9 +63,19 @@ def _list(cli: CliContext, folder: Path) -> None:
         cli.out.json(backups=found)
         return
     for one in found:
-        cli.out.row(_row(one))
+        if cli.out.is_terminal:
+            cli.out.draw(_drawn(cli, one))
+        else:
+            cli.out.row(_row(one))
     if not found:
         cli.out.info("no backups")
+
+
+def _drawn(cli: CliContext, one: Backup) -> list[Line]:
+    """A backup in one line; on a narrow screen its facts stand below its id, which is not cut."""
+    facts = f"  {when(moment(one.created_ns), cli.now)} · {size(one.bytes)} · {one.kind}"
+    line = Line((one.id, ID)).add(facts, DIM)
+    return [line] if line.width <= cli.out.width else [Line((one.id, ID)).cut(cli.out.width), Line((facts, DIM))]
 
 
 def _row(one: Backup) -> tuple[str, ...]:

@@ -7,6 +7,8 @@ import click
 from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import choice_option, command, count_option, dry_run_option, thread_argument
+from sessiontree.cli.output import PROSE
+from sessiontree.cli.screen.conversation import compaction_rule, summary_lines
 from sessiontree.compaction import CompactionPolicy, CompactionResult, Strategy
 from sessiontree.context import window_of
 from sessiontree.errors import NothingToUncompactError
@@ -89,8 +91,14 @@ def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
     if not result.is_installed:
         cli.out.info(f"nothing was changed: {_reason(result)}")
         return
-    cli.out.line(for_terminal(result.summary))
-    cli.out.done(_figures(result, before))
+    if cli.out.is_terminal:
+        width = min(cli.out.width, PROSE)
+        cli.out.draw([compaction_rule(f"compacted, {_sizes(result, before)}", width)])
+        cli.out.draw(summary_lines(result.summary, width - 2, is_full=True))
+        cli.out.done(_messages(result))
+    else:
+        cli.out.line(for_terminal(result.summary))
+        cli.out.done(_figures(result, before))
     cli.out.hint(("  back again:", f"sessiontree uncompact {cli.threads[result.thread_id]}"))
 
 
@@ -99,10 +107,15 @@ def _reason(result: CompactionResult) -> str:
 
 
 def _figures(result: CompactionResult, before: int) -> str:
-    return (
-        f"~{count(before)} → ~{count(result.tokens_after)} tokens, "
-        f"{plural(result.removed_messages, 'message')} summarised, {count(result.kept_messages)} kept{_note(result)}"
-    )
+    return f"{_sizes(result, before)}, {_messages(result)}"
+
+
+def _sizes(result: CompactionResult, before: int) -> str:
+    return f"~{count(before)} → ~{count(result.tokens_after)} tokens"
+
+
+def _messages(result: CompactionResult) -> str:
+    return f"{plural(result.removed_messages, 'message')} summarised, {count(result.kept_messages)} kept{_note(result)}"
 
 
 def _note(result: CompactionResult) -> str:

@@ -8,6 +8,7 @@ from sessiontree.cli.context import COMPLETION_VARIABLE, CliContext
 from sessiontree.cli.declare import argument, command
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.model.sanitize import one_line
+from sessiontree.render.cells import chop
 
 __all__ = ["completion", "config"]
 
@@ -23,7 +24,9 @@ def config(cli: CliContext, *, action: str) -> None:  # noqa: ARG001  there is o
     if cli.out.is_json:
         cli.out.json(store=location.shown, reason=location.reason)
         return
-    cli.out.line(one_line(location.shown, 4000))
+    shown = one_line(location.shown, 4000)
+    for part in chop(shown, cli.out.width) if cli.out.is_terminal else [shown]:
+        cli.out.line(part)
     cli.out.info(location.reason)
 
 

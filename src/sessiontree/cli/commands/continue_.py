@@ -13,6 +13,7 @@ from sessiontree.cli.addresses import address_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
+from sessiontree.render.threads import home_path
 
 __all__ = ["continue_"]
 
@@ -64,7 +65,8 @@ def continue_(cli: CliContext, *, thread: str | None, tool: str, is_run: bool, d
     else:
         if session.losses:
             cli.out.warn(f"{tool} does not get {', '.join(session.losses)}; the thread here still has it")
-        cli.out.info("".join(f"wrote {name}\n" for name in session.files).rstrip())
+        home = str(Path.home())
+        cli.out.info("\n".join(f"wrote {home_path(name, home)}" for name in session.files))
         cli.out.line(line)
     if is_run:
         _run(cli, session.command, folder)

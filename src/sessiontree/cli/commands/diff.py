@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from sessiontree.cli.addresses import Address, resolve
+from sessiontree.cli.addresses import Address, entry_or_pick, resolve, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, argument, command
 from sessiontree.cli.exit_codes import UsageError
@@ -31,8 +31,8 @@ __all__ = ["diff"]
         "sessiontree diff 3a19~4 3a19 --files .",
     ],
 )
-@argument("left", "A branch: a thread, or the entry where it ends.")
-@argument("right", "The other branch.")
+@argument("left", "A branch: a thread, or the entry where it ends.", required=False)
+@argument("right", "The other branch.", required=False)
 @click.option("--full", is_flag=True, help="Show whole messages, not a few lines each.")
 @click.option(
     "--files",
@@ -40,9 +40,10 @@ __all__ = ["diff"]
     metavar="FOLDER",
     help="Compare files instead: the checkpoints of this folder at two entries of a thread.",
 )
-def diff(cli: CliContext, *, left: str, right: str, full: bool, files: Path | None) -> None:
+def diff(cli: CliContext, *, left: str | None, right: str | None, full: bool, files: Path | None) -> None:
     """Compare two branches: where they part, then what each of them did. With --files, compare their files."""
-    sides = [resolve(cli, address) for address in (left, right)]
+    first = resolve(cli, left if left is not None else thread_or_pick(cli, None, "diff").id)
+    sides = [first, resolve(cli, right) if right is not None else _other_side(cli, first)]
     if files is not None:
         _diff_files(cli, sides[0], sides[1], files)
         return
@@ -60,6 +61,15 @@ def diff(cli: CliContext, *, left: str, right: str, full: bool, files: Path | No
     ]
     cli.out.draw(comparison_lines(both[0], both[1], cli.out.width, is_full=full))
     _offer(cli, sides)
+
+
+def _other_side(cli: CliContext, first: Address) -> Address:
+    """The entry that the user picks to compare with."""
+    name = cli.threads[first.thread.id]
+    if not cli.can_ask or cli.out.is_dumb:
+        advice = [Line(("  before the last move:  ", DIM), f"sessiontree diff {name} {name}@{{-1}}")]
+        raise UsageError("Compare it with what? Nobody is there to choose.", advice)
+    return entry_or_pick(cli, name, "diff")
 
 
 def _head(cli: CliContext, sides: list[Address], view: ThreadView, last: Entry | None) -> list[Line]:

@@ -6,13 +6,18 @@ from shlex import quote
 
 import click
 
-from sessiontree.cli.addresses import Address, address_or_pick, resolve
+from sessiontree.cli.addresses import Address, address_or_pick, entry_or_pick, resolve
 from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.moves import head_line
+from sessiontree.cli.output import LISTS
+from sessiontree.cli.screen.lines import ID, NAME, Line
+from sessiontree.cli.screen.rows import entry_line
+from sessiontree.cli.views import view_of
 from sessiontree.model import Thread, ThreadFields
+from sessiontree.render.cells import cell_width, pad
 from sessiontree.render.figures import plural
 
 __all__ = ["fork", "label"]
@@ -65,14 +70,16 @@ def _explain(cli: CliContext, found: Address, created: Thread) -> None:
         "sessiontree label 3a19:good-start --remove",
     ],
 )
-@argument("address", "The entry; a thread stands for its last message.")
+@argument("address", "The entry; a thread stands for its last message.", required=False)
 @argument("name", "The label; if omitted, the labels of the thread are listed.", default="")
 @click.option("--remove", "-d", is_flag=True, help="Remove the label of the entry.")
 @dry_run_option
-def label(cli: CliContext, *, address: str, name: str, remove: bool, dry_run: bool) -> None:
+def label(cli: CliContext, *, address: str | None, name: str, remove: bool, dry_run: bool) -> None:
     """Give an entry a name that can be used in addresses, remove it, or list the labels of a thread."""
-    found = resolve(cli, address)
-    if not name and not remove:
+    found = entry_or_pick(cli, None, "label") if address is None else resolve(cli, address)
+    if address is None and not remove:
+        name = cli.asks("A name for it?")
+    elif not name and not remove:
         _list_labels(cli, found.thread)
         return
     # ~0 skips turn markers and the like behind the last message.
@@ -97,5 +104,17 @@ def _list_labels(cli: CliContext, thread: Thread) -> None:
     if cli.out.is_json:
         cli.out.json(labels=labels)
         return
+    if not cli.out.is_terminal:
+        for name, entry_id in sorted(labels.items()):
+            cli.out.row((name, entry_id))
+        return
+    if not labels:
+        cli.out.info(f"no entry of {cli.threads[thread.id]} has a label")
+        cli.out.hint(("name the last one:", f"sessiontree label {cli.threads[thread.id]} good"))
+        return
+    view = view_of(cli, thread)
+    widest = max(cell_width(f"[{name[:30]}]") for name in labels)
     for name, entry_id in sorted(labels.items()):
-        cli.out.row((name, entry_id))
+        entry = next(entry for entry in view.entries if entry.id == entry_id)
+        line = Line((pad(f"[{name[:30]}]", widest) + "  ", NAME), (view.ids[entry_id], ID), "  ")
+        cli.out.draw([line.extend(entry_line(view, entry, is_active=True)).cut(min(view.width, LISTS))])

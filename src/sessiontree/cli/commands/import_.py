@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC
 from pathlib import Path
@@ -17,14 +17,16 @@ from msgspec.structs import replace
 from sessiontree.cli.context import CliContext, is_missing
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import CONFLICT, DAMAGED, UsageError
-from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, Line
+from sessiontree.cli.last_import import remember_import
+from sessiontree.cli.output import PROSE
+from sessiontree.cli.screen.imports import found_lines, report_lines
+from sessiontree.cli.screen.lines import DIM, paragraph
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.render.cells import cut_middle, pad
-from sessiontree.render.figures import count, plural, size
-from sessiontree.render.threads import home_path
-from sessiontree.render.times import iso, moment_at, short_day, when
+from sessiontree.render.figures import count, size
+from sessiontree.render.threads import title_of
+from sessiontree.render.times import iso, moment_at
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -37,7 +39,7 @@ __all__ = ["import_"]
 _SHORTEST_PAUSE = 1.0
 _MOST_BUSY = 0.005
 """The part of the time that ``--watch`` may spend with looking at files that do not change."""
-_MOST_NOTES = 20
+_ONE_LINE = 1_000_000
 
 
 @command(
@@ -71,22 +73,29 @@ def import_(
 
     Exits with code 3 if something was damaged, and with 4 if something differs from what the store already has.
     """
-    sources = _given(source, format_name) if source else _found(cli, yes=yes, dry_run=dry_run)
+    sources = _given(cli, source, format_name) if source else _found(cli, yes=yes, dry_run=dry_run)
     if dry_run and source is None:
         return
     if is_watching:
         _watch(cli, sources)
         return
+    began = cli.now_ns
     reports = _import_all(cli, sources, prefix, dry_run=dry_run)
+    if source is None and not prefix:
+        remember_import(cli, began)
     if cli.out.is_json:
         cli.out.json(reports=reports, **({"report": reports[0]} if len(reports) == 1 else {}))
     else:
-        for report in reports:
-            _print(cli, report, is_dry_run=dry_run)
+        _print(cli, reports, is_dry_run=dry_run)
+        cli.out.hint(("next:", "sessiontree"))
     _exit(reports)
 
 
-def _given(source: Path, format_name: str) -> list[tuple[str, Path]]:
+def _with_title(name: str, title: str) -> str:
+    return name if title.casefold().startswith(name.replace("-", " ")) else f"{name} ({title})"
+
+
+def _given(cli: CliContext, source: Path, format_name: str) -> list[tuple[str, Path]]:
     from sessiontree.transfer.formats import TITLES, detect, named  # noqa: PLC0415  slow to load
 
     if not source.exists():
@@ -96,11 +105,9 @@ def _given(source: Path, format_name: str) -> list[tuple[str, Path]]:
     if format_name:
         named(format_name)
     elif detect(source) is None:
-        rows = [Line(f"  {name:12}", (f"  {title}", DIM)) for name, title in TITLES.items()]
-        words = (
-            f"{source} holds no session that is known here; its content was compared with these, which --from takes:"
-        )
-        raise UsageError(words, rows)
+        known = "known, as --from takes them: " + ", ".join(_with_title(*row) for row in TITLES.items())
+        rows = list(paragraph(known, min(cli.out.width, PROSE), DIM, lead="  "))
+        raise UsageError(f"{source} holds no session that is known here.", rows)
     return [(format_name, source)]
 
 
@@ -108,7 +115,7 @@ def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path
     """Say what is on this machine, and ask whether to import it."""
     from sessiontree.transfer.discovery import discover  # noqa: PLC0415  slow to load
 
-    found = discover(os.environ, Path.home(), Path.cwd(), now_ns=time.time_ns())
+    found = discover(os.environ, Path.home(), Path.cwd(), now_ns=cli.now_ns)
     if cli.out.is_json and dry_run:
         cli.out.json(found=found)
     elif not cli.out.is_json:
@@ -123,9 +130,8 @@ def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path
 def _ask(cli: CliContext, found: Sequence[FoundSessions]) -> None:
     """Ask whether to import what was found; yes is the default, and no leaves."""
     files, total = sum(one.files for one in found), sum(one.size for one in found)
-    cli.out.ask(Line(("? ", ATTENTION), (f"Bring in all {count(files)}, {size(total)}?", BOLD), (" [Y/n]", DIM)))
-    if sys.stdin.readline().strip().lower() not in {"", "y", "yes"}:
-        raise UsageError("Nothing was imported.")
+    if not cli.confirms(f"Bring in all {count(files)}, {size(total)}?", default=True):
+        cli.declined("Nothing was imported.")
 
 
 def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
@@ -139,26 +145,7 @@ def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
             newest = iso(moment_at(one.newest_ns, cli.now.astimezone(UTC)))
             cli.out.row((one.format, one.files, one.size, newest, one.lost_soon, one.folder))
         return
-    cli.out.draw(_lines(cli, found, TITLES))
-
-
-def _lines(cli: CliContext, found: Sequence[FoundSessions], titles: Mapping[str, str]) -> Iterator[Line]:
-    """A line for each place: the tool, where, how many files, how large, how new; below it what will be deleted."""
-    width = cli.out.width
-    where = {one.folder: home_path(one.folder, str(Path.home())) for one in found}
-    widest_title = max(len(titles[one.format]) for one in found)
-    room = min(max(len(text) for text in where.values()), max(0, width - widest_title - 36))
-    for one in found:
-        line = Line(("✓ ", GOOD), pad(titles[one.format], widest_title))
-        line.add(f"  {pad(cut_middle(where[one.folder], room), room)}" if room > 8 else "", DIM)
-        newest = when(moment_at(one.newest_ns, cli.now), cli.now)
-        yield line.add(
-            f" {pad(count(one.files), 7, is_right=True)} {pad(size(one.size), 9, is_right=True)}  {newest}"
-        ).cut(width)
-        if one.lost_soon:
-            day = short_day(moment_at(one.next_loss_ns, cli.now).date())
-            words = f"{one.lost_soon} of them are deleted there within a week, the first on {day}"
-            yield Line(("  ! ", ATTENTION), words).cut(width)
+    cli.out.draw(found_lines(found, TITLES, str(Path.home()), cli.now, min(cli.out.width, PROSE)))
 
 
 def _import_all(
@@ -200,7 +187,7 @@ def _watch(cli: CliContext, sources: Sequence[tuple[str, Path]]) -> None:
             start = time.process_time()
             for report in follower.poll():
                 if report.entries_added or report.damage or report.conflicts:
-                    _print(cli, report, is_dry_run=False)
+                    _print(cli, [report], is_dry_run=False)
             time.sleep(max(_SHORTEST_PAUSE, (time.process_time() - start) / _MOST_BUSY))
     except KeyboardInterrupt:
         cli.out.info("stopped following")
@@ -213,29 +200,21 @@ def _exit(reports: Sequence[ImportReport]) -> None:
         raise click.exceptions.Exit(DAMAGED)
 
 
-def _print(cli: CliContext, report: ImportReport, *, is_dry_run: bool) -> None:
+def _print(cli: CliContext, reports: Sequence[ImportReport], *, is_dry_run: bool) -> None:
+    """Say what came in; where a program reads it, every sentence is one line."""
     from sessiontree.transfer.formats import TITLES  # noqa: PLC0415  slow to load
 
-    for note in report.notes[:_MOST_NOTES]:
-        cli.out.warn(f"{note.kind}: {note.place} at byte {note.offset}: {note.problem}")
-    rest = len(report.notes) + report.notes_left_out - _MOST_NOTES
-    if rest > 0:
-        cli.out.warn(f"and {rest} more notes; --json shows them all")
-    would = "would be " if is_dry_run else ""
-    facts = [
-        f"{plural(len(report.threads), 'session')}, {report.created} new",
-        f"{report.entries_added} entries {would}added, {report.entries_known} known",
-        *([f"{report.unchanged} unchanged"] if report.unchanged else []),
-        *([f"{len(report.repairs)} mended"] if report.repairs else []),
-        *([f"{report.not_understood} not understood but kept"] if report.not_understood else []),
-        f"{len(report.damage)} damaged",
-        *([plural(len(report.conflicts), "conflict")] if report.conflicts else []),
-    ]
-    words = f"{TITLES[report.format]}: {'; '.join(facts)}"
-    if report.damage or report.conflicts:
-        cli.out.warn(words)
-    else:
-        cli.out.done(words)
+    def name(thread_id: str) -> tuple[str, str]:
+        try:
+            return cli.threads[thread_id], title_of(cli.create_journal().thread(thread_id), cli.now)
+        except NotFoundError:
+            return thread_id, ""
+
+    width = cli.out.width if sys.stderr.isatty() else _ONE_LINE
+    lines = report_lines(reports, TITLES, name, home=str(Path.home()), is_dry_run=is_dry_run, width=width)
+    is_fine = not any(report.damage or report.conflicts for report in reports)
+    if not (is_fine and cli.is_quiet):
+        cli.out.say(list(lines))
 
 
 def _adjusted(report: ImportReport, *, rehearsal: Journal, journal: Journal) -> ImportReport:

@@ -8,7 +8,11 @@ from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.screen.lines import DIM, GOOD, Line, paragraph
 from sessiontree.errors import ActiveTurnError
+from sessiontree.model import Lease, Thread
+from sessiontree.model.sanitize import one_line
+from sessiontree.render.times import clock, short_day
 
 __all__ = ["lease"]
 
@@ -63,5 +67,15 @@ def lease(
         cli.out.json(lease=active)
     elif active is None:
         cli.out.info(f"thread {cli.threads[found.id]} has no active lease")
+    elif cli.out.is_terminal:
+        _draw(cli, found, active)
     else:
         cli.out.row((active.owner, active.turn_id, active.token, active.expires_at.isoformat()))
+
+
+def _draw(cli: CliContext, thread: Thread, active: Lease) -> None:
+    width = cli.out.width
+    words = f"{one_line(active.owner, 200)} runs a turn in {cli.threads[thread.id]}"
+    day = short_day(active.expires_at.astimezone(cli.now.tzinfo).date())
+    facts = f"until {day}, {clock(active.expires_at, cli.now)} · turn {active.turn_id} · token {active.token}"
+    cli.out.draw([Line(("▶ ", GOOD), words).cut(width), *paragraph(facts, width, DIM, lead="  ")])

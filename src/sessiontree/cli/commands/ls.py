@@ -6,13 +6,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import choice_option, command, count_option
 from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, NAME, Line
 from sessiontree.cli.screen.threads import list_lines
-from sessiontree.cli.summaries import summaries
+from sessiontree.cli.summaries import count_threads, summaries
 from sessiontree.cli.times import nanoseconds
 from sessiontree.model import Page, Thread, ThreadOrder, ThreadQuery
 from sessiontree.render.figures import count
@@ -22,7 +23,6 @@ from sessiontree.render.times import iso
 __all__ = ["ls", "print_rows"]
 
 
-_MOST_COUNTED = 1000
 _LEGEND_FROM = 90
 
 
@@ -93,7 +93,8 @@ def ls(
     if not cli.out.is_terminal:
         print_rows(cli, found.threads)
         return
-    cli.out.draw(list_lines(summaries(cli, found.threads), cli.threads, cli.now, cli.out.width))
+    if found.threads:
+        cli.out.draw(list_lines(summaries(cli, found.threads), cli.threads, cli.now, cli.out.width))
     _say_the_rest(cli, query, found, page)
 
 
@@ -104,8 +105,6 @@ def _is_given(name: str) -> bool:
 
 def _page(cli: CliContext, query: ThreadQuery, number: int) -> Page:
     """The page of this number."""
-    from msgspec.structs import replace  # noqa: PLC0415  seldom needed
-
     found = cli.journal.list_threads(query)
     for _ in range(number - 1):
         if found.cursor is None:
@@ -149,15 +148,16 @@ def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -
 
 def _how_many(cli: CliContext, query: ThreadQuery, found: Page) -> str:
     """The number of threads that are shown, and of how many. In a large store that is the number of all its threads."""
-    if len(cli.threads) > _MOST_COUNTED:
+    total = count_threads(cli, query)
+    if total is None:
         return f"{len(found)} shown, {count(len(cli.threads))} in the store"
-    return f"{len(found)} of {count(len(cli.journal.list_threads(query, limit=None, cursor=None)))}"
+    return f"{len(found)} of {count(total)}"
 
 
 def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
-    if query.is_empty is None or query.cursor or len(cli.threads) > _MOST_COUNTED:
+    if query.is_empty is None or query.cursor:
         return
-    found = len(cli.journal.list_threads(query, is_empty=True, limit=_MOST_COUNTED))
+    found = count_threads(cli, replace(query, is_empty=True))
     if found:
         cli.out.hint((f"{count(found)} without a message left out:", "sessiontree ls --all"))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from sessiontree.cli.addresses import resolve, thread_or_pick
+from sessiontree.cli.addresses import entry_or_pick, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, argument, choice_option, command, dry_run_option, thread_argument
 from sessiontree.cli.moves import head_line, waiting_line
@@ -26,7 +26,7 @@ __all__ = ["redo", "rewind", "undo"]
         "sessiontree undo @                come back",
     ],
 )
-@argument("address", "The entry that becomes the leaf.")
+@argument("address", "The entry that becomes the leaf.", required=False)
 @click.option(
     "--files",
     type=FilePath(),
@@ -39,9 +39,9 @@ __all__ = ["redo", "rewind", "undo"]
     about="With --files, about files changed since: stop, force or keep_mine.",
 )
 @dry_run_option
-def rewind(cli: CliContext, *, address: str, files: Path | None, conflicts: Conflicts, dry_run: bool) -> None:
+def rewind(cli: CliContext, *, address: str | None, files: Path | None, conflicts: Conflicts, dry_run: bool) -> None:
     """Move the leaf back to an entry: the next message follows it. Nothing is deleted, and `undo` reverses it."""
-    found = resolve(cli, address)
+    found = entry_or_pick(cli, address, "rewind")
     if files is not None and found.entry_id is not None:
         _rewind_files(cli, found.thread, found.entry_id, files, conflicts, is_dry_run=dry_run)
         return

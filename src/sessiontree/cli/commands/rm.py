@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 
 from sessiontree.cli.addresses import resolve_thread, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option, yes_option
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, ID, Line, paragraph
+from sessiontree.cli.screen.lines import ATTENTION, ID, Line, paragraph
 from sessiontree.cli.screen.threads import list_lines
 from sessiontree.cli.summaries import summaries
 from sessiontree.model import Thread
@@ -40,6 +39,8 @@ def _delete(cli: CliContext, threads: list[Thread], *, is_confirmed: bool, is_dr
     if is_dry_run:
         if cli.out.is_json:
             cli.out.json(is_dry_run=True, threads=threads)
+        else:
+            cli.out.info("nothing was deleted: this is a dry run")
         return
     if not is_confirmed:
         confirm_deletion(cli, threads)
@@ -88,9 +89,6 @@ def confirm_deletion(cli: CliContext, threads: Sequence[Thread]) -> None:
             f"Delete {plural(len(threads), 'thread')} permanently? This is not a terminal: "
             "confirm with --yes, or use --dry-run to see the effect."
         )
-    cli.out.ask(Line(("? ", ATTENTION), (f"Delete {what}?", BOLD), (" [y/N] ", DIM)))
-    if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
+    if not cli.confirms(f"Delete {what}?", default=False):
         names = " ".join(cli.threads[thread.id] for thread in threads[:1])
-        raise UsageError(
-            "Nothing was deleted.", [Line(("  put it away instead: ", DIM), f"sessiontree archive {names}")]
-        )
+        cli.declined("Nothing was deleted.", ("put it away instead:", f"sessiontree archive {names}"))

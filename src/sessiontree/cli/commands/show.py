@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import click
@@ -13,10 +13,12 @@ from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import all_entries_option, argument, command, count_option, no_pager_option
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import as_json
+from sessiontree.cli.screen.lines import Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.context import Context
 from sessiontree.model import Entry, Message, ReasoningPart, ToolResultPart
 from sessiontree.model.sanitize import for_terminal
+from sessiontree.render.cells import chop
 from sessiontree.render.entries import role_of, text_of
 from sessiontree.render.figures import count, plural
 from sessiontree.render.gists import gist_of
@@ -190,7 +192,7 @@ def context(cli: CliContext, *, address: str | None, dialect: str, no_pager: boo
             raise UsageError(f"There is no dialect “{dialect}”.", advice)
         request = DIALECTS[name].to_request(built)
         text = msgspec.json.format(as_json(request)).decode()
-        cli.out.line(for_terminal(text) if cli.out.is_terminal else text)
+        _print_exactly(cli, text)
         return
     if cli.out.is_json:
         cli.out.json(context=built)
@@ -200,14 +202,28 @@ def context(cli: CliContext, *, address: str | None, dialect: str, no_pager: boo
 
 
 def _print_context(cli: CliContext, built: Context) -> None:
+    """Print the context as Markdown."""
+    for text in _context_texts(built):
+        _print_exactly(cli, for_terminal(text))
+
+
+def _print_exactly(cli: CliContext, text: str) -> None:
+    """Print a text; on a terminal long lines are broken, and nothing else is changed."""
+    if not cli.out.is_terminal:
+        cli.out.line(text)
+        return
+    for line in for_terminal(text).expandtabs(4).split("\n"):
+        cli.out.draw([Line(part) for part in chop(line, cli.out.width)] or [Line()])
+
+
+def _context_texts(built: Context) -> Iterator[str]:
     if built.system:
-        cli.out.line(f"## system\n\n{for_terminal(built.system)}\n")
+        yield f"## system\n\n{built.system}\n"
     for message in built.messages:
-        cli.out.line(f"## {message.role}\n")
+        yield f"## {message.role}\n"
         if message.text.strip():
-            cli.out.line(for_terminal(message.text) + "\n")
+            yield f"{message.text}\n"
         for call in message.tool_calls:
-            cli.out.line(f"- calls {for_terminal(call.name)} {for_terminal(call.arguments)}\n")
+            yield f"- calls {call.name} {call.arguments}\n"
         for result in message.tool_results:
-            mark = " failed" if result.is_error else ""
-            cli.out.line(f"- result of {for_terminal(result.call_id)}{mark}:\n{for_terminal(result_text(result))}\n")
+            yield f"- result of {result.call_id}{' failed' if result.is_error else ''}:\n{result_text(result)}\n"

@@ -16,15 +16,17 @@ from sessiontree.cli.declare import (
     no_pager_option,
     thread_argument,
 )
+from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.graph import graph_lines, log_lines
-from sessiontree.cli.screen.lines import DIM, Line
-from sessiontree.cli.screen.rows import ThreadView
+from sessiontree.cli.screen.lines import DIM, ID, Line
+from sessiontree.cli.screen.rows import ThreadView, entry_line
 from sessiontree.cli.screen.tree import TreeFilter, tree_lines
 from sessiontree.cli.screen.turn_table import turn_table_lines
 from sessiontree.cli.times import nanoseconds
 from sessiontree.cli.views import head_of, view_of
 from sessiontree.model import Entry, Thread
 from sessiontree.render.branches import Branches
+from sessiontree.render.cells import pad
 from sessiontree.render.entries import role_of, words_of
 from sessiontree.render.figures import count, plural
 from sessiontree.render.times import iso
@@ -168,12 +170,13 @@ def log(
     if moves:
         _print_moves(cli, resolve_thread(cli, found.thread.id), limit)
         return
+    name = cli.threads[found.thread.id]
     if graph and cli.out.is_json:
         _print_json(cli, found.thread)
         return
     if graph:
         view = view_of(cli, found.thread)
-        _draw(cli, list(graph_lines(view, shows_all=everything)), limit, is_paged=not no_pager)
+        _draw(cli, list(graph_lines(view, shows_all=everything)), limit, f"log --graph {name}", is_paged=not no_pager)
         return
     path = cli.journal.path(found.thread.id, found.entry_id)
     shown = [entry for entry in path if everything or not is_bookkeeping(entry)]
@@ -186,13 +189,13 @@ def log(
             cli.out.row(cells)
     else:
         view = view_of(cli, found.thread)
-        _draw(cli, list(log_lines(view, shown, shows_all=everything)), limit, is_paged=not no_pager)
+        _draw(cli, list(log_lines(view, shown, shows_all=everything)), limit, f"log {name}", is_paged=not no_pager)
 
 
-def _draw(cli: CliContext, lines: list[Line], limit: int, *, is_paged: bool) -> None:
+def _draw(cli: CliContext, lines: list[Line], limit: int, command: str, *, is_paged: bool) -> None:
     cli.out.draw_paged(islice(lines, limit), is_enabled=is_paged)
     if len(lines) > limit:
-        cli.out.hint((f"{count(len(lines) - limit)} more:", f"-n {len(lines)}"))
+        cli.out.hint((f"{count(len(lines) - limit)} more:", f"sessiontree {command} -n {len(lines)}"))
 
 
 def _print_moves(cli: CliContext, thread: Thread, limit: int) -> None:
@@ -204,8 +207,13 @@ def _print_moves(cli: CliContext, thread: Thread, limit: int) -> None:
         for move in moves:
             cli.out.row((move.number, iso(move.at), move.reason, move.from_entry or "", move.to_entry or ""))
     else:
-        ids = cli.entries(thread.id)
+        view = view_of(cli, thread)
+        by_id = {entry.id: entry for entry in view.entries}
+        widest = max((len(move.reason) for move in moves), default=0)
         for back, move in enumerate(moves, start=1):
-            start, end = (ids[one] if one else "the start" for one in (move.from_entry, move.to_entry))
-            line = Line((f"@{{-{back}}}", DIM), f"  {move.reason}  {start} → {end}")
-            cli.out.draw([line.cut(cli.out.width)])
+            line = Line((f"@{{-{back}}}", DIM), f"  {pad(move.reason, widest)}  ")
+            line.add(view.ids[move.from_entry] if move.from_entry else "start", ID).add(" → ", DIM)
+            line.add(view.ids[move.to_entry] if move.to_entry else "start", ID).add("  ")
+            if move.to_entry in by_id:
+                line.extend(entry_line(view, by_id[move.to_entry], is_active=True))
+            cli.out.draw([line.cut(min(cli.out.width, LISTS))])

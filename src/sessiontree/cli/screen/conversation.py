@@ -37,24 +37,20 @@ from sessiontree.model import (
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.branches import Branches
 from sessiontree.render.cells import cell_width, fit, pad
-from sessiontree.render.entries import (
-    compaction_words,
-    role_of,
-    summary_text,
-    words_of,
-)
+from sessiontree.render.entries import compaction_words, role_of, summary_text, without_markup, words_of
 from sessiontree.render.figures import plural
 from sessiontree.render.outcomes import result_text
 from sessiontree.render.steps import Step, figure_words, figures_of, steps_of
 from sessiontree.render.times import clock
 from sessiontree.render.turns import Turn, turns_of
 
-__all__ = ["Reading", "conversation_lines"]
+__all__ = ["Reading", "compaction_rule", "conversation_lines", "summary_lines"]
 
 
 _WIDEST = 120
 _MARGIN_FROM = 70
 _LONGEST_TEXT = 20_000
+_LONGEST_SUMMARY = 1200
 _TOGETHER = {("steps", "steps"), ("thought", "steps"), ("thought", "text"), ("text", "steps")}
 """Blocks that follow each other without an empty line between them."""
 
@@ -224,19 +220,10 @@ class _Page:
                 yield Line("  ", (f"{role_of(entry)}: {words_of(entry)}", DIM)).cut(self._width)
 
     def _compaction(self, compaction: Compaction) -> Iterator[Line]:
-        words = compaction_words(compaction).replace("compacted, ", "compacted: ")
-        if self._width < NARROW:
-            words = words.removeprefix("compacted: ")
-        head = f"≈ {words} "
-        yield Line((head + "┄" * max(0, self._width - cell_width(head)), DIM)).cut(self._width)
+        yield compaction_rule(compaction_words(compaction), self._width)
         if compaction.reverts:
             return
-        summary = summary_text(compaction)
-        shown = summary if self._reading.is_full else summary[:1200]
-        for text in shown.splitlines():
-            yield from (Line("  ", (line.plain, THOUGHT)) for line in plain_lines(text, self._prose))
-        if len(summary) > len(shown):
-            yield Line(("  …", DIM))
+        yield from summary_lines(compaction.summary, self._prose, is_full=self._reading.is_full)
         if self._reading.uncompact:
             words = "" if self._width < NARROW else "all entries are still here: "
             yield Line((f"  {words}", DIM), self._reading.uncompact).cut(self._width)
@@ -251,6 +238,24 @@ class _Page:
         if figures.failures:
             line.add(" · ", DIM).add(f"{figures.failures} failed", FAILURE)
         yield line.cut(self._width)
+
+
+def compaction_rule(words: str, width: int) -> Line:
+    """Draw the rule across the screen where a conversation was compacted."""
+    words = words.replace("compacted, ", "compacted: ")
+    head = f"≈ {words.removeprefix('compacted: ') if width < NARROW else words} "
+    return Line((head + "┄" * max(0, width - cell_width(head)), DIM)).cut(width)
+
+
+def summary_lines(summary: str, cells: int, *, is_full: bool) -> Iterator[Line]:
+    """Draw the summary of a compaction; its beginning, unless ``is_full``."""
+    summary = summary_text(summary)
+    shown = summary if is_full else summary[:_LONGEST_SUMMARY]
+    for text in without_markup(shown).splitlines():
+        if text.strip("- "):
+            yield from (Line("  ", (line.plain, THOUGHT)) for line in plain_lines(text, cells))
+    if len(summary) > len(shown):
+        yield Line(("  …", DIM))
 
 
 def _attachments(entry: Entry) -> list[str]:

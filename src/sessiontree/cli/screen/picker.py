@@ -1,4 +1,4 @@
-"""The picker: a query, the threads that fit it, and a preview of the chosen one."""
+"""The picker: a query, the rows that fit it, and a preview of the chosen one. Rows are threads, or entries of one thread."""
 
 from __future__ import annotations
 
@@ -6,14 +6,25 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from sessiontree.cli.screen.lines import BOLD, DIM, ID, USER, Line, Span, beside
-from sessiontree.cli.screen.threads import NARROW
+from sessiontree.cli.screen.rows import ThreadView, entry_line, is_paired_result, notes_line
 from sessiontree.model import Record, Thread
-from sessiontree.render.cells import fit, pad
+from sessiontree.render.branches import Branches
+from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.threads import title_of
 from sessiontree.render.times import when
+from sessiontree.render.turns import is_bookkeeping
 
-__all__ = ["PickerState", "is_fuzzy_match", "matching", "picker_lines"]
+__all__ = [
+    "PickerRow",
+    "PickerState",
+    "entry_rows",
+    "is_fuzzy_match",
+    "matching",
+    "picker_lines",
+    "preview_width",
+    "thread_rows",
+]
 
 
 _BESIDE_FROM = 90
@@ -21,23 +32,71 @@ _PREVIEW_BELOW = 7
 _FOUND = "1;4"
 
 
+class PickerRow(Record, frozen=True, kw_only=True):
+    """A thread or an entry in the list: its whole id, its short one, its words, what stands at the right.
+
+    ``found_by`` is what a query is compared with, besides the words.
+    """
+
+    id: str
+    short: str
+    words: str
+    right: Line
+    found_by: str
+    mark: tuple[str, str] = ("", "")
+
+
 class PickerState(Record, frozen=True, kw_only=True):
-    """What the picker shows: the verb that it chooses for, the query, the threads that fit it, the chosen row."""
+    """What the picker shows: the verb that it chooses for, the query, the rows that fit it, the chosen one, the keys."""
 
     verb: str
     query: str
-    threads: tuple[Thread, ...]
+    rows: tuple[PickerRow, ...]
     total: int
     chosen: int = 0
+    keys: tuple[tuple[str, str], ...] = ()
 
 
-def matching(query: str, threads: Sequence[Thread], now: datetime) -> list[Thread]:
-    """Return the threads whose title, id or folder fits a query: those that contain its words first."""
+def thread_rows(threads: Sequence[Thread], ids: ShortIds, now: datetime, *, is_narrow: bool) -> list[PickerRow]:
+    """Return threads as rows."""
+    return [
+        PickerRow(
+            id=thread.id,
+            short=ids.end_of(thread.id),
+            words=title_of(thread, now),
+            right=Line((when(thread.updated_at, now, is_short=is_narrow), DIM)),
+            found_by=f"{thread.id} {thread.workspace}",
+        )
+        for thread in threads
+    ]
+
+
+def entry_rows(view: ThreadView) -> list[PickerRow]:
+    """Return the entries of all branches of a thread as rows, the newest first; results stand with their calls."""
+    branches = Branches(view.entries, view.thread.leaf)
+    rows: list[PickerRow] = []
+    for entry in reversed(view.entries):
+        if is_bookkeeping(entry) or is_paired_result(view, entry):
+            continue
+        is_active = entry.id in branches.active
+        glyph, *words = entry_line(view, entry, is_active=is_active).spans
+        right = notes_line(view, entry, branches.head, has_clock=True)
+        text = "".join(span.text for span in words) or glyph.text[2:]
+        mark = (glyph.text[:2], glyph.style)
+        found_by = f"{entry.id} {right.plain}"
+        rows.append(
+            PickerRow(id=entry.id, short=view.ids[entry.id], words=text, mark=mark, right=right, found_by=found_by)
+        )
+    return rows
+
+
+def matching(query: str, rows: Sequence[PickerRow]) -> list[PickerRow]:
+    """Return the rows whose words, id or folder fit a query: those that contain its words first."""
     words = query.casefold().split()
-    texts = [(thread, f"{title_of(thread, now)} {thread.id} {thread.workspace}".casefold()) for thread in threads]
-    whole = [thread for thread, text in texts if all(word in text for word in words)]
-    known = {thread.id for thread in whole}
-    near = [thread for thread, text in texts if thread.id not in known and is_fuzzy_match(query, text)]
+    texts = [(row, f"{row.words} {row.found_by}".casefold()) for row in rows]
+    whole = [row for row, text in texts if all(word in text for word in words)]
+    known = {row.id for row in whole}
+    near = [row for row, text in texts if row.id not in known and is_fuzzy_match(query, text)]
     return [*whole, *near] if len(query) < 3 or not whole else whole
 
 
@@ -51,14 +110,22 @@ def is_fuzzy_match(letters: str, text: str) -> bool:
     return all(letter in rest for letter in letters.casefold() if not letter.isspace())
 
 
-def picker_lines(  # noqa: PLR0917  a screen is all of these
-    state: PickerState, preview: Sequence[Line], ids: ShortIds, now: datetime, width: int, height: int
-) -> list[Line]:
-    """Draw the picker: the preview beside the list, or on a narrow screen below it."""
+def preview_width(width: int) -> int:
+    """Return the room of the preview: beside the list, or on a narrow screen below it."""
+    return max(20, width - _list_width(width) - 3 if width >= _BESIDE_FROM else width - 1)
+
+
+def _list_width(width: int) -> int:
+    return min(62, width * 48 // 100) if width >= _BESIDE_FROM else width
+
+
+def picker_lines(state: PickerState, preview: Sequence[Line], width: int, height: int) -> list[Line]:
+    """Draw the picker. Of the preview, the head and the end are shown, which says most; below the list only the end."""
     is_beside = width >= _BESIDE_FROM
-    left_width = min(62, width * 48 // 100) if is_beside else width
+    left_width = _list_width(width)
     rows = height - 4 if is_beside else max(3, height - 5 - _PREVIEW_BELOW)
-    left = [_query(state, left_width), Line(("─" * left_width, DIM)), *_list(state, ids, now, left_width, rows)]
+    left = [_query(state, left_width), Line(("─" * left_width, DIM)), *_list(state, left_width, rows)]
+    preview = [*preview[:3], *preview[3:][-(height - 5) :]] if is_beside else preview[3:][-_PREVIEW_BELOW:]
     if is_beside:
         body = _side_by_side(left, list(preview)[: rows + 2], left_width, rows + 2)
     else:
@@ -69,21 +136,20 @@ def picker_lines(  # noqa: PLR0917  a screen is all of these
 
 def _query(state: PickerState, width: int) -> Line:
     left = Line((f"{state.verb} › ", DIM), (state.query, BOLD), ("▏", USER))
-    return beside(left, Line((f"{len(state.threads)} of {state.total}", DIM)), width)
+    return beside(left, Line((f"{len(state.rows)} of {state.total}", DIM)), width)
 
 
-def _list(state: PickerState, ids: ShortIds, now: datetime, width: int, rows: int) -> list[Line]:
+def _list(state: PickerState, width: int, rows: int) -> list[Line]:
     first = max(0, state.chosen - rows + 1)
-    shown = state.threads[first : first + rows]
-    names = [ids.end_of(thread.id) for thread in shown]
-    id_width = max(map(len, names), default=4)
+    shown = state.rows[first : first + rows]
+    id_width = max((cell_width(row.short) for row in shown), default=4)
     lines = []
-    for number, (thread, name) in enumerate(zip(shown, names, strict=True), start=first):
+    for number, row in enumerate(shown, start=first):
         is_chosen = number == state.chosen
-        line = Line(("▌ ", USER) if is_chosen else "  ", (pad(name, id_width), ID), "  ")
-        right = Line((when(thread.updated_at, now, is_short=width < NARROW), DIM))
-        title = fit(title_of(thread, now), max(8, width - line.width - right.width - 2))
-        lines.append(beside(line.extend(_marked(title, state.query, BOLD if is_chosen else "")), right, width))
+        line = Line(("▌ ", USER) if is_chosen else "  ", (pad(row.short, id_width), ID), "  ", row.mark)
+        right = row.right.cut(max(8, width - line.width - 10))
+        words = fit(row.words, max(8, width - line.width - right.width - 2))
+        lines.append(beside(line.extend(_marked(words, state.query, BOLD if is_chosen else "")), right, width))
     return lines
 
 
@@ -111,12 +177,11 @@ def _side_by_side(left: Sequence[Line], right: Sequence[Line], width: int, rows:
 def _keys(state: PickerState, width: int) -> Line:
     line = Line()
     for key, words in (
-        ("↵", state.verb),
-        ("tab", "tree"),
-        ("^f", "fork"),
-        ("^y", "copy id"),
-        ("↑↓", "move"),
+        ("↵", state.verb.split()[0]),
+        *state.keys[:2],
         ("esc", "leave"),
+        *state.keys[2:],
+        ("↑↓", "move"),
     ):
         piece = Line((key, BOLD), (f" {words}   ", DIM))
         if line.width + piece.width - 3 > width:

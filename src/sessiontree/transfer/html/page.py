@@ -176,7 +176,7 @@ class _Page:
         match entry.payload:
             case Compaction() as compaction if compaction.summary or compaction.reverts:
                 said = (
-                    fold("summary of what came before", markdown(summary_text(compaction)))
+                    fold("summary of what came before", markdown(summary_text(compaction.summary)))
                     if compaction.summary
                     else ""
                 )

@@ -1,0 +1,120 @@
+"""What an import says: what was found on the machine, what is in now, and what needs a look, one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, Line, paragraph
+from sessiontree.cli.screen.threads import NARROW
+from sessiontree.render.cells import cell_width, cut_middle, pad
+from sessiontree.render.figures import count, plural, size
+from sessiontree.render.threads import home_path
+from sessiontree.render.times import moment_at, short_day, when
+
+if TYPE_CHECKING:
+    from sessiontree.transfer.discovery import FoundSessions
+    from sessiontree.transfer.formats import ImportNote, ImportReport
+
+__all__ = ["found_lines", "report_lines"]
+
+
+_MOST_LISTED = 20
+_LEAST_FOLDER = 8
+
+
+def found_lines(
+    found: Sequence[FoundSessions], titles: Mapping[str, str], home: str, now: datetime, width: int
+) -> Iterator[Line]:
+    """Draw the places with sessions: the tool, where, how many, how large, how new; below it what will be deleted."""
+    where = {one.folder: home_path(one.folder, home) for one in found}
+    widest = max(cell_width(titles[one.format]) for one in found)
+    room = min(max(cell_width(text) for text in where.values()), max(0, width - widest - 36))
+    for one in found:
+        line = Line(("✓ ", GOOD), pad(titles[one.format], widest))
+        line.add(f"  {pad(cut_middle(where[one.folder], room), room)}" if room > _LEAST_FOLDER else "", DIM)
+        newest = when(moment_at(one.newest_ns, now), now)
+        figures = f" {pad(count(one.files), 7, is_right=True)} {pad(size(one.size), 9, is_right=True)}  {newest}"
+        yield line.add(figures).cut(width)
+        if one.lost_soon:
+            day = short_day(moment_at(one.next_loss_ns, now).date())
+            words = f"{one.lost_soon} of them are deleted there within a week, the first on {day}"
+            yield Line(("  ! ", ATTENTION), words).cut(width)
+
+
+def report_lines(
+    reports: Sequence[ImportReport],
+    titles: Mapping[str, str],
+    name: Callable[[str], tuple[str, str]],
+    *,
+    home: str,
+    is_dry_run: bool,
+    width: int,
+) -> Iterator[Line]:
+    """Draw what came in, a line for each tool, then conflicts and damage one by one.
+
+    ``name`` returns the short id and the title of a thread.
+    """
+    for report in reports:
+        is_fine = not (report.damage or report.conflicts)
+        mark = Line(("✓ ", GOOD) if is_fine else ("! ", ATTENTION))
+        words = f"{titles[report.format]}: {_facts(report, is_dry_run=is_dry_run)}"
+        for number, line in enumerate(paragraph(words, width, lead="  ")):
+            yield line if number else mark.extend(Line(line.plain.strip()))
+    yield from _conflicts(reports, name, width)
+    yield from _listed("damaged place", [note for one in reports for note in one.damage], home, width)
+    remarks = [note for one in reports for note in (*one.of_kind("loss"), *one.of_kind("hint"))]
+    yield from _listed("remark", remarks, home, width)
+
+
+def _facts(report: ImportReport, *, is_dry_run: bool) -> str:
+    would = "would be " if is_dry_run else ""
+    conflicts = len({note.thread_id for note in report.conflicts})
+    entries = plural(report.entries_added, "entry", "entries")
+    facts = [
+        *([f"{plural(len(report.threads), 'session')}, {count(report.created)} new"] if report.threads else []),
+        *([f"{entries} {would}added, {count(report.entries_known)} known"] if report.threads else []),
+        *([f"{count(report.unchanged)} unchanged"] if report.unchanged else []),
+        *([f"{count(len(report.repairs))} mended"] if report.repairs else []),
+        *([f"{count(report.not_understood)} not understood but kept"] if report.not_understood else []),
+        *([f"{count(len(report.damage))} damaged"] if report.damage else []),
+        *([plural(conflicts, "conflict")] if conflicts else []),
+    ]
+    return "; ".join(facts) or "no sessions"
+
+
+def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str, str]], width: int) -> Iterator[Line]:
+    """The sessions that differ from what the store has: how many records of each, and what keeps both."""
+    found: dict[str, list[ImportNote]] = {}
+    for note in (note for report in reports for note in report.conflicts):
+        found.setdefault(note.thread_id, []).append(note)
+    if not found:
+        return
+    words = "1 session differs" if len(found) == 1 else f"{count(len(found))} sessions differ"
+    yield Line(("! ", ATTENTION), (f"{words} from what is here; what is here was kept", BOLD)).cut(width)
+    for thread_id, notes in list(found.items())[:_MOST_LISTED]:
+        short, title = name(thread_id)
+        number = f"  {count(len(notes))} differences, the first:" if len(notes) > 1 else ""
+        yield Line("    ", (short, ID), f"  {title}", (number, DIM)).cut(width)
+        yield from paragraph(notes[0].problem, width, DIM, lead="      ")
+    yield from _rest(len(found))
+    command = "sessiontree import … --prefix other-"
+    words = "keep both: " if width >= NARROW else ""
+    yield Line((f"    {words}", DIM), command).cut(width)
+
+
+def _listed(noun: str, notes: Sequence[ImportNote], home: str, width: int) -> Iterator[Line]:
+    if notes:
+        words = plural(len(notes), noun) + ("; what could be read is in" if noun.startswith("damaged") else "")
+        yield Line(("! ", ATTENTION), (words, BOLD)).cut(width)
+    for note in notes[:_MOST_LISTED]:
+        place = home_path(note.place, home) + (f", byte {count(note.offset)}" if note.offset else "")
+        yield Line("    ", cut_middle(place, max(8, width - 4)))
+        yield from paragraph(note.problem, width, DIM, lead="      ")
+    yield from _rest(len(notes))
+
+
+def _rest(number: int) -> Iterator[Line]:
+    if number > _MOST_LISTED:
+        yield Line((f"    and {count(number - _MOST_LISTED)} more; --json lists all", DIM))
