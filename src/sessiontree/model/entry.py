@@ -240,10 +240,15 @@ QueuedFor = Literal["next_step", "next_turn"]
 
 
 class Queued(_Payload, tag="queued", frozen=True, kw_only=True):
-    """A message in the inbox of a thread; never in a context. The turn that takes it appends a message of its own."""
+    """A message in the inbox of a thread; never in a context. The turn that takes it appends a message of its own.
+
+    ``settled`` is an earlier one up to which nothing waited any more when this one was queued, so that a reader of the inbox can
+    begin there.
+    """
 
     message: Message
     when: QueuedFor = "next_step"
+    settled: str = ""
 
 
 class QueuedMessage(Record, frozen=True, kw_only=True):

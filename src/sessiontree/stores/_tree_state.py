@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from copy import copy
@@ -253,11 +254,8 @@ class TreeState:
     def candidates(self, state: ThreadState, query: ReadEntries) -> Iterable[Node]:
         """The nodes that a query may select, in the order of its answer."""
         if query.rare_types:
-            nodes = sorted(self._rare_nodes(state, query.rare_types), key=lambda node: node.key)
             start = None if query.after is None else self.visible_node(state, query.after).key
-            if query.newest_first:
-                return (node for node in reversed(nodes) if start is None or node.key < start)
-            return (node for node in nodes if start is None or node.key > start)
+            return self._rare_nodes(state, query.rare_types, start, newest_first=query.newest_first)
         if not query.newest_first:
             return self.visible_nodes(state, query.after)
         nodes_back = self._backwards(state)
@@ -271,15 +269,24 @@ class TreeState:
             yield self.nodes[key]
         yield from self.upwards(state.base)
 
-    def _rare_nodes(self, state: ThreadState, types: Collection[str]) -> Iterator[Node]:
-        for name in types:
-            for key in self.rare.get((state.key, name), ()):
-                yield self.nodes[key]
+    def _rare_nodes(
+        self, state: ThreadState, types: Collection[str], start: int | None, *, newest_first: bool
+    ) -> Iterator[Node]:
+        """Yield the nodes of rare types that a thread sees after ``start``, in the order of their keys or the reverse."""
+        lists = [self.rare.get((state.key, name), []) for name in types]
         if state.base is not None:
-            inherited = {node.key for node in self.upwards(state.base)}
-            for (_, name), keys in self.rare.items():
-                if name in types:
-                    yield from (self.nodes[key] for key in keys if key in inherited)
+            lists.append(self._rare_inherited(state.base, types))
+        # One list, as for labels and queued messages, is in order already.
+        keys = lists[0] if len(lists) == 1 else sorted(key for found in lists for key in found)
+        if newest_first:
+            last = len(keys) if start is None else bisect_left(keys, start)
+            return (self.nodes[keys[at]] for at in range(last - 1, -1, -1))
+        first = 0 if start is None else bisect_right(keys, start)
+        return (self.nodes[keys[at]] for at in range(first, len(keys)))
+
+    def _rare_inherited(self, base: Node, types: Collection[str]) -> list[int]:
+        inherited = {node.key for node in self.upwards(base)}
+        return [key for (_, name), keys in self.rare.items() if name in types for key in keys if key in inherited]
 
     def found(self, entry_ids: Iterable[str], state: ThreadState | None) -> Iterator[Node]:
         """The nodes with these ids that a thread sees, or those of all trees."""

@@ -274,6 +274,16 @@ class ReadEntries(Query[list[Entry]], frozen=True, kw_only=True):
         """The types, if only entries of rare types are selected; else nothing."""
         return self.types if self.types is not None and self.types <= RARE_TYPES else frozenset()
 
+    @property
+    def rare_marks(self) -> tuple[bytes, ...]:
+        """The bytes 10 to 14 of the bodies of entries of the rare types."""
+        return tuple(sorted(name[:5].encode() for name in self.rare_types))
+
+    @property
+    def rare_limit(self) -> int | None:
+        """How many entries of the rare types are enough."""
+        return self.limit if self.turn_id is None else None
+
 
 class ReadEntriesById(Query[list[Entry]], frozen=True, kw_only=True):
     """The entries with these ids that a thread sees, in the order of the ids; without a thread, those of all trees."""

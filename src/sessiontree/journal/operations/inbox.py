@@ -7,9 +7,10 @@ both have the same id, made of that of the queued one, so that only one of the t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import get_args
+from itertools import takewhile
+from typing import NamedTuple, get_args
 
-from sessiontree.errors import DuplicateEntryError, InvalidInputError, StaleLeafError
+from sessiontree.errors import DuplicateEntryError, EntryNotFoundError, InvalidInputError, StaleLeafError
 from sessiontree.journal.operations.entries import NewEntry, append_many, entries, entry, find_entries, path
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Custom, Entry, Lease, Message, Payload, QueuedMessage
@@ -23,6 +24,7 @@ __all__ = ["EVERY_MOMENT", "enqueue", "inbox", "place", "withdraw"]
 EVERY_MOMENT: frozenset[QueuedFor] = frozenset(get_args(QueuedFor))
 _LONGEST_BATCH = 500
 """How far back a call without a result is looked for."""
+_PLACED = ":placed"
 _SPEAKING = ("assistant_message", "tool_call", "tool_result")
 
 
@@ -35,21 +37,65 @@ def enqueue(
     message = message_of(payload_of(content))
     if message is None or message.role != "user":
         raise InvalidInputError(f"only messages of users can be queued, not {content!r}; append other entries")
-    new = NewEntry(content=Queued(message=message, when=when), id=queued_id)
-    (stored,) = yield from append_many(runtime, thread_id, [new], moves_leaf=False)
-    if not isinstance(stored.payload, Queued):  # the entry of this id was erased
-        raise DuplicateEntryError(thread_id, stored.id)
+    if queued_id is not None and (known := (yield from _known(thread_id, queued_id, message, when))) is not None:
+        return known
+    new = NewEntry(content=Queued(message=message, when=when, settled=(yield from _settled(thread_id))), id=queued_id)
+    try:
+        (stored,) = yield from append_many(runtime, thread_id, [new], moves_leaf=False)
+    except DuplicateEntryError:
+        # Queued by another call in between, perhaps when more was settled.
+        known = None if queued_id is None else (yield from _known(thread_id, queued_id, message, when))
+        if known is None:
+            raise
+        return known
     return _queued(stored)
+
+
+def _known(thread_id: str, queued_id: str, message: Message, when: QueuedFor) -> Operation[QueuedMessage | None]:
+    """Return the message that was queued under an id; None if the id is free."""
+    found = yield from find_entries([queued_id], thread_id)
+    if not found:
+        return None
+    match found[0].payload:
+        case Queued(message=known, when=moment) if (known, moment) == (message, when):
+            return _queued(found[0])
+        case _:
+            raise DuplicateEntryError(thread_id, queued_id)
 
 
 def inbox(thread_id: str) -> Operation[list[QueuedMessage]]:
     """Return the messages that wait, oldest first."""
-    found = yield from entries(thread_id, types=("queued",))
-    if not found:
-        return []
-    done = yield from find_entries([_placed_id(one.id) for one in found], thread_id)
-    settled = {one.id for one in done}
-    return [_queued(one) for one in found if _placed_id(one.id) not in settled]
+    recent = yield from _recent(thread_id)
+    return [_queued(one) for one in recent.queued if one.id not in recent.settled]
+
+
+class _Recent(NamedTuple):
+    """The queued messages after ``start``, up to which nothing waits, and the ids of those that are settled."""
+
+    start: str
+    queued: list[Entry]
+    settled: frozenset[str]
+
+
+def _recent(thread_id: str) -> Operation[_Recent]:
+    newest = yield from entries(thread_id, types=("queued",), newest_first=True, limit=1)
+    if not newest:
+        return _Recent("", [], frozenset())
+    assert isinstance(newest[0].payload, Queued)
+    start = newest[0].payload.settled
+    try:
+        queued = yield from entries(thread_id, types=("queued",), after=start or None)
+    except EntryNotFoundError:  # an export left it out
+        start, queued = "", (yield from entries(thread_id, types=("queued",)))
+    done = yield from find_entries([_placed_id(one.id) for one in queued], thread_id)
+    return _Recent(start, queued, frozenset(one.id.removesuffix(_PLACED) for one in done))
+
+
+def _settled(thread_id: str) -> Operation[str]:
+    """Return the last queued message up to which nothing waits; "" if there is none."""
+    recent = yield from _recent(thread_id)
+    settled = list(takewhile(lambda one: one.id in recent.settled, recent.queued))
+    return settled[-1].id if settled else recent.start
 
 
 def withdraw(runtime: Runtime, thread_id: str, queued_id: str) -> Operation[bool]:
@@ -109,4 +155,4 @@ def _queued(stored: Entry) -> QueuedMessage:
 
 
 def _placed_id(queued_id: str) -> str:
-    return f"{queued_id}:placed"
+    return queued_id + _PLACED

@@ -113,6 +113,16 @@ SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::big
 UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND {IS_RARE}
     AND (e.owner = (SELECT key FROM me) OR (SELECT base FROM me) IS NOT NULL)"""
+_RARE_OWN = f"""
+WITH me AS (
+    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
+    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+)
+SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
+UNION ALL
+(SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND {IS_RARE}
+    AND e.owner = (SELECT key FROM me) AND e.seq > %(above)s AND e.seq < %(below)s
+    AND substring(e.body FROM 10 FOR 5) = ANY(%(marks)s) ORDER BY e.seq {{order}} LIMIT %(limit)s)"""
 _CHILDREN = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent = %(parent)s"
 _IN_TREE = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)"
 _ROOTS = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent IS NULL"
@@ -170,7 +180,10 @@ class StepReads:
         start: Row | None = None
         if query.after is not None:
             _, start = yield from self._visible(thread_id, query.after)
-        if query.newest_first and not query.rare_types:
+        own = (yield from self._rare_own(query, start)) if query.rare_types else None
+        if own is not None:
+            key, rows = own
+        elif query.newest_first and not query.rare_types:
             key, rows = yield from self._newest_first(query, start)
         else:
             key, rows = yield from self._oldest_first(query, start)
@@ -331,6 +344,22 @@ class StepReads:
             return [row for row in rows if row[1] == key]
         inherited = {row[0] for row in (yield from self._walk(head.tree, to_bytes(base.id)))}
         return [row for row in rows if row[1] == key or row[0] in inherited]
+
+    def _rare_own(self, query: ReadEntries, start: Row | None) -> Steps[tuple[int, list[Row]] | None]:
+        """A thread's key and the entries of rare types that a query selects; None for a fork, which has others as well."""
+        values = {
+            "above": Int8(start[6] if start is not None and not query.newest_first else 0),
+            "below": Int8(start[6] if start is not None and query.newest_first else _NO_LIMIT),
+            "marks": list(query.rare_marks),
+            "limit": None if query.rare_limit is None else Int8(query.rare_limit),
+        }
+        order = "DESC" if query.newest_first else "ASC"
+        _, rows = yield from self._thread_rows(query.thread_id, _RARE_OWN.format(order=order), values)
+        (base, key, *_), own = _split(rows)
+        if base is not None:
+            return None
+        own.sort(key=_seq, reverse=query.newest_first)
+        return key, [row for row in own if query.wants(stored_type(row[5]), to_text(row[4]))][: query.limit]
 
     def _oldest_first(self, query: ReadEntries, start: Row | None) -> Steps[tuple[int, list[Row]]]:
         """A thread's key, and the entries that it sees and that a query may select, oldest first."""

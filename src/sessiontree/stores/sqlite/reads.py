@@ -86,10 +86,7 @@ class ReadSnapshot:
         start = None if query.after is None else self._visible(query.thread_id, query.after).key
         rows: Iterable[Row]
         if query.rare_types:
-            rows = self._rare(state)
-            if query.newest_first:
-                rows.reverse()
-            rows = (row for row in rows if start is None or (row[0] < start if query.newest_first else row[0] > start))
+            rows = self._rare(state, query, start)
         elif query.newest_first:
             rows = (row for row in self._backwards(state) if start is None or row[0] < start)
         else:
@@ -262,14 +259,22 @@ class ReadSnapshot:
         _, entry_id, owner, *_ = row
         return bool(owner == state.key) or visible(self._view, state, entry_id) is not None
 
-    def _rare(self, state: ThreadState) -> list[Row]:
-        """Return the rows of rare types that a thread shows, oldest first."""
+    def _rare(self, state: ThreadState, query: ReadEntries, start: int | None) -> list[Row]:
+        """Return the rows of rare types that a thread shows after ``start``, in the order of the query."""
+        marks = query.rare_marks
+        bound = "" if start is None else f" AND key {'<' if query.newest_first else '>'} {start:d}"
         rows = self._run(
-            f"SELECT {ENTRY_COLUMNS} FROM entry INDEXED BY entry_rare WHERE owner = ? AND {IS_RARE}", (state.key,)
+            f"SELECT {ENTRY_COLUMNS} FROM entry INDEXED BY entry_rare WHERE owner = ? AND {IS_RARE}"
+            f" AND substr(body, 10, 5) IN ({', '.join('?' * len(marks))}){bound}"
+            f" ORDER BY key {'DESC' if query.newest_first else 'ASC'} LIMIT ?",
+            (state.key, *marks, -1 if query.rare_limit is None else query.rare_limit),
         ).fetchall()
-        if state.base is not None:
-            rows += self._rare_inherited(state, state.base)
-        return sorted(rows, key=_key)
+        if state.base is None:
+            return rows
+        inherited = self._rare_inherited(state, state.base)
+        if start is not None:
+            inherited = [row for row in inherited if (row[0] < start) == query.newest_first and row[0] != start]
+        return sorted([*rows, *inherited], key=_key, reverse=query.newest_first)
 
     def _rare_inherited(self, state: ThreadState, base: Node) -> list[Row]:
         rows = self._run(

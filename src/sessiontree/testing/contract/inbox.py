@@ -12,10 +12,10 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal import Journal
-from sessiontree.model import Entry
+from sessiontree.model import Entry, Queued
 from sessiontree.model.builders import assistant, call, tool_result, user
 from sessiontree.testing.clock import ManualClock
-from sessiontree.testing.contract.base import Contract, Opened, fill, texts
+from sessiontree.testing.contract.base import Contract, Opened, fill, ids, texts
 
 __all__ = ["InboxContract"]
 
@@ -120,6 +120,36 @@ class InboxContract(Contract):
         with pytest.raises(FencedError):
             turn.__exit__(None, None, None)
         assert texts(store.reopen(), "t") == ["one", "two"]
+
+    def test_the_inbox_is_read_from_the_oldest_message_that_may_wait(self, store: Opened) -> None:
+        journal = store.journal
+        journal.create_thread("t")
+        with journal.turn("t", owner="o") as turn:
+            for number in range(3):
+                journal.enqueue("t", user(str(number)), id=f"a{number}")
+                turn.take_inbox()
+            journal.enqueue("t", user("later"), id="later", when="next_turn")
+            for number in range(3):
+                turn.append(assistant("", calls=[call(f"c{number}", "f", "{}")]))
+                journal.enqueue("t", user(str(number)), id=f"b{number}")
+                turn.append(tool_result(f"c{number}", "done"))
+        journal = store.reopen()
+        queued = [entry.payload for entry in journal.entries("t", types=["queued"])]
+        marks = [payload.settled for payload in queued if isinstance(payload, Queued)]
+        assert marks == ["", "a0", "a1", "a2", "a2", "a2", "a2"]
+        assert [one.id for one in journal.inbox("t")] == ["later"]
+        assert journal.enqueue("t", user("later"), id="later", when="next_turn").id == "later"
+        with pytest.raises(DuplicateEntryError):
+            journal.enqueue("t", user("other"), id="later", when="next_turn")
+        with journal.turn("t", owner="o"):
+            assert journal.inbox("t") == []
+        journal.enqueue("t", user("last"), id="c")
+        last = journal.entry("t", "c").payload
+        assert isinstance(last, Queued)
+        assert last.settled == "b2"
+        assert [one.id for one in journal.inbox("t")] == ["c"]
+        assert ids(journal.entries("t", types=["queued"], newest_first=True, limit=2)) == ["c", "b2"]
+        assert ids(journal.entries("t", types=["queued"], newest_first=True, limit=2, after="b1")) == ["b0", "later"]
 
     def test_a_watcher_sees_what_is_queued(self, journal: Journal) -> None:
         journal.create_thread("t")
