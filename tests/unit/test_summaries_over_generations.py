@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 import sessiontree as st
 from sessiontree.compaction.summarizers import extractive
 
@@ -38,9 +40,10 @@ def generation(number: int, rng: random.Random) -> tuple[list[str], list[st.Payl
     return decided, said
 
 
-def test_decisions_survive_ten_generations() -> None:
+@pytest.mark.parametrize("window", [20_000, 64_000])
+def test_decisions_survive_ten_generations(window: int) -> None:
     rng = random.Random(3)
-    policy = st.CompactionPolicy(window_tokens=64_000, keep_recent_messages=1, keep_user_tokens=0)
+    policy = st.CompactionPolicy(window_tokens=window, keep_recent_messages=1, keep_user_tokens=0)
     decisions: list[str] = []
     with st.open("memory:") as journal:
         journal.create_thread("t")
