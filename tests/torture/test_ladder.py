@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from torture import calls, crowds, damage, ladder, scripts, tracer, writers
+from torture import calls, crowds, damage, ladder, scripts, soak, tracer, writers
 from torture.rounds import Outcome, Round, Tally
 
 pytestmark = pytest.mark.skipif(not tracer.is_possible(), reason="this system does not let a process trace its child")
@@ -125,6 +125,15 @@ def test_the_table_has_a_row_for_each_store_and_fault_and_their_sum() -> None:
     assert rows[0].startswith("| sqlite | damage | 1 | 1 | 0 ")
     assert rows[2].startswith("| sqlite | **all** | 2 | 1,001 | 0 ")
     assert rows[-1] == "Rounds by what the process was doing: erase 1."
+
+
+def test_a_figure_that_rises_all_the_time_is_not_flat() -> None:
+    flat = [soak.Sample(second, 100e6 + second % 7, 30, 5e6, 0.001, 0.002) for second in range(60)]
+    assert all(line.is_flat for line in soak.slopes(flat))
+    rising = [sample._replace(memory=100e6 + sample.seconds * 1e6) for sample in flat]
+    assert [line.name for line in soak.slopes(rising) if not line.is_flat] == ["memory"]
+    slowing = [sample._replace(latency=0.001 * (1 + sample.seconds)) for sample in flat]
+    assert [line.name for line in soak.slopes(slowing) if not line.is_flat] == ["latency"]
 
 
 def test_sixteen_writers_each_get_their_turn() -> None:
