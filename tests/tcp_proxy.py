@@ -30,10 +30,15 @@ class Proxy:
         self._listener.close()
         self.cut_all()
 
-    def cut_at(self, marker=b"", *, after):
-        """``after``: the server gets the bytes and answers, but the answer is lost."""
+    def cut_at(self, marker=b"", *, after, skip=0):
+        """``after``: the server gets the bytes and answers, but the answer is lost. ``skip``: how often the marker passes first."""
         self.was_cut.clear()
+        self._skip = skip
         self._marker, self._is_after = marker, after
+
+    def disarm(self):
+        """Cut nothing any more."""
+        self._marker = None
 
     def forward_to(self, port):
         """Forward new connections to another port."""
@@ -69,7 +74,9 @@ class Proxy:
     def _up(self, client, server):
         while data := _receive(client):
             marker = self._marker
-            if marker is not None and marker in data:
+            if marker is not None and marker in data and self._skip:
+                self._skip -= 1
+            elif marker is not None and marker in data:
                 self._marker = None
                 self._cut(client, server, data if self._is_after else b"")
                 return
