@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from sessiontree.errors import BackupError
@@ -15,7 +16,15 @@ from sessiontree.stores.backup.snapshot import SnapshotKind
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.sqlite.copies import is_noted_copy
 
-__all__ = ["Backup", "kind_of_backup", "list_backups", "looks_like_copy", "unpack_backup", "verify_backup"]
+__all__ = [
+    "Backup",
+    "backup_ids",
+    "kind_of_backup",
+    "list_backups",
+    "looks_like_copy",
+    "unpack_backup",
+    "verify_backup",
+]
 
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
@@ -34,9 +43,21 @@ class Backup(Record, frozen=True, kw_only=True):
 
 
 def list_backups(folder: str | os.PathLike[str]) -> list[Backup]:
-    """Return the complete backups in a folder, oldest first. Raises BackupError if the folder is not one of backups."""
+    """Return the complete backups in a folder, oldest first. Raises BackupError if the folder is not one of backups.
+
+    A backup with a damaged manifest is left out; ``backup_ids`` returns its id too, and ``verify_backup`` its problem.
+    """
     opened = _opened(folder)
-    return [_backup(*opened.manifest(backup_id)) for backup_id in opened.ids()]
+    found: list[Backup] = []
+    for backup_id in opened.ids():
+        with suppress(BackupError):
+            found.append(_backup(*opened.manifest(backup_id)))
+    return found
+
+
+def backup_ids(folder: str | os.PathLike[str]) -> list[str]:
+    """Return the ids of all backups in a folder, oldest first, also of those that cannot be read."""
+    return _opened(folder).ids()
 
 
 def verify_backup(
@@ -47,7 +68,12 @@ def verify_backup(
     ``progress(done, total)`` is called with numbers of pieces.
     """
     opened = _opened(folder)
-    _, manifest = opened.manifest(backup_id)
+    try:
+        _, manifest = opened.manifest(backup_id)
+    except BackupError as error:
+        if backup_id not in opened.ids():
+            raise
+        return [str(error)]
     return opened.verify(manifest, progress)
 
 

@@ -12,7 +12,7 @@ from sessiontree.cli.context import CliContext, without_password
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.lines import DIM, ID, Line
-from sessiontree.model import moment
+from sessiontree.model import Progress, moment
 from sessiontree.render.figures import plural, size
 from sessiontree.render.times import iso, when
 
@@ -46,13 +46,17 @@ def backup(cli: CliContext, *, folder: Path, keep: int | None, is_listed: bool, 
     elif is_listed:
         _list(cli, folder)
     else:
-        with cli.progress("backing up") as progress:
-            report = cli.journal.backup(folder, keep=keep, progress=progress)
+        with cli.progress("backing up, kB") as progress:
+            report = cli.journal.backup(folder, keep=keep, progress=_in_kilobytes(progress))
         if cli.out.is_json:
             cli.out.json(report=report)
             return
         removed = f"; removed {plural(len(report.removed), 'older backup')}" if report.removed else ""
         cli.out.done(f"{report.id}: {size(report.bytes)}, of which {size(report.copied_bytes)} were copied{removed}")
+
+
+def _in_kilobytes(progress: Progress) -> Progress:
+    return lambda done, total: progress(done // 1000, total // 1000)
 
 
 def _list(cli: CliContext, folder: Path) -> None:
@@ -83,13 +87,13 @@ def _row(one: Backup) -> tuple[str, ...]:
 
 
 def _verify(cli: CliContext, folder: Path) -> None:
-    from sessiontree.journal.backups import list_backups, verify_backup  # noqa: PLC0415  slow to load
+    from sessiontree.journal.backups import backup_ids, verify_backup  # noqa: PLC0415  slow to load
 
     problems: dict[str, list[str]] = {}
-    found = list_backups(folder)
-    for one in found:
-        with cli.progress(f"verifying {one.id}") as progress:
-            problems[one.id] = verify_backup(folder, one.id, progress=progress)
+    found = backup_ids(folder)
+    for backup_id in found:
+        with cli.progress(f"verifying {backup_id}") as progress:
+            problems[backup_id] = verify_backup(folder, backup_id, progress=progress)
     if cli.out.is_json:
         cli.out.json(problems=problems)
     else:
@@ -127,8 +131,8 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
         for one in found[-1:]:
             cli.out.plan(f"would restore {one.id}, {size(one.bytes)}, into {without_password(target)}")
         return
-    with cli.progress("restoring") as progress:
-        report = restore_backup(folder, target, backup_id=backup_id, progress=progress)
+    with cli.progress("restoring, kB") as progress:
+        report = restore_backup(folder, target, backup_id=backup_id, progress=_in_kilobytes(progress))
     if cli.out.is_json:
         cli.out.json(report=report)
     else:

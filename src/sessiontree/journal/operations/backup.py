@@ -20,6 +20,7 @@ __all__ = ["backup", "freeze"]
 
 
 _ATTEMPTS_BESIDE_WRITERS = 3
+_MICROSECOND = 1000
 
 
 def backup(
@@ -34,7 +35,10 @@ def backup(
     yield Work(function=folder.create)
     with ExitStack() as stack:
         scratch = yield Work(function=stack.enter_context, arguments=(folder.locked(),))
-        known = yield Work(function=_known, arguments=(folder, place))
+        last: Manifest | None = yield Work(function=_last, arguments=(folder, place))
+        known = {} if last is None else {file.name: file for file in last.files}
+        # Backups are ordered by their times, also if the clock was set back.
+        earliest_ns = 0 if last is None else last.created_ns + _MICROSECOND
         copied = 0
         for attempt in range(_ATTEMPTS_BESIDE_WRITERS + 1):
             request = SnapshotRequest(
@@ -52,7 +56,7 @@ def backup(
                 break
         manifest = Manifest(
             version=VERSION,
-            created_ns=runtime.clock(),
+            created_ns=max(runtime.clock(), earliest_ns),
             kind=snapshot.kind,
             place=snapshot.place,
             files=tuple(known[file.name] for file in snapshot.files),
@@ -103,16 +107,14 @@ def _refuse_own_folder(place: str, path: Path) -> None:
         raise BackupError(str(path), "the backup would be inside the store; choose a folder elsewhere, on another disk")
 
 
-def _known(folder: BackupFolder, place: str) -> dict[str, StoredFile]:
-    """The files of the last backup. Raises BackupError if that was of another store."""
-    if not folder.ids():
-        return {}
-    _, last = folder.manifest()
-    if last.place != place:
+def _last(folder: BackupFolder, place: str) -> Manifest | None:
+    """The last backup, if there is one. Raises BackupError if it was of another store."""
+    last = folder.last_readable()
+    if last is not None and last.place != place:
         raise BackupError(
             folder.place, f"the folder holds backups of {last.place}; choose a folder of its own for each store"
         )
-    return {file.name: file for file in last.files}
+    return last
 
 
 class _Progress:

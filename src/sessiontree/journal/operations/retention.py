@@ -18,6 +18,8 @@ __all__ = ["delete_expired", "find_expired"]
 
 
 _PAGE = 500
+_LOOKS = 100
+"""How often it is checked during a deletion whether the store is small enough."""
 
 
 def find_expired(runtime: Runtime, retention: Retention) -> Operation[tuple[Expired, ...]]:
@@ -48,7 +50,13 @@ def delete_expired(
     """Delete threads that are still as they were found."""
     deleted: list[Expired] = []
     changed: list[str] = []
+    step = max(1, len(expired) // _LOOKS)
     for number, one in enumerate(expired, start=1):
+        if retention.max_bytes is not None and (number - 1) % step == 0:
+            # Files count too, and how much of them goes with a thread is known only afterwards.
+            total: StoreStats = yield ReadStats()
+            if total.bytes <= retention.max_bytes:
+                break
         unchanged = _query(retention, limit=None, updated_before_ns=one.thread.updated_ns + 1)
         try:
             yield DeleteThread(thread_id=one.thread.id, expect_match=unchanged)

@@ -10,7 +10,8 @@ import hashlib
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Set as AbstractSet
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -49,6 +50,7 @@ class BackupFolder:
         self.place = str(path)
         self._files = files or Files()
         self._marker = path / "sessiontree-backup.json"
+        self._lock = path / "lock"
         self._pieces = path / "pieces"
         self._manifests = path / "backups"
 
@@ -60,10 +62,13 @@ class BackupFolder:
             raise BackupError(self.place, "the folder is not empty and holds no backups; choose a new folder")
         with self._translated():
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            for folder in (self._pieces, self._manifests):
-                self._files.make_folder(folder)
-            marker = _Marker(format=FORMAT, version=VERSION)
-            self._files.put(self._marker, msgspec.json.encode(marker) + b"\n")
+            with closing(FileLock(self._lock)) as lock, lock:
+                if self._is_ours():
+                    return
+                for folder in (self._pieces, self._manifests):
+                    self._files.make_folder(folder)
+                marker = _Marker(format=FORMAT, version=VERSION)
+                self._files.put(self._marker, msgspec.json.encode(marker) + b"\n")
 
     def open(self) -> None:
         """Use an existing folder. Raises BackupError if it holds no backups."""
@@ -73,14 +78,14 @@ class BackupFolder:
     def _is_begun(self) -> bool:
         """Whether the folder has nothing but what an interrupted ``create`` leaves."""
         folders = (self._pieces, self._manifests)
-        begun = {*folders, self._marker.with_name(self._marker.name + ".new")}
+        begun = {*folders, self._lock, self._marker, self._marker.with_name(self._marker.name + ".new")}
         return set(self.path.iterdir()) <= begun and not any(any(folder.glob("*")) for folder in folders)
 
     @contextmanager
     def locked(self) -> Iterator[Path]:
         """Keep other backups and removals out; yields an empty folder for temporary files."""
         scratch = self.path / "scratch"
-        with self._translated(), closing(FileLock(self.path / "lock")) as lock, lock:
+        with self._translated(), closing(FileLock(self._lock)) as lock, lock:
             shutil.rmtree(scratch, ignore_errors=True)
             scratch.mkdir(mode=0o700)
             try:
@@ -108,6 +113,13 @@ class BackupFolder:
                 self.place, backup_id, (self._manifests / f"{backup_id}.json").read_bytes()
             )
 
+    def last_readable(self) -> Manifest | None:
+        """Return the last backup whose manifest is not damaged."""
+        for backup_id in reversed(self.ids()):
+            with suppress(BackupError):
+                return self.manifest(backup_id)[1]
+        return None
+
     def add_pieces(
         self, snapshot: Snapshot, known: Mapping[str, StoredFile], progress: Progress | None
     ) -> Iterator[tuple[StoredFile, int]]:
@@ -115,7 +127,7 @@ class BackupFolder:
 
         A file with the stamp of a ``known`` one is not read. SnapshotOutdatedError is raised in the middle.
         """
-        done, total = 0, snapshot.size
+        done, total = snapshot.copied, snapshot.copied + snapshot.size
         for file in snapshot.files:
             earlier = known.get(file.name)
             if earlier is not None and file.stamp and earlier.stamp == file.stamp and self._has_all(earlier):
@@ -133,6 +145,7 @@ class BackupFolder:
                 self._files.sync_folder(folder)
             self._files.sync_folder(self._pieces)
             backup_id, text = encode_manifest(manifest)
+            decode_manifest(self.place, backup_id, text)  # what cannot be read must not count
             self._files.put(self._manifests / f"{backup_id}.json", text)
         return backup_id
 
@@ -143,12 +156,18 @@ class BackupFolder:
             # The manifests first: a crash in between leaves pieces too many, never a manifest without its pieces.
             for backup_id in removed:
                 self._files.remove(self._manifests / f"{backup_id}.json")
-            needed = {piece for backup_id in self.ids() for piece in self.manifest(backup_id)[1].pieces()}
-            for folder in self._pieces.iterdir():
-                for path in folder.iterdir():
-                    if path.name not in needed:
-                        path.unlink()
+            # The pieces of a damaged manifest are not known, so all of them stay until it is removed.
+            with suppress(BackupError):
+                self._remove_pieces(
+                    {piece for backup_id in self.ids() for piece in self.manifest(backup_id)[1].pieces()}
+                )
         return tuple(removed)
+
+    def _remove_pieces(self, needed: AbstractSet[str]) -> None:
+        for folder in self._pieces.iterdir():
+            for path in folder.iterdir():
+                if path.name not in needed:
+                    path.unlink()
 
     def verify(self, manifest: Manifest, progress: Progress | None = None) -> list[str]:
         """Read every piece of a backup; return what is wrong with it."""
@@ -160,7 +179,10 @@ class BackupFolder:
             except FileNotFoundError:
                 problems.append(f"piece {piece} is missing")
             except (DamagedDataError, OSError) as error:
-                problems.append(f"piece {piece} is damaged: {error}")
+                where = self._piece(piece).relative_to(self.path)
+                problems.append(
+                    f"piece {piece} is damaged ({error}); delete {where}, and the next backup stores it again"
+                )
             if progress is not None:
                 progress(done, len(pieces))
         return problems

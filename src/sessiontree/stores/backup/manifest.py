@@ -12,7 +12,7 @@ from sessiontree.model._base import Record, json_decoder, moment
 from sessiontree.model.blobs import hash_of
 from sessiontree.stores.backup.snapshot import SnapshotKind
 
-__all__ = ["PIECE_BYTES", "BackupReport", "Manifest", "StoredFile", "decode_manifest", "encode_manifest"]
+__all__ = ["FILE_NAME", "PIECE_BYTES", "BackupReport", "Manifest", "StoredFile", "decode_manifest", "encode_manifest"]
 
 
 PIECE_BYTES = 256 << 10
@@ -22,7 +22,7 @@ FORMAT = "sessiontree-backup"
 VERSION = 1
 SQLITE_NAME = "journal.db"
 _HASH = re.compile(r"[0-9a-f]{64}")
-_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,3}[A-Za-z0-9_-][A-Za-z0-9._-]*")
+FILE_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,3}[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
 class StoredFile(Record, frozen=True, kw_only=True):
@@ -110,7 +110,7 @@ def _problem(manifest: Manifest) -> str:
     if len(set(names)) < len(names):
         return "two files have the same name"
     for file in manifest.files:
-        if _NAME.fullmatch(file.name) is None:
+        if FILE_NAME.fullmatch(file.name) is None:
             return f"the file name {file.name!r}"
         if file.size < 0 or len(file.pieces) != -(-file.size // PIECE_BYTES):
             return f"the pieces of {file.name!r} do not fit its size"

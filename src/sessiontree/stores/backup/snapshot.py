@@ -53,6 +53,8 @@ class Snapshot(Record, frozen=True, kw_only=True):
     kind: SnapshotKind
     place: str
     files: tuple[SnapshotFile, ...]
+    copied: int = 0
+    """How many bytes were copied to the scratch folder; they count as progress."""
 
     @property
     def size(self) -> int:

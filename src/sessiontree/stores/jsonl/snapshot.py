@@ -11,6 +11,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from sessiontree.stores.backup.manifest import FILE_NAME
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotFile, SnapshotOutdatedError, SnapshotRequest
 from sessiontree.stores.jsonl.layout import Layout
 
@@ -23,7 +24,8 @@ _TEMPORARY = ".new"
 
 def take_snapshot(layout: Layout, request: SnapshotRequest) -> Snapshot:
     """List the files. The caller keeps writers out."""
-    files = [_file(layout, path, request) for path in _paths(layout)]
+    names = {path.relative_to(layout.folder).as_posix(): path for path in _paths(layout)}
+    files = [_file(name, path, request) for name, path in names.items() if FILE_NAME.fullmatch(name)]
     return Snapshot(kind="jsonl", place=str(layout.folder), files=tuple(files))
 
 
@@ -36,9 +38,8 @@ def _paths(layout: Layout) -> Iterator[Path]:
             yield from (Path(place) / name for name in sorted(names) if not name.endswith(_TEMPORARY))
 
 
-def _file(layout: Layout, path: Path, request: SnapshotRequest) -> SnapshotFile:
+def _file(name: str, path: Path, request: SnapshotRequest) -> SnapshotFile:
     found = path.stat()
-    name = path.relative_to(layout.folder).as_posix()
     stamp = f"{found.st_ino}-{found.st_size}-{found.st_mtime_ns}"
     if request.is_copied and request.known.get(name) != stamp:
         copy = request.scratch / name

@@ -188,7 +188,8 @@ class ReadSnapshot:
         counts = self._run(
             "SELECT (SELECT count(*) FROM thread), (SELECT count(*) FROM thread WHERE is_archived),"
             " (SELECT count(*) FROM entry), (SELECT count(*) FROM move), (SELECT count(*) FROM lease),"
-            " (SELECT page_count FROM pragma_page_count()) * (SELECT page_size FROM pragma_page_size())"
+            " ((SELECT page_count FROM pragma_page_count()) - (SELECT freelist_count FROM pragma_freelist_count()))"
+            " * (SELECT page_size FROM pragma_page_size())"
         ).fetchone()
         threads, archived, entries, moves, leases, size = counts
         return StoreStats(threads=threads, archived=archived, entries=entries, moves=moves, leases=leases, bytes=size)

@@ -31,17 +31,17 @@ def take_snapshot(connection: sqlite3.Connection, place: str, request: SnapshotR
             _copy(connection, str(copy), request)
         except sqlite3.Error as error:
             raise translate_error(str(copy), error) from error
-    return Snapshot(
-        kind="sqlite",
-        place=place,
-        files=(SnapshotFile(name=SQLITE_NAME, size=copy.stat().st_size, read=lambda: _parts(str(copy))),),
-    )
+    size = copy.stat().st_size
+    file = SnapshotFile(name=SQLITE_NAME, size=size, read=lambda: _parts(str(copy)))
+    return Snapshot(kind="sqlite", place=place, files=(file,), copied=size)
 
 
 def _copy(connection: sqlite3.Connection, copy: str, request: SnapshotRequest) -> None:
+    page_size: int = connection.execute("PRAGMA page_size").fetchone()[0]
+
     def advance(_status: int, remaining: int, total: int) -> None:
         if request.progress is not None:
-            request.progress(total - remaining, total)
+            request.progress((total - remaining) * page_size, 2 * total * page_size)
 
     with closing(sqlite3.connect(copy, isolation_level=None)) as target:
         # The copy is temporary: what is cut into pieces is synced there.
