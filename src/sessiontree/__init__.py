@@ -11,6 +11,7 @@
 """
 
 from importlib import import_module
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -265,13 +266,17 @@ _MODULE_OF = {name: module for module, names in _NAMES.items() for name in names
 
 __all__ = [*sorted(_MODULE_OF)]
 
+_LOADING = RLock()
+"""One thread loads at a time: one that loads a package and one that loads a module of it would wait for each other."""
+
 if not TYPE_CHECKING:  # type checkers use the imports above
 
     def __getattr__(name: str) -> Any:
         """Import a public name on first use."""
         if name not in _MODULE_OF:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
+        with _LOADING:
+            value = globals()[name] = getattr(import_module(_MODULE_OF[name]), name)
         return value
 
     def __dir__() -> list[str]:
