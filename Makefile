@@ -30,7 +30,7 @@ test: $(READY)
 		&& PYTHONDONTWRITEBYTECODE= TMPDIR="$$folder" $(BIN)/python -m pytest
 
 test-deep: $(READY)
-	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation tests/seeds -m "deep or not deep"
+	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation tests/seeds tests/operators -m "deep or not deep"
 
 # Every race of two writers, at least 200 rounds each: sessions, sweeps and leases, in threads, tasks and processes.
 RACES := tests/unit/test_simple_store_races.py $(addprefix tests/process/test_,session_races.py checkpointed_races.py \

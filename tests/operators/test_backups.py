@@ -344,7 +344,6 @@ def test_each_backup_holds_what_was_acknowledged_before_it_began(store: str, tmp
     back_up_under_writers(url_of(store, tmp_path), tmp_path, backups=2, writers=16)
 
 
-@pytest.mark.parametrize("store", [*FILE_STORES, "postgres"], indirect=True)
 def test_a_store_that_is_being_written_can_be_copied(journal: st.Journal, tmp_path: Path) -> None:
     journal.create_thread("t")
     stop = threading.Event()

@@ -16,7 +16,7 @@ DAY = 86_400 * 10**9
 START = 1_700_000_000 * 10**9
 
 
-@pytest.fixture(params=["memory", "sqlite", "jsonl", "postgres", "sqlite-async"])
+@pytest.fixture(params=["memory", "sqlite-async", "jsonl"])
 def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
     """Ten archived threads, one each day; t0 is the oldest."""
     clock = ManualClock(START)
@@ -33,6 +33,7 @@ def names(expired: tuple[st.Expired, ...]) -> list[str]:
     return [one.thread.id for one in expired]
 
 
+@pytest.mark.parametrize("journal", ["memory", "sqlite", "jsonl", "postgres"], indirect=True)
 def test_threads_go_by_age_number_size_tag_and_workspace(journal: st.Journal) -> None:
     def found(**fields: object) -> list[str]:
         return names(journal.find_expired(st.Retention(**fields)))  # type: ignore[arg-type]
@@ -77,16 +78,16 @@ def test_a_thread_that_changes_after_it_was_shown_stays(journal: st.Journal) -> 
 
 def test_the_room_of_small_threads_is_given_back_to_the_disk(tmp_path: Path) -> None:
     with st.open(tmp_path / "journal.db") as journal:
-        for number in range(60):
+        for number in range(24):
             journal.create_thread(f"t{number}", is_archived=True)
             journal.append_many(f"t{number}", [st.user("words " * 400) for _ in range(10)])
         before = journal.stats().bytes
-        report = journal.delete_expired(st.Retention(keep_newest=10))
-        assert len(report.expired) == 50
-        assert journal.stats().bytes < before / 3
+        report = journal.delete_expired(st.Retention(keep_newest=4))
+        assert len(report.expired) == 20
+        assert journal.stats().bytes < before / 2
         assert journal.check() == []
-        journal.append("t59", st.user("it goes on"))
-    assert (tmp_path / "journal.db").stat().st_size < before / 3
+        journal.append("t23", st.user("it goes on"))
+    assert (tmp_path / "journal.db").stat().st_size < before / 2
 
 
 def test_prune_shows_bytes_first_and_frees_them_when_confirmed(tmp_path: Path) -> None:
