@@ -50,7 +50,7 @@ class EmbeddedStore:
             if isinstance(command, REMOVALS):
                 self.eraser.start()
             raise
-        if removes_content(result):
+        if isinstance(command, REMOVALS) and removes_content(result):
             self.eraser.wait(self.eraser.start())
         return result
 

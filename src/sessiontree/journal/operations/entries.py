@@ -20,7 +20,7 @@ from sessiontree.model import (
     UserMessage,
 )
 from sessiontree.model._base import Record
-from sessiontree.model.artifacts import artifacts_of, is_hash, named_artifacts
+from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of, is_hash, named_artifacts
 from sessiontree.model.builders import payload_of
 from sessiontree.model.codec import encode_record, validate_and_encode
 from sessiontree.model.entry import (
@@ -388,7 +388,7 @@ def draft_as_given(
         tokens=tokens,
         has_new_id=has_new_id,
         blobs=blobs,
-        artifacts=artifacts_of(payload),
+        artifacts=artifacts_of(payload) if MAY_HAVE_ARTIFACTS in body else (),
     )
 
 
