@@ -92,7 +92,7 @@ def test_what_is_not_known_is_refused_with_the_list_of_what_is(machine: Machine)
     (machine.work / "notes.txt").write_text("milk, bread")
     _, problem = machine.run("import", "notes.txt", code=2)
     assert "no session that is known here" in problem
-    assert "Claude Code" in problem
+    assert "claude-code" in problem
 
 
 def test_a_conflict_shows_in_the_summary_and_in_the_exit_code(machine: Machine) -> None:
@@ -117,7 +117,7 @@ def test_a_watcher_sees_what_is_added(machine: Machine) -> None:
         }
         with file.open("a") as out:
             out.write("\n" + json.dumps(wire) + "\n")
-        while "1 entries added" not in watcher.stderr.readline():
+        while "1 entry added" not in watcher.stderr.readline():
             pass
         assert "late thought" in machine.run("search", "late thought")[0]
     finally:

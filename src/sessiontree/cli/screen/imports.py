@@ -63,17 +63,19 @@ def report_lines(
         for number, line in enumerate(paragraph(words, width, lead="  ")):
             yield line if number else mark.extend(Line(line.plain.strip()))
     yield from _conflicts(reports, name, width)
-    yield from _listed("damaged place", [note for one in reports for note in one.damage], home, width)
+    rest = "; what could be read is in" if any(report.threads for report in reports) else ""
+    yield from _listed("damaged place", [note for one in reports for note in one.damage], rest, home, width)
     remarks = [note for one in reports for note in (*one.of_kind("loss"), *one.of_kind("hint"))]
-    yield from _listed("remark", remarks, home, width)
+    yield from _listed("remark", remarks, "", home, width)
 
 
 def _facts(report: ImportReport, *, is_dry_run: bool) -> str:
     would = "would be " if is_dry_run else ""
     conflicts = len({note.thread_id for note in report.conflicts})
     entries = plural(report.entries_added, "entry", "entries")
+    has_sessions = report.threads or not (conflicts or report.unchanged)
     facts = [
-        *([f"{plural(len(report.threads), 'session')}, {count(report.created)} new"] if report.threads else []),
+        *([f"{plural(len(report.threads), 'session')}, {count(report.created)} new"] if has_sessions else []),
         *([f"{entries} {would}added, {count(report.entries_known)} known"] if report.threads else []),
         *([f"{count(report.unchanged)} unchanged"] if report.unchanged else []),
         *([f"{count(len(report.repairs))} mended"] if report.repairs else []),
@@ -81,7 +83,7 @@ def _facts(report: ImportReport, *, is_dry_run: bool) -> str:
         *([f"{count(len(report.damage))} damaged"] if report.damage else []),
         *([plural(conflicts, "conflict")] if conflicts else []),
     ]
-    return "; ".join(facts) or "no sessions"
+    return "; ".join(facts)
 
 
 def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str, str]], width: int) -> Iterator[Line]:
@@ -104,10 +106,9 @@ def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str,
     yield Line((f"    {words}", DIM), command).cut(width)
 
 
-def _listed(noun: str, notes: Sequence[ImportNote], home: str, width: int) -> Iterator[Line]:
+def _listed(noun: str, notes: Sequence[ImportNote], rest: str, home: str, width: int) -> Iterator[Line]:
     if notes:
-        words = plural(len(notes), noun) + ("; what could be read is in" if noun.startswith("damaged") else "")
-        yield Line(("! ", ATTENTION), (words, BOLD)).cut(width)
+        yield Line(("! ", ATTENTION), (plural(len(notes), noun) + rest, BOLD)).cut(width)
     for note in notes[:_MOST_LISTED]:
         place = home_path(note.place, home) + (f", byte {count(note.offset)}" if note.offset else "")
         yield Line("    ", cut_middle(place, max(8, width - 4)))
