@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -16,7 +15,6 @@ from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
 from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model.observed import Observer
-from sessiontree.stores.observing import observed
 from sessiontree.stores.protocol import Store
 from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
@@ -112,7 +110,7 @@ class Verbs:
         """
         from sessiontree.journal.operations.backup import freeze  # noqa: PLC0415  few programs copy stores
 
-        return self.run(freeze(Path(folder)))
+        return self.run(freeze(folder))
 
     def close(self) -> None:
         """Finish pending writes and close the store. A second call does nothing."""
@@ -125,5 +123,7 @@ class Verbs:
         """
         if self._observer is None:
             return drive(operation, self.store)
+        from sessiontree.stores.observing import observed  # noqa: PLC0415  most programs have no observer
+
         with observed(self._observer, getattr(operation, "__name__", "operation"), self.store.place):
             return drive(operation, self.store)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
@@ -15,7 +14,6 @@ from sessiontree.journal.operations.requests import Backoff, Operation, Runtime
 from sessiontree.model._base import Progress
 from sessiontree.model.ids import Clock, IdSource, RandomSource, system_clock
 from sessiontree.model.observed import Observer
-from sessiontree.stores.observing import observed
 from sessiontree.stores.protocol import AsyncStore
 from sessiontree.stores.queries import Finding, StoreStats
 from sessiontree.workspace import Settings
@@ -111,7 +109,7 @@ class AsyncVerbs:
         """
         from sessiontree.journal.operations.backup import freeze  # noqa: PLC0415  few programs copy stores
 
-        return await self.run(freeze(Path(folder)))
+        return await self.run(freeze(folder))
 
     async def close(self) -> None:
         """Finish pending writes and close the store. A second call does nothing."""
@@ -124,5 +122,7 @@ class AsyncVerbs:
         """
         if self._observer is None:
             return await drive(operation, self.store)
+        from sessiontree.stores.observing import observed  # noqa: PLC0415  most programs have no observer
+
         with observed(self._observer, getattr(operation, "__name__", "operation"), self.store.place):
             return await drive(operation, self.store)

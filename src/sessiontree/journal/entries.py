@@ -15,7 +15,6 @@ from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import entries, erase, reads, threads
 from sessiontree.journal.operations.changes import ChangeAnswer, Changes, commit
 from sessiontree.journal.operations.entries import Content, NewEntry
-from sessiontree.journal.operations.retention import delete_expired, find_expired
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
@@ -151,6 +150,8 @@ class ThreadVerbs(Verbs):
 
         A dry run of ``delete_expired``.
         """
+        from sessiontree.journal.operations.retention import find_expired  # noqa: PLC0415  few programs need it
+
         return self.run(find_expired(self.runtime, retention))
 
     def delete_expired(
@@ -162,6 +163,8 @@ class ThreadVerbs(Verbs):
         meanwhile stays. Writes wait while the file of a SQLite store is made smaller. ``progress(done, total)`` is called
         with numbers of threads.
         """
+        from sessiontree.journal.operations.retention import delete_expired  # noqa: PLC0415  few programs need it
+
         found = self.find_expired(retention) if expired is None else tuple(expired)
         report = self.run(delete_expired(retention, found, progress))
         if not report.expired:

@@ -15,7 +15,6 @@ from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import entries, erase, reads, threads
 from sessiontree.journal.operations.changes import ChangeAnswer, Changes, commit
 from sessiontree.journal.operations.entries import Content, NewEntry
-from sessiontree.journal.operations.retention import delete_expired, find_expired
 from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
@@ -154,6 +153,8 @@ class AsyncThreadVerbs(AsyncVerbs):
 
         A dry run of ``delete_expired``.
         """
+        from sessiontree.journal.operations.retention import find_expired  # noqa: PLC0415  few programs need it
+
         return await self.run(find_expired(self.runtime, retention))
 
     async def delete_expired(
@@ -165,6 +166,8 @@ class AsyncThreadVerbs(AsyncVerbs):
         meanwhile stays. Writes wait while the file of a SQLite store is made smaller. ``progress(done, total)`` is called
         with numbers of threads.
         """
+        from sessiontree.journal.operations.retention import delete_expired  # noqa: PLC0415  few programs need it
+
         found = await self.find_expired(retention) if expired is None else tuple(expired)
         report = await self.run(delete_expired(retention, found, progress))
         if not report.expired:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from sessiontree.errors import StoreClosedError
 from sessiontree.model.observed import Observer
@@ -11,9 +11,11 @@ from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.erasing import REMOVALS, Eraser, removes_content
 from sessiontree.stores.forking import NOT_WHILE_FORKING, not_while_forking
 from sessiontree.stores.group_commit import Committer
-from sessiontree.stores.observing import GroupTimes
 from sessiontree.stores.protocol import Backend
 from sessiontree.stores.queries import Finding, Query
+
+if TYPE_CHECKING:
+    from sessiontree.stores.observing import GroupTimes
 
 __all__ = ["EmbeddedStore"]
 
@@ -37,7 +39,9 @@ class EmbeddedStore:
 
     def observe_groups(self, observer: Observer) -> GroupTimes:
         """Tell an observer about every group from now on. Called before the first command."""
-        groups = GroupTimes(self.backend.write, self.place, observer)
+        from sessiontree.stores.observing import GroupTimes  # noqa: PLC0415  most programs have no observer
+
+        groups = GroupTimes(not_while_forking(self.backend.write), self.place, observer)
         self.committer = Committer(groups.write, self.place)
         return groups
 
@@ -79,7 +83,7 @@ class EmbeddedStore:
 
     def reclaim(self) -> int:
         """Give free room back while nothing is being written, and return how many bytes."""
-        return self.committer.run_alone(self.backend.reclaim)
+        return self.committer.run_alone(not_while_forking(self.backend.reclaim))
 
     def close(self) -> None:
         """Write what is queued and close the backend; the second call is a no-op."""

@@ -76,10 +76,10 @@ def backup(
         )
 
 
-def freeze(folder: Path) -> Operation[str]:
+def freeze(folder: str | os.PathLike[str]) -> Operation[str]:
     """Write the store as it is at one moment into an empty folder, and return the address of the copy."""
     for attempt in range(_ATTEMPTS_BESIDE_WRITERS + 1):
-        scratch, copy = folder / f"scratch-{attempt}", folder / f"store-{attempt}"
+        scratch, copy = Path(folder) / f"scratch-{attempt}", Path(folder) / f"store-{attempt}"
         yield Work(function=scratch.mkdir)
         request = SnapshotRequest(scratch=scratch, known={}, is_copied=attempt == _ATTEMPTS_BESIDE_WRITERS)
         snapshot: Snapshot = yield TakeSnapshot(request=request)
