@@ -7,6 +7,7 @@ that repeats it: ``cd tests && python -m torture.ladder --only sqlite:kill/erase
 from __future__ import annotations
 
 import argparse
+import logging
 import random
 import sys
 import time
@@ -111,6 +112,8 @@ def main() -> None:
     options.add_argument("--stores", default=",".join(ALL), help="climb with these stores only, and write no page")
     options.add_argument("--only", type=Round.parse, help="repeat one round: store:fault:number")
     chosen = options.parse_args()
+    # The stores warn about faults, which are all made here.
+    logging.getLogger("sessiontree").addHandler(logging.NullHandler())
     if chosen.only:
         tally = Tally()
         tally.add(chosen.only, repeat(chosen.only))
