@@ -9,20 +9,19 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 from torture import power, scripts, tracer
-from torture.rounds import Outcome, Problem, Round, new_folder
+from torture.rounds import Outcome, Problem, Round, new_folder, url_of
 
 ACTIONS: tuple[tracer.Action, ...] = tuple(name for name in get_args(tracer.Action) if name != "count")
-ALL_STEPS = 1_000
 
 
 @cache
-def calls_of(store: str, script: str, steps: int = ALL_STEPS) -> int:
+def calls_of(store: str, script: str, steps: int = scripts.ALL_STEPS) -> int:
     """How many calls the first steps of a script make; without steps, opening and closing the store."""
     with new_folder() as folder:
         return _traced(store, scripts.SCRIPTS[script], Path(folder), "count", 0, steps)[0].calls
 
 
-def interfere(what: Round, steps: int = ALL_STEPS) -> Outcome:
+def interfere(what: Round, steps: int = scripts.ALL_STEPS) -> Outcome:
     """Interfere with one call of a script: the fault is ``action/script``."""
     action, _, name = what.fault.partition("/")
     script = scripts.SCRIPTS[name]
@@ -31,7 +30,7 @@ def interfere(what: Round, steps: int = ALL_STEPS) -> Outcome:
         ended, told = _traced(what.store, script, folder, action, what.number, steps)  # type: ignore[arg-type]
         if ended.has_hung:
             return Outcome(told.acknowledged, (Problem("hung", f"at {ended.hit}"),))
-        return Outcome(told.acknowledged, scripts.violations(script, what.store, folder, told))
+        return Outcome(told.acknowledged, scripts.violations(script, url_of(what.store, folder), folder, told))
 
 
 class Recording(NamedTuple):
@@ -48,12 +47,12 @@ def record(store: str, script: str) -> Recording:
     chosen = scripts.SCRIPTS[script]
     with new_folder() as name:
         folder = Path(name)
-        scripts.prepare(chosen, store, folder)
+        scripts.prepare(chosen, url_of(store, folder), folder)
         found = power.changes_that_made(folder)
         reading, writing = os.pipe()
         recorder = power.Recorder(folder, writing)
         tracer.run(
-            lambda: scripts.perform(chosen, store, folder, writing, ALL_STEPS),
+            lambda: scripts.perform(chosen, url_of(store, folder), folder, writing),
             "count", 0, ignored=writing, observe=recorder.observe,
         )  # fmt: skip
         os.close(writing)
@@ -78,14 +77,16 @@ def cut_power(what: Round) -> Outcome:
     with new_folder() as place:
         reports = power.disk_after(changes, recording.folder, Path(place), source)
         told = scripts.Told(min(max(0, reports - 1), len(script.steps)), "")
-        return Outcome(told.acknowledged, scripts.violations(script, what.store, Path(place), told, is_moved=True))
+        url = url_of(what.store, Path(place))
+        return Outcome(told.acknowledged, scripts.violations(script, url, Path(place), told, is_moved=True))
 
 
 def _traced(
     store: str, script: scripts.Script, folder: Path, action: tracer.Action, number: int, steps: int
 ) -> tuple[tracer.Traced, scripts.Told]:
-    scripts.prepare(script, store, folder)
+    url = url_of(store, folder)
+    scripts.prepare(script, url, folder)
     reading, writing = os.pipe()
-    ended = tracer.run(lambda: scripts.perform(script, store, folder, writing, steps), action, number, ignored=writing)
+    ended = tracer.run(lambda: scripts.perform(script, url, folder, writing, steps), action, number, ignored=writing)
     os.close(writing)
     return ended, scripts.read(reading)

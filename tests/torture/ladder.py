@@ -48,18 +48,19 @@ RUNGS: tuple[Rung, ...] = (
     Rung("fork with threads", crowds.forks, ALL),
     Rung("damage", damage.damage, FILES, 6),
     Rung("damage an import", damage.damage_import, FILES, 4),
+    *(Rung(f"kill/{name}", servers.kill_process, ("postgres",)) for name in scripts.SCRIPTS),
     Rung("restart the server", servers.restart, ("postgres",)),
     Rung("cut links", servers.cut, ("postgres",), 4),
     Rung("no connections left", servers.slots, ("postgres",)),
     Rung("full disk", servers.full, ("postgres",)),
     Rung("hostile tenant", servers.tenants, ("postgres",), 2),
 )
-_BY_FAULT = {rung.fault: rung for rung in RUNGS}
+_BY_ROUND = {(store, rung.fault): rung for rung in RUNGS for store in rung.stores}
 
 
 def repeat(what: Round) -> Outcome:
     """Do one round."""
-    return _BY_FAULT[what.fault].run(what)
+    return _BY_ROUND[what.store, what.fault].run(what)
 
 
 def rounds(seed: int) -> Iterator[Round]:

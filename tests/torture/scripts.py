@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 import sessiontree as st
 from sessiontree.testing.contract.base import is_on_disk
-from torture.rounds import Problem, new_folder, url_of
+from torture.rounds import Problem, new_folder
 
 NEEDLE = "correct-horse-battery-staple"
 _LONGEST_OWN_ID = 8
+ALL_STEPS = 1_000
 
 Picture = dict[str, list[tuple[str, str]]]
 """For each thread the entries of its path with their texts, for each context its texts, for each file its content. Those of backups too."""
@@ -258,17 +259,17 @@ def _threads(journal: st.Journal) -> Picture:
     return found
 
 
-def prepare(script: Script, store: str, folder: Path) -> None:
+def prepare(script: Script, url: str, folder: Path) -> None:
     """Make the store as the script finds it; a script without a preparation creates it."""
     if script is not BASICS:
-        with st.open(url_of(store, folder)) as journal:
+        with st.open(url) as journal:
             script.prepare(journal, folder)
 
 
-def perform(script: Script, store: str, folder: Path, report: int, steps: int) -> None:
+def perform(script: Script, url: str, folder: Path, report: int, steps: int = ALL_STEPS) -> None:
     """Run the first steps and report each one on a descriptor: acknowledged, refused or failed with an error of Python."""
     try:
-        journal = st.open(url_of(store, folder))
+        journal = st.open(url)
         _tell(report, "opened")
         for step in script.steps[:steps]:
             step.run(journal, folder)
@@ -292,10 +293,10 @@ class Told(NamedTuple):
     problem: str
 
 
-def read(report: int) -> Told:
-    """Read what was reported; the other end is closed."""
+def read(report: int, before: bytes = b"") -> Told:
+    """Read what was reported, after what was read before; the other end is closed."""
     with os.fdopen(report, "rb") as file:
-        words = [json.loads(line) for line in file.read().splitlines()]
+        words = [json.loads(line) for line in (before + file.read()).splitlines()]
     problems = [word for word in words if word not in ("opened", "acknowledged", "closed")]
     return Told(words.count("acknowledged"), problems[0] if problems else "")
 
@@ -303,7 +304,7 @@ def read(report: int) -> Told:
 _KEPT_NOTHING = ("StoreUnavailableError", "StoreFullError", "StoreReadOnlyError")
 
 
-def violations(script: Script, store: str, folder: Path, told: Told, *, is_moved: bool = False) -> tuple[Problem, ...]:
+def violations(script: Script, url: str, folder: Path, told: Told, *, is_moved: bool = False) -> tuple[Problem, ...]:
     """Open the store again and compare it with what was acknowledged; one step more may have been committed.
 
     A store that was moved since has no backups.
@@ -312,7 +313,7 @@ def violations(script: Script, store: str, folder: Path, told: Told, *, is_moved
     if told.problem.startswith("raw"):
         found.append(Problem("other", told.problem))
     try:
-        with st.open(url_of(store, folder)) as journal:
+        with st.open(url) as journal:
             script.settle(journal, folder)
             found += _differences(script, journal, folder, told)
             found += [Problem("torn", finding.problem) for finding in journal.check() if finding.kind != "torn"]

@@ -8,8 +8,10 @@ import os
 import random
 import secrets
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -21,8 +23,9 @@ import sessiontree as st
 from sessiontree.stores.postgres import bind_role
 from sessiontree.stores.postgres.listen import channel_of
 from tcp_proxy import Proxy
-from torture.rounds import Outcome, Problem, Round
-from torture.writers import Crowd, compare
+from torture import scripts
+from torture.rounds import Outcome, Problem, Round, new_folder
+from torture.writers import Crowd, compare, fork
 
 _CONNECTIONS = 40
 
@@ -45,6 +48,28 @@ def new_store(url: str = "") -> str:
     return postgres_server.with_options(
         url or server().url, namespace=secrets.token_hex(8), retry_seconds=2, pool_timeout_seconds=5
     )
+
+
+def kill_process(what: Round) -> Outcome:
+    """Kill a process shortly after one of the steps of a script: the fault is ``kill/script``."""
+    source = random.Random(what.number)
+    script = scripts.SCRIPTS[what.fault.partition("/")[2]]
+    url = new_store()
+    with new_folder() as place:
+        folder = Path(place)
+        scripts.prepare(script, url, folder)
+        reading, writing = os.pipe()
+        child = fork(lambda: scripts.perform(script, url, folder, writing))
+        os.close(writing)
+        heard = b""
+        wanted = source.randint(1, len(script.steps))
+        while heard.count(b"\n") < wanted and (more := os.read(reading, 4096)):
+            heard += more
+        time.sleep(source.uniform(0.0, 0.02))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        told = scripts.read(reading, heard)
+        return Outcome(told.acknowledged, scripts.violations(script, url, folder, told))
 
 
 def restart(what: Round) -> Outcome:

@@ -9,7 +9,7 @@ import pytest
 
 import sessiontree as st
 from torture import calls, crowds, damage, ladder, scripts, soak, tracer, writers
-from torture.rounds import Outcome, Round, Tally
+from torture.rounds import Outcome, Round, Tally, url_of
 
 pytestmark = pytest.mark.skipif(not tracer.is_possible(), reason="this system does not let a process trace its child")
 
@@ -82,7 +82,7 @@ def test_a_server_that_fails_loses_nothing_that_was_acknowledged(fault: str) -> 
 
 def test_a_store_that_does_not_keep_its_word_is_caught(tmp_path: Path) -> None:
     told = scripts.Told(acknowledged=3, problem="")
-    found = scripts.violations(scripts.BASICS, "jsonl", tmp_path, told)
+    found = scripts.violations(scripts.BASICS, url_of("jsonl", tmp_path), tmp_path, told)
     assert [problem.kind for problem in found] == ["lost"]
 
 
