@@ -12,16 +12,13 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
-from torture import calls, crowds, damage, scripts, servers
+from torture import calls, crowds, damage, page, scripts, servers
 from torture.rounds import Outcome, Round, Tally
 
 FILES = ("sqlite", "jsonl")
 ALL = (*FILES, "postgres")
-PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "durability.md"
-_START, _END = "<!-- written by make torture -->", "<!-- end of the table -->"
 _SEEDS = 1 << 30
 
 
@@ -99,13 +96,6 @@ def climb(seconds: float, seed: int, stores: tuple[str, ...] = ALL) -> Tally:
     return tally
 
 
-def write_page(text: str) -> None:
-    """Replace the table in the documentation."""
-    page = PAGE.read_text()
-    before, _, rest = page.partition(_START)
-    PAGE.write_text(f"{before}{_START}\n{text}\n{_END}{rest.partition(_END)[2]}")
-
-
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=1200)
@@ -125,7 +115,7 @@ def main() -> None:
     text = f"{tally.table()}\n\n{sum(tally.rounds.values()):,} rounds in {chosen.seconds:,.0f} seconds, seed {chosen.seed}."
     print(text)
     if stores == ALL:
-        write_page(text)
+        page.write_part("make torture", text)
     sys.exit(bool(tally.failures))
 
 

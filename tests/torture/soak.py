@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import sessiontree as st
+from torture import page
 from torture.rounds import new_folder, url_of
 
 _TASKS = 32
@@ -128,6 +129,10 @@ class Slope(NamedTuple):
     last: float
     allowed: float
 
+    def __str__(self) -> str:
+        verdict = "flat" if self.is_flat else "RISES"
+        return f"| {self.name} | {self.first:.4g} | {self.last:.4g} | {self.allowed:.4g} | {verdict} |"
+
     @property
     def is_flat(self) -> bool:
         return self.last - self.first <= self.allowed
@@ -165,10 +170,18 @@ def main() -> None:
     print(f"{chosen.store}, {chosen.seconds:g} seconds, seed {chosen.seed}", flush=True)
     soaked, findings = asyncio.run(soak(chosen.store, chosen.seconds, chosen.seed))
     lines = slopes(soaked.samples)
-    for line in lines:
-        verdict = "flat" if line.is_flat else "RISES"
-        print(f"{line.name}: {line.first:,.4g} to {line.last:,.4g} (may rise by {line.allowed:,.4g}): {verdict}")
-    print(f"{soaked.acknowledged:,} acknowledged, {len(soaked.lost)} lost, {len(findings)} findings")
+    run = f"{chosen.store}, {chosen.seconds:,.0f} seconds, seed {chosen.seed}"
+    found = f"{soaked.acknowledged:,} acknowledged, {len(soaked.lost)} lost, {len(findings)} findings"
+    text = "\n".join(
+        [
+            f"{run}: {found}.\n",
+            "| figure | after a third | at the end | may rise by | |",
+            "|---|---|---|---|---|",
+            *map(str, lines),
+        ]
+    )
+    print(text)
+    page.write_part(f"make soak STORE={chosen.store}", text)
     sys.exit(bool(soaked.lost or findings or not all(line.is_flat for line in lines)))
 
 
