@@ -104,9 +104,7 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
     total = cli.journal.stats()
     fine = [f"opens, and {plural(total.threads, 'thread')} can be listed"]
     if not findings:
-        fine.append(
-            f"{count(total.entries)} entries, with marks and labels: every checksum fits, every parent is there, every head is real"
-        )
+        fine.append(f"{count(total.entries)} records: every checksum fits, every parent is there, every head is real")
     fine.append(f"{size(total.bytes)} stored")
     mended = _mended(cli)
     if mended:
