@@ -55,7 +55,6 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/mypy examples
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/python tools/async_to_sync.py --check
 

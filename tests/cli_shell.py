@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pexpect
 
@@ -40,7 +41,7 @@ class Shell:
     def __call__(self, *arguments: str, given: str = "") -> str:
         return self.run(*arguments, given=given).stdout.strip()
 
-    def json(self, *arguments: str) -> dict:
+    def json(self, *arguments: str) -> Any:
         return json.loads(self.run(*arguments, "--json").stdout)
 
     def terminal(self, *arguments: str, columns: int = 80, rows: int = 24, **environment: str) -> pexpect.spawn:
@@ -60,7 +61,7 @@ def screen(child: pexpect.spawn) -> str:
     """Everything that was printed until the end."""
     child.expect(pexpect.EOF)
     child.close()
-    return child.before.replace("\r\n", "\n")
+    return str(child.before).replace("\r\n", "\n")
 
 
 def without_colour(text: str) -> str:

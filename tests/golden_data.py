@@ -6,6 +6,7 @@ import os
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -32,7 +33,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Iterator[None]:
     marks = list(pyfuncitem.iter_markers("replays"))
     if not marks:
         return (yield)
-    fixtures: Path = pyfuncitem.funcargs.get("seed_fixtures") or pyfuncitem._request.getfixturevalue("seed_fixtures")
+    fixtures: Any = pyfuncitem.funcargs.get("seed_fixtures") or pyfuncitem._request.getfixturevalue("seed_fixtures")
     wanted = {
         one.folder / name
         for mark in marks

@@ -45,10 +45,12 @@ def do(backend: Backend, *commands: Command) -> Result:
     outcomes = backend.write(commands)
     if any(isinstance(outcome, Deleted) for outcome in outcomes):
         backend.erase_copies()
+    last: Result = None
     for outcome in outcomes:
         if isinstance(outcome, SessionTreeError):
             raise outcome
-    return outcomes[-1]
+        last = outcome
+    return last
 
 
 def ids(backend: Backend, thread_id: str) -> list[str]:

@@ -4,12 +4,13 @@ import json
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
 
 
 class Reply:
     """What the server does with one request."""
 
-    def __init__(self, status=200, body=None, headers=None, raw=None, hold=None):
+    def __init__(self, status=200, body=None, headers=None, raw=None, hold=None) -> None:
         self.status = status
         self.raw = json.dumps(body or {}).encode() if raw is None else raw
         self.headers = headers or {}
@@ -22,7 +23,7 @@ class StreamReply:
     After ``pause_after`` events the server waits for ``go_on``; with ``is_cut`` it closes the connection there.
     """
 
-    def __init__(self, events, pause_after=None, is_cut=False):
+    def __init__(self, events, pause_after=None, is_cut=False) -> None:
         self.events = events
         self.pause_after = pause_after
         self.is_cut = is_cut
@@ -33,7 +34,7 @@ class StreamReply:
 class ModelServer(ThreadingHTTPServer):
     daemon_threads = True
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.replies = []
         self.requests = []
@@ -48,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
 
-    def do_POST(self):
+    def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.server.requests.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
         reply = self.server.replies.pop(0)
@@ -67,7 +68,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.raw)
 
-    def _stream(self, reply):
+    def _stream(self, reply) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -87,7 +88,7 @@ class Handler(BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
-    def log_message(self, *arguments):
+    def log_message(self, *arguments: Any) -> None:
         pass
 
 

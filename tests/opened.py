@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import sessiontree as st
 from sessiontree.testing import SyncOverAsync
@@ -22,7 +23,7 @@ def url_of(kind: str, place: Path) -> str:
             return f"sqlite:///{place}/journal.db"
 
 
-def open_store(kind: str, place: Path, **options) -> st.Journal:
+def open_store(kind: str, place: Path, **options: Any) -> st.Journal:
     url = url_of(kind, place)
     if kind.endswith("-async"):
         return SyncOverAsync(st.open_async(url, **options))

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -21,7 +22,7 @@ from postgres_server import with_options
 THREADS = 100
 
 
-def make_threads(url, count=THREADS):
+def make_threads(url, count=THREADS) -> None:
     with st.open(url) as journal:
         for number in range(count):
             journal.create_thread(f"shared-{number}")
@@ -30,7 +31,7 @@ def make_threads(url, count=THREADS):
 class Caller:
     """One thread of one process; remembers what was acknowledged."""
 
-    def __init__(self, journal, name, threads):
+    def __init__(self, journal, name, threads) -> None:
         self.journal = journal
         self.name = name
         self.random = random.Random(name)
@@ -40,7 +41,7 @@ class Caller:
         self.refused = Counter()
         self.fault = ""
 
-    def run(self, seconds):
+    def run(self, seconds) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -55,7 +56,7 @@ class Caller:
                 self.fault = f"{type(error).__name__}: {error}"
                 return
 
-    def step(self):
+    def step(self) -> None:
         thread = f"shared-{self.random.randrange(self.threads)}"
         match self.random.choices(["append", "batch", "cas", "turn", "fork", "rewind"], [50, 10, 15, 15, 5, 5])[0]:
             case "append":
@@ -78,7 +79,7 @@ class Caller:
                 if path:
                     self.journal.rewind(thread, path[0].id)
 
-    def keep(self, *entries):
+    def keep(self, *entries: Any) -> None:
         self.acknowledged += [(entry.thread_id, entry.id) for entry in entries]
 
     def report(self):

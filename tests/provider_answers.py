@@ -162,7 +162,7 @@ def anthropic(script: Script) -> Wire:
 def anthropic_events(script: Script) -> list[bytes]:
     whole = anthropic(script)
     sent, received = script.usage
-    empty = {"content": [], "stop_reason": None, "usage": {"input_tokens": sent, "output_tokens": 1}}
+    empty: Wire = {"content": [], "stop_reason": None, "usage": {"input_tokens": sent, "output_tokens": 1}}
     events: list[Wire] = [{"type": "message_start", "message": {**whole, **empty}}, {"type": "ping"}]
     for index, block in enumerate(whole["content"]):
         blank = {"thinking": "", "signature": "", "text": "", "input": {}}

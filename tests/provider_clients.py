@@ -23,7 +23,7 @@ def stream(dialect: str, url: str, request: dict[str, Any]) -> Iterable[Any]:
             return client.chat.completions.create(model=MODEL, stream=True, **options, **request)  # type: ignore[call-overload,no-any-return]
         case "openai-responses":
             client = openai.OpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-            return client.responses.create(model=MODEL, stream=True, **request)
+            return client.responses.create(model=MODEL, stream=True, **request)  # type: ignore[no-any-return]
         case "anthropic":
             messages = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0).messages
             return messages.create(model=MODEL, max_tokens=100, stream=True, **request)

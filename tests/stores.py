@@ -1,20 +1,25 @@
 """The three stores, for tests that must hold on each."""
 
+from pathlib import Path
+from typing import Any
+
 import sessiontree as st
+from sessiontree.stores.commands import Command, Result
+from sessiontree.stores.protocol import Store
 
 DURABLE = ("sqlite", "jsonl")
 ALL = ("memory", *DURABLE)
 
 
-def url_of(store, folder):
+def url_of(store: str, folder: Path) -> str:
     return "memory:" if store == "memory" else f"{store}:///{folder / 'journal'}"
 
 
-def open_journal(store, folder, **options):
+def open_journal(store: str, folder: Path, **options: Any) -> st.Journal:
     return st.open(url_of(store, folder), **options)
 
 
-def reopened(journal, store, folder, **options):
+def reopened(journal: st.Journal, store: str, folder: Path, **options: Any) -> st.Journal:
     """The journal after a restart; memory has none."""
     if store == "memory":
         return journal
@@ -22,11 +27,11 @@ def reopened(journal, store, folder, **options):
     return open_journal(store, folder, **options)
 
 
-def fill(journal, thread_id, *names):
+def fill(journal: st.Journal, thread_id: str, *names: str) -> list[st.Entry]:
     return journal.append_many(thread_id, [st.NewEntry(content=st.user(name), id=name) for name in names])
 
 
-def ids(entries):
+def ids(entries: list[st.Entry]) -> list[str]:
     return [entry.id for entry in entries]
 
 
@@ -37,14 +42,14 @@ class Interrupted(Exception):  # noqa: N818
 class FailingStore:
     """A store that gives up after some commits."""
 
-    def __init__(self, store, commits):
+    def __init__(self, store: Store, commits: int) -> None:
         self._store = store
         self._left = commits
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def commit(self, command):
+    def commit(self, command: Command) -> Result:
         self._left -= 1
         if self._left < 0:
             raise Interrupted

@@ -5,15 +5,19 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 from hypothesis import strategies as some
 
 OWN = ".sessiontree"
 
+What = tuple[str | int | bytes, ...]
+"""Kind, mode, and bytes or target."""
 
-def contents(root: Path) -> dict[bytes, tuple]:
-    """Everything below a folder but our own: kind, mode, and bytes or target."""
-    found: dict[bytes, tuple] = {}
+
+def contents(root: Path) -> dict[bytes, What]:
+    """Everything below a folder but our own."""
+    found: dict[bytes, What] = {}
     for folder, folders, files in os.walk(os.fsencode(root)):
         if os.path.relpath(folder, os.fsencode(root)).split(b"/")[0] == OWN.encode():
             continue
@@ -25,7 +29,7 @@ def contents(root: Path) -> dict[bytes, tuple]:
     return found
 
 
-def _what(path: bytes) -> tuple:
+def _what(path: bytes) -> What:
     status = os.lstat(path)
     mode = stat.S_IMODE(status.st_mode)
     if stat.S_ISLNK(status.st_mode):
@@ -71,7 +75,7 @@ edits = some.one_of(
 scripts = some.lists(edits, max_size=12)
 
 
-def perform(root: Path, script: list[tuple]) -> None:
+def perform(root: Path, script: list[tuple[Any, ...]]) -> None:
     """Do edits as a program would, skipping what cannot be done."""
     for edit in script:
         try:
@@ -80,7 +84,7 @@ def perform(root: Path, script: list[tuple]) -> None:
             continue
 
 
-def _perform(root: Path, kind: str, path: str, *rest: object) -> None:
+def _perform(root: Path, kind: str, path: str, *rest: Any) -> None:
     target = root / path
     match kind, *rest:
         case "write", data, mode:

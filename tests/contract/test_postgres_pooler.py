@@ -1,5 +1,9 @@
 """The contract through pgbouncer in transaction mode: no statement relies on what an earlier one left in a session."""
 
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import sessiontree as st
@@ -14,7 +18,7 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def pooler():
+def pooler() -> Iterator[Pooler]:
     server = Server.create()
     pooler = Pooler(server)
     yield pooler
@@ -26,10 +30,10 @@ class TestThroughAPooler(StoreContract):
     has_files = False
 
     @pytest.fixture(autouse=True)
-    def _pooler(self, pooler):
+    def _pooler(self, pooler: Pooler) -> None:
         self.pooler = pooler
 
-    def open_journal(self, tmp_path, **options):
+    def open_journal(self, tmp_path: Path, **options: Any) -> st.Journal:
         return st.open(with_options(self.pooler.url, namespace=tmp_path), **options)
 
 
@@ -37,8 +41,8 @@ class TestThroughAPoolerAsync(StoreContract):
     has_files = False
 
     @pytest.fixture(autouse=True)
-    def _pooler(self, pooler):
+    def _pooler(self, pooler: Pooler) -> None:
         self.pooler = pooler
 
-    def open_journal(self, tmp_path, **options):
+    def open_journal(self, tmp_path: Path, **options: Any) -> st.Journal:
         return SyncOverAsync(st.open_async(with_options(self.pooler.url, namespace=tmp_path), **options))

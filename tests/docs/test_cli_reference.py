@@ -25,7 +25,7 @@ def reference(shell: Shell) -> str:
     return INTRODUCTION + "\n".join(f"## {name}\n\n```text\n{text}\n```\n" for name, text in sections)
 
 
-def test_the_reference_is_what_help_says(tmp_path):
+def test_the_reference_is_what_help_says(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     page = reference(shell)
     if os.environ.get("UPDATE_DOCS"):
@@ -34,7 +34,7 @@ def test_the_reference_is_what_help_says(tmp_path):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_examples_that_name_it(name):
+def test_every_command_has_examples_that_name_it(name: str) -> None:
     text = PAGE.read_text(encoding="utf-8")
     section = re.search(rf"^## sessiontree {name}\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
     assert section is not None

@@ -28,7 +28,7 @@ def pattern(lines: list[str]) -> re.Pattern[str]:
     return re.compile("\n".join(re.escape(line).replace(r"\.\.\.", ".*") for line in lines))
 
 
-def test_every_command_of_the_tour_prints_what_the_page_says(tmp_path):
+def test_every_command_of_the_tour_prints_what_the_page_says(tmp_path: Path) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "sessiontree").write_text(f'#!/bin/sh\nexec {sys.executable} -m sessiontree "$@"\n')

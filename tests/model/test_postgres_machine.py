@@ -1,5 +1,8 @@
 """The PostgreSQL store against the memory store, over random runs."""
 
+from pathlib import Path
+from typing import Any
+
 from hypothesis import settings
 
 import sessiontree as st
@@ -9,7 +12,7 @@ from sessiontree.testing.machine import JournalMachine, machine_settings, machin
 
 
 class PostgresMachine(JournalMachine):
-    def open_journal(self, folder, **options):
+    def open_journal(self, folder: Path, **options: Any) -> st.Journal:
         return st.open(with_options(process_database(), namespace=folder), durability="process_crash", **options)
 
 

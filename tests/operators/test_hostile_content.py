@@ -93,7 +93,7 @@ def fill(journal: st.Journal, text: str) -> None:
     journal.documents.put(text, text, {text: text})
 
 
-COMMANDS = (
+COMMANDS: tuple[list[str], ...] = (
     ["ls", "-a"], ["show", "@"], ["show", "@", "--all"], ["tree", "@"], ["log", "@"], ["log", "@", "--graph"], ["search", "needle"],
     ["stats"], ["stats", "@"], ["context", "@"], ["doctor"], ["prune", "--older-than", "0d", "--all", "--dry-run", "--labelled"],
     ["export", "@", "-t", "md"], ["rm", "@", "--dry-run"], ["diff", "@", "@~1"], ["lease", "@"], ["secrets", "scan"], [],
@@ -169,7 +169,7 @@ def test_every_store_keeps_hostile_text_as_it_is(store: str, tmp_path: Path) -> 
         ]
         assert HOSTILE in texts
         for filters in ({"title_contains": HOSTILE}, {"tags": (HOSTILE,)}, {"workspace": HOSTILE}, {"agent": HOSTILE}):
-            found = {one.id for one in journal.iter_threads(**filters)}  # type: ignore[arg-type]
+            found = {one.id for one in journal.iter_threads(**filters)}
             assert HOSTILE in found
             assert "neighbour" not in found
         assert list(journal.labels(HOSTILE)) == [HOSTILE]

@@ -22,8 +22,8 @@ def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journ
     clock = ManualClock(START)
     with open_store(request.param, tmp_path, clock=clock) as journal:
         for number in range(10):
-            fields = st.ThreadFields(tags=("even",) if number % 2 == 0 else ("odd",), workspace=f"/w{number % 3}")
-            journal.create_thread(f"t{number}", is_archived=True, **fields)
+            tags = ("even",) if number % 2 == 0 else ("odd",)
+            journal.create_thread(f"t{number}", is_archived=True, tags=tags, workspace=f"/w{number % 3}")
             journal.append(f"t{number}", st.user("x" * 1000))
             clock.now_ns += DAY
         yield journal

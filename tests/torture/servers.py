@@ -90,7 +90,7 @@ def restart(what: Round) -> Outcome:
 def cut(what: Round) -> Outcome:
     """Cut the connections of three processes: before a statement reaches the server, after it, or at any moment."""
     source = random.Random(what.number)
-    with Proxy(server().port) as proxy:  # type: ignore[no-untyped-call]
+    with Proxy(server().port) as proxy:
         direct = new_store()
         url = direct.replace(f":{server().port}/", f":{proxy.port}/")
         with Crowd(url, 3) as crowd:

@@ -37,7 +37,9 @@ def _pieces(text: str, draw: Draw) -> list[str]:
 
 
 def _chat(body: Wire, draw: Draw) -> Iterator[Wire]:
-    around = {key: body[key] for key in ("id", "created", "model") if key in body} | {"object": "chat.completion.chunk"}
+    around: Wire = {key: body[key] for key in ("id", "created", "model") if key in body} | {
+        "object": "chat.completion.chunk"
+    }
     for choice in body.get("choices") or ():
         message = choice["message"]
         deltas: list[Wire] = [{"role": "assistant", "content": ""}]
@@ -124,7 +126,7 @@ def _block_events(block: Wire, draw: Draw) -> tuple[Wire, list[Wire]]:
 
 
 def _gemini(body: Wire, draw: Draw) -> Iterator[Wire]:
-    around = {key: body[key] for key in ("modelVersion", "responseId") if key in body}
+    around: Wire = {key: body[key] for key in ("modelVersion", "responseId") if key in body}
     candidates = body.get("candidates") or []
     parts = ((candidates[0].get("content") or {}).get("parts") or []) if candidates else []
     for part in parts:
