@@ -10,8 +10,9 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -21,6 +22,7 @@ from opened import open_store, url_of
 from sessiontree.model.blobs import hash_of
 from sessiontree.stores._io import Files
 from sessiontree.stores.backup.folder import BackupFolder
+from sessiontree.testing import ManualClock
 
 FILE_STORES = ("sqlite", "jsonl")
 ALL_STORES = [*FILE_STORES, "memory", "postgres"]
@@ -97,6 +99,79 @@ def test_a_backup_can_become_a_store_of_another_kind(journal: st.Journal, store:
     journal.backup(tmp_path / "backups")
     other = f"jsonl:///{tmp_path}/other" if store == "sqlite" else f"sqlite:///{tmp_path}/other"
     assert st.restore_backup(tmp_path / "backups", other).threads == journal.stats().threads
+
+
+def act(journal: st.Journal, random: Random, steps: int) -> None:
+    """Do anything that changes the shape of trees."""
+    journal.create_thread("t0")
+    for number in range(1, steps):
+        thread = random.choice(
+            [one.id for one in journal.iter_threads(is_archived=None)] or [journal.create_thread().id]
+        )
+        seen = [entry.id for entry in journal.entries(thread)]
+        with suppress(st.NotFoundError, st.ConflictError):
+            match random.randrange(12):
+                case 0:
+                    journal.create_thread(f"t{random.randrange(6)}")
+                case 1 | 2 if seen:
+                    journal.fork(thread, at=random.choice(seen), new_id=f"t{random.randrange(12)}")
+                case 3 if seen:
+                    journal.rewind(thread, random.choice(seen))
+                case 4:
+                    journal.undo(thread)
+                case 5:
+                    journal.redo(thread)
+                case 6 if seen:
+                    journal.append(thread, st.user(f"aside {number}"), parent=random.choice(seen), moves_leaf=False)
+                case 7 if seen:
+                    journal.append(thread, st.user(f"branch {number}"), parent=random.choice(seen))
+                case 8 if number % 3 == 0:
+                    journal.delete_thread(thread)
+                case 9:
+                    journal.release_lease(journal.acquire_lease(thread, owner="w", turn_id=str(number)))
+                case 10:
+                    journal.reset(thread)
+                case _:
+                    journal.append(thread, st.user(f"text {number}"))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_store_that_is_not_files_comes_back_whatever_its_trees_look_like(seed: int, tmp_path: Path) -> None:
+    clock = ManualClock()  # stands still, so tokens grow by one
+    with st.open("memory:", clock=clock) as journal:
+        act(journal, Random(seed), 80)
+        expected = content(journal)
+        order = {
+            one.id: [entry.id for entry in journal.entries(one.id)] for one in journal.iter_threads(is_archived=None)
+        }
+        with st.open(journal.freeze(tmp_path), clock=clock) as copy:
+            assert content(copy) == expected
+            for thread, entries in order.items():
+                assert set(entries) == {entry.id for entry in copy.entries(thread)}
+                # A token is never given out twice.
+                assert copy.acquire_lease(thread, owner="x", turn_id="x").token == (
+                    journal.acquire_lease(thread, owner="x", turn_id="x").token
+                )
+            assert copy.check() == []
+
+
+def test_files_that_are_replaced_all_the_time_are_copied_while_writers_wait(tmp_path: Path) -> None:
+    with st.open(f"jsonl:///{tmp_path}/journal") as journal:
+        journal.create_thread("z0")
+        lists: list[int] = []
+
+        def replace_what_is_new(done: int, total: int) -> None:
+            if not lists or total != lists[-1]:  # another list of files
+                lists.append(total)
+                journal.delete_thread(f"z{len(lists) - 1}")
+                journal.create_thread(f"z{len(lists)}", title="x" * len(lists))
+
+        journal.backup(tmp_path / "backups", progress=replace_what_is_new)
+        assert len(lists) == 4
+    report = st.restore_backup(tmp_path / "backups", tmp_path / "again")
+    with st.open(tmp_path / "again") as again:
+        assert [thread.id for thread in again.iter_threads()] == ["z3"]
+    assert report.findings == ()
 
 
 def test_an_async_journal_makes_the_same_backup(store: str, tmp_path: Path) -> None:
