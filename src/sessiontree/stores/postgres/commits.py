@@ -149,13 +149,17 @@ class Commits:
                 done = None
         if done is not None:
             return done
-        return (yield from self._locked(command))
+        return (yield from self._locked(_with_given_ids(command)))
 
     def _locked(self, command: Command) -> Steps[Result]:
-        transaction = _LockedTransaction(self._lookup, self._ids, _with_given_ids(command))
+        transaction = _LockedTransaction(self._lookup, self._ids, command)
 
         def attempt() -> Steps[Result]:
-            return transaction.run(self._unknown(command, "another writer changed the thread since"))
+            try:
+                return (yield from transaction.run(self._unknown(command, "another writer changed the thread since")))
+            except psycopg.Error:
+                transaction.expect_stored_ids()
+                raise
 
         def give_up(error: psycopg.Error) -> Exception | None:
             return self._unknown(command, error) if transaction.unsettled is not None else None
@@ -225,6 +229,10 @@ class _LockedTransaction:
         else:
             yield from _confirm()
         return result
+
+    def expect_stored_ids(self) -> None:
+        """Look for new ids in the next run: this one may have stored them, or found one of them taken."""
+        self._command = _with_given_ids(self._command)
 
     def _write(self, change: Change) -> Steps[_Written]:
         """Lock and read what a command is about, decide it, and write the facts."""
@@ -428,7 +436,8 @@ def _needed_entries(command: Change) -> list[str]:
     match command:
         case Append(drafts=drafts, parent=parent):
             parents = [parent, *(draft.parent for draft in drafts)]
-            return [draft.id for draft in drafts] + [name for name in parents if isinstance(name, str)]
+            given = [draft.id for draft in drafts if not draft.has_new_id]
+            return given + [name for name in parents if isinstance(name, str)]
         case MoveLeaf(to_entry=str() as entry_id):
             return [entry_id]
         case EraseContents(entries=entries):

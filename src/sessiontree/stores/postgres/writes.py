@@ -63,6 +63,7 @@ UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s,
     tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
     fence = %(fence)s, stamp = %(stamp)s, needs_title = %(needs_title)s
 WHERE tree = %(tree)s AND id = %(id)s"""
+_CHANGED_BOTH = f"WITH changed AS ({_CHANGED_THREAD}) {_CHANGED_HEAD}"
 _PLACE_THREAD = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
 WHERE id = %(id)s AND namespace = %(namespace)s"""
@@ -155,8 +156,8 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
     for fact in decision.facts:
         match fact:
             case PutThread(state=state) if view.head(state.meta.id) is not None:
-                yield Statement(_CHANGED_THREAD, _thread_values(state, view, namespace))
-                yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
+                values = _thread_values(state, view, namespace) | _head_values(state, view, namespace, stamp)
+                yield Statement(_CHANGED_BOTH, values)
             case PutHead(state=state):
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
             case PutMove(state=state, move=move, tops=tops):
