@@ -34,8 +34,7 @@ def test_every_command_is_shown() -> None:
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_command_shows_the_same_as_before_and_fits_the_screen(screen: Screen, name: str) -> None:
     for width in WIDTHS:
-        screen.resize(width)
-        shown = SHOWN[name](screen, name)
+        shown = shown_at(screen, name, width)
         for line in plain(shown).splitlines():
             # What is typed, or meant to be typed as it is, is not broken: the terminal wraps it.
             is_typed = line.startswith(("$ ", "claude --resume"))
@@ -48,6 +47,17 @@ def test_every_command_shows_the_same_as_before_and_fits_the_screen(screen: Scre
         assert _stable(plain(shown)) == stored.read_text(encoding="utf-8")
 
 
+SEEN: dict[tuple[str, int], str] = {}
+"""What was shown in this process: the pictures need not run the commands again."""
+
+
+def shown_at(screen: Screen, name: str, width: int) -> str:
+    if (name, width) not in SEEN:
+        screen.resize(width)
+        SEEN[name, width] = SHOWN[name](screen, name)
+    return SEEN[name, width]
+
+
 def _stable(shown: str) -> str:
     """Without what differs from run to run: sizes of files."""
     text = re.sub(r"[\d.]+ kB", "<size>", shown)
@@ -56,7 +66,8 @@ def _stable(shown: str) -> str:
 
 @pytest.mark.parametrize("name", [name for name in SHOWN if not name.startswith("picker")])
 def test_the_words_are_the_same_without_colour(screen: Screen, name: str) -> None:
-    coloured = SHOWN[name](screen, name)
+    coloured = shown_at(screen, name, 100)
+    screen.resize(100)
     screen.set("NO_COLOR", "1")
     bare = SHOWN[name](screen, name)
     assert not [line for line in bare.splitlines() if "\x1b" in line and "$" not in line]
@@ -81,8 +92,7 @@ def pictured() -> Iterator[tuple[str, int]]:
 
 @pytest.mark.parametrize(("name", "width"), list(pictured()))
 def test_the_pictures_of_the_docs_are_what_the_commands_show(screen: Screen, name: str, width: int) -> None:
-    screen.resize(width)
-    shown = re.sub(r"[\d.]+ kB", "260 kB", SHOWN[name](screen, name))
+    shown = re.sub(r"[\d.]+ kB", "260 kB", shown_at(screen, name, width))
     for theme in THEMES:
         file = PICTURES / f"{name}-{width}-{theme}.svg"
         made = picture(shown, theme, width)
