@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple, get_args
 
+import sessiontree as st
+from sessiontree.stores import _io
+from sessiontree.stores.sqlite import schema
 from torture import power, scripts, tracer
 from torture.rounds import Outcome, Problem, Round, new_folder, url_of
+from torture.writers import fork
 
 ACTIONS: tuple[tracer.Action, ...] = tuple(name for name in get_args(tracer.Action) if name != "count")
 
@@ -27,10 +32,45 @@ def interfere(what: Round, steps: int = scripts.ALL_STEPS) -> Outcome:
     script = scripts.SCRIPTS[name]
     with new_folder() as place:
         folder = Path(place)
-        ended, told = _traced(what.store, script, folder, action, what.number, steps)  # type: ignore[arg-type]
+        url = url_of(what.store, folder)
+        beside: list[Problem] = []
+        ended, told = _traced(
+            what.store, script, folder, action, what.number, steps,  # type: ignore[arg-type]
+            meanwhile=lambda: beside.extend(_use_beside(url)),
+        )  # fmt: skip
         if ended.has_hung:
-            return Outcome(told.acknowledged, (Problem("hung", f"at {ended.hit}"),))
-        return Outcome(told.acknowledged, scripts.violations(script, url_of(what.store, folder), folder, told))
+            return Outcome(told.acknowledged, (*beside, Problem("hung", f"at {ended.hit}")))
+        return Outcome(told.acknowledged, (*beside, *scripts.violations(script, url, folder, told)))
+
+
+def _use_beside(url: str) -> Iterator[Problem]:
+    """Read and write with another process while the traced one is stopped; the write is refused in any case."""
+    reading, writing = os.pipe()
+    child = fork(lambda: _list_and_append(url, writing))
+    os.close(writing)
+    has_ended = tracer.wait_for(child, _BESIDE_SECONDS)
+    with os.fdopen(reading) as file:
+        answer = file.read()
+    if not has_ended:
+        yield Problem("hung", "another process waited for the stopped one")
+    elif answer != "refused":
+        yield Problem("other", f"another process beside the stopped one: {answer}")
+
+
+_BESIDE_SECONDS = 20
+_PATIENCE_SECONDS = 0.2
+
+
+def _list_and_append(url: str, report: int) -> None:
+    _io.LOCK_SECONDS = schema.BUSY_SECONDS = _PATIENCE_SECONDS
+    try:
+        with st.open(url) as journal:
+            journal.list_threads()
+            journal.append("no such thread", st.user("never"))
+    except st.SessionTreeError:
+        os.write(report, b"refused")
+    except BaseException as error:  # noqa: BLE001  what leaves the library is what the ladder looks for
+        os.write(report, f"{type(error).__name__}: {error}".encode())
 
 
 class Recording(NamedTuple):
@@ -82,7 +122,14 @@ def cut_power(what: Round) -> Outcome:
 
 
 def _traced(
-    store: str, script: scripts.Script, folder: Path, action: tracer.Action, number: int, steps: int
+    store: str,
+    script: scripts.Script,
+    folder: Path,
+    action: tracer.Action,
+    number: int,
+    steps: int,
+    *,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> tuple[tracer.Traced, scripts.Told]:
     url = url_of(store, folder)
     scripts.prepare(script, url, folder)

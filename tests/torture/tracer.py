@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Literal, NamedTuple
 
-Action = Literal["count", "kill", "EIO", "ENOSPC", "EINTR", "short"]
+Action = Literal["count", "kill", "EIO", "ENOSPC", "EINTR", "short", "stop"]
 
 _TRACE_ME, _GET_REGISTERS, _SET_REGISTERS, _CONTINUE, _SET_OPTIONS = 0, 12, 13, 24, 0x4200
 _OPTIONS = 1 | 8 | 0x100000  # mark system calls, follow new threads, kill the child with this process
@@ -97,15 +97,17 @@ def run(
     ignored: int,
     seconds: float = 60.0,
     observe: Observer | None = None,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> Traced:
     """Run ``work`` in a child and interfere with its n-th call; writes to the descriptor ``ignored`` do not count.
 
-    ``observe`` is called before each call that changes files, also those that do not count.
+    ``observe`` is called before each call that changes files, also those that do not count, and ``meanwhile`` while the
+    child is stopped.
     """
     child = os.fork()
     if child == 0:
         _be_traced(work)
-    return _Tracer(child, action, number, ignored, time.monotonic() + seconds, observe).serve()
+    return _Tracer(child, action, number, ignored, time.monotonic() + seconds, observe, meanwhile).serve()
 
 
 def wait_for(child: int, seconds: float) -> bool:
@@ -133,9 +135,17 @@ def _be_traced(work: Callable[[], None]) -> None:
 
 class _Tracer:
     def __init__(
-        self, child: int, action: Action, number: int, ignored: int, end: float, observe: Observer | None
+        self,
+        child: int,
+        action: Action,
+        number: int,
+        ignored: int,
+        end: float,
+        observe: Observer | None,
+        meanwhile: Callable[[], None],
     ) -> None:
         self._observe = observe
+        self._meanwhile = meanwhile
         self._child = child
         self._action = action
         self._number = number
@@ -210,6 +220,8 @@ class _Tracer:
         match self._action:
             case "kill":
                 os.kill(self._child, signal.SIGKILL)
+            case "stop":
+                self._meanwhile()
             case "short" if registers.orig_rax in _WRITES and name != "writev":
                 registers.rdx = max(1, registers.rdx // 2)
                 _ptrace(_SET_REGISTERS, thread, ctypes.addressof(registers))
