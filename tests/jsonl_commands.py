@@ -7,7 +7,6 @@ from pathlib import Path
 
 from msgspec import UNSET, UnsetType
 
-from sessiontree.errors import SessionTreeError
 from sessiontree.model import Payload, Thread, ThreadQuery
 from sessiontree.model.builders import user
 from sessiontree.model.codec import validate_and_encode
@@ -47,7 +46,7 @@ def do(backend: Backend, *commands: Command) -> Result:
         backend.erase_copies()
     last: Result = None
     for outcome in outcomes:
-        if isinstance(outcome, SessionTreeError):
+        if isinstance(outcome, Exception):
             raise outcome
         last = outcome
     return last

@@ -14,10 +14,12 @@ OWN = ".sessiontree"
 What = tuple[str | int | bytes, ...]
 """Kind, mode, and bytes or target."""
 
+Contents = dict[bytes, What]
 
-def contents(root: Path) -> dict[bytes, What]:
+
+def contents(root: Path) -> Contents:
     """Everything below a folder but our own."""
-    found: dict[bytes, What] = {}
+    found: Contents = {}
     for folder, folders, files in os.walk(os.fsencode(root)):
         if os.path.relpath(folder, os.fsencode(root)).split(b"/")[0] == OWN.encode():
             continue

@@ -1,6 +1,7 @@
 """What only asyncio can do: many tasks at once, and callers that give up waiting."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
 
@@ -11,8 +12,8 @@ on_all = pytest.mark.parametrize("store", ALL)
 
 
 @on_all
-def test_many_tasks_append_and_nothing_is_lost(store, tmp_path):
-    async def scene():
+def test_many_tasks_append_and_nothing_is_lost(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
             names = [f"e{number}" for number in range(200)]
@@ -24,8 +25,8 @@ def test_many_tasks_append_and_nothing_is_lost(store, tmp_path):
 
 
 @on_all
-def test_one_tasks_conflict_does_not_fail_its_neighbours(store, tmp_path):
-    async def scene():
+def test_one_tasks_conflict_does_not_fail_its_neighbours(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
             outcomes = await asyncio.gather(
@@ -41,8 +42,8 @@ def test_one_tasks_conflict_does_not_fail_its_neighbours(store, tmp_path):
 
 
 @on_all
-def test_a_cancelled_append_is_settled_by_its_id(store, tmp_path):
-    async def scene():
+def test_a_cancelled_append_is_settled_by_its_id(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
             for number in range(20):
@@ -58,13 +59,13 @@ def test_a_cancelled_append_is_settled_by_its_id(store, tmp_path):
 
 
 @on_all
-def test_a_cancelled_turn_is_aborted_and_can_be_taken_up(store, tmp_path):
-    async def scene():
+def test_a_cancelled_turn_is_aborted_and_can_be_taken_up(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
             has_begun = asyncio.Event()
 
-            async def run():
+            async def run() -> None:
                 async with journal.turn("t"):
                     has_begun.set()
                     await asyncio.Event().wait()
@@ -75,6 +76,7 @@ def test_a_cancelled_turn_is_aborted_and_can_be_taken_up(store, tmp_path):
             with pytest.raises(asyncio.CancelledError):
                 await task
             last = (await journal.path("t"))[-1].payload
+            assert isinstance(last, st.TurnMarker)
             assert (last.status, last.is_recoverable) == ("aborted", True)
             assert await journal.active_lease("t") is None
 
@@ -82,18 +84,18 @@ def test_a_cancelled_turn_is_aborted_and_can_be_taken_up(store, tmp_path):
 
 
 @on_all
-def test_a_watcher_and_writers_share_a_loop(store, tmp_path):
-    async def scene():
+def test_a_watcher_and_writers_share_a_loop(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
 
-            async def listen():
-                heard = []
+            async def listen() -> list[str]:
+                heard: list[str] = []
                 async for entry in journal.watch("t", after=None):
                     heard.append(entry.id)
                     if len(heard) == 30:
                         return heard
-                return None
+                return heard
 
             listener = asyncio.create_task(listen())
             written = [(await journal.append("t", st.user("x"))).id for _ in range(30)]
@@ -103,11 +105,11 @@ def test_a_watcher_and_writers_share_a_loop(store, tmp_path):
 
 
 @on_all
-def test_a_listener_that_stops_leaves_nothing_behind(store, tmp_path):
-    async def scene():
+def test_a_listener_that_stops_leaves_nothing_behind(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         async with st.open_async(url_of(store, tmp_path)) as journal:
             await journal.create_thread("t")
-            task = asyncio.create_task(anext(journal.watch("t")))
+            task = asyncio.ensure_future(anext(journal.watch("t")))
             await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -119,8 +121,8 @@ def test_a_listener_that_stops_leaves_nothing_behind(store, tmp_path):
 
 
 @pytest.mark.parametrize("store", DURABLE)
-def test_what_was_queued_before_the_close_is_written(store, tmp_path):
-    async def scene():
+def test_what_was_queued_before_the_close_is_written(store: str, tmp_path: Path) -> None:
+    async def scene() -> None:
         journal = st.open_async(url_of(store, tmp_path))
         await journal.create_thread("t")
         tasks = [asyncio.create_task(journal.append("t", st.user("x"), id=f"e{n}")) for n in range(50)]
@@ -136,11 +138,11 @@ def test_what_was_queued_before_the_close_is_written(store, tmp_path):
 
 
 @on_all
-def test_threads_share_a_sync_journal(store, tmp_path):
+def test_threads_share_a_sync_journal(store: str, tmp_path: Path) -> None:
     with st.open(url_of(store, tmp_path)) as journal:
         journal.create_thread("t")
 
-        async def scene():
+        async def scene() -> None:
             calls = (asyncio.to_thread(journal.append, "t", st.user("x"), id=f"e{n}") for n in range(100))
             await asyncio.gather(*calls)
 

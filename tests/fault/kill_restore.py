@@ -24,10 +24,10 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 import sessiontree as st
 from sessiontree.workspace.disk import Disk
-from trees import contents
+from trees import Contents, contents
 
 # A killed process loses nothing that it gave to the system, so waiting for the disk would only cost time here.
-os.fsync = lambda _: None
+os.fsync = lambda fd: None
 
 
 class KillingDisk(Disk):
@@ -105,11 +105,12 @@ def rewind(work: Path, disk: Disk) -> None:
         journal.rewind("t", "one", files=work / "now" / "root")
 
 
-def states(work: Path) -> tuple[dict, dict]:
+def states(work: Path) -> tuple[Contents, Contents]:
     """The folder as it is before a rewind and as it is after one; found out once."""
     kept = work / "states"
     if kept.exists():
-        return pickle.loads(kept.read_bytes())
+        before, after = pickle.loads(kept.read_bytes())
+        return before, after
     fresh(work)
     old = contents(work / "now" / "root")
     rewind(work, Disk())
@@ -118,7 +119,7 @@ def states(work: Path) -> tuple[dict, dict]:
     return old, new
 
 
-def settle(work: Path, old: dict, new: dict, settling: Disk | None = None) -> str:
+def settle(work: Path, old: Contents, new: Contents, settling: Disk | None = None) -> str:
     """What the next start finds and makes of it; both the files and the conversation must be one of the two."""
     root = work / "now" / "root"
     with st.open(f"sqlite:///{work}/now/journal.db", durability="process_crash") as journal:
@@ -152,7 +153,7 @@ def in_child(action: Callable[[], object]) -> int:
     return os.waitpid(child, 0)[1]
 
 
-def kill_at(work: Path, number: int, old: dict, new: dict) -> str:
+def kill_at(work: Path, number: int, old: Contents, new: Contents) -> str:
     fresh(work)
     status = in_child(lambda: rewind(work, KillingDisk(number)))
     if not os.WIFSIGNALED(status):

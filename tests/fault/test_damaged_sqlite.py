@@ -113,8 +113,8 @@ def damaged_files(whole: bytes) -> Iterator[tuple[str, bytes]]:
             yield f"{name} in page {page}", whole[:start] + filling + whole[end:]
     for _ in range(60):
         one, other = dice.sample(range(1, pages), 2)
-        page = whole[other * PAGE : (other + 1) * PAGE]
-        yield f"page {other} over {one}", whole[: one * PAGE] + page + whole[(one + 1) * PAGE :]
+        copied = whole[other * PAGE : (other + 1) * PAGE]
+        yield f"page {other} over {one}", whole[: one * PAGE] + copied + whole[(one + 1) * PAGE :]
 
 
 def test_a_spoiled_file_gives_typed_errors_only(whole: bytes, tmp_path: Path) -> None:

@@ -96,7 +96,8 @@ def test_a_power_cut_at_any_step_leaves_all_or_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
 def test_a_kill_at_any_step_leaves_all_or_nothing(tmp_path: Path, kind: str) -> None:
     old, new = both_pictures()
-    step, outcomes = 1 - EVERY, []
+    step = 1 - EVERY
+    outcomes: list[tuple[bool, object]] = []
     while not outcomes or outcomes[-1][0]:
         step += EVERY
         folder = tmp_path / str(step)

@@ -104,7 +104,9 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[str
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC])
 @pytest.mark.parametrize("halfway", [False, True])
-def test_the_nth_failing_call_loses_nothing_that_was_acknowledged(tmp_path, history, code, halfway) -> None:
+def test_the_nth_failing_call_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, history: list[dict[str, Any]], code: int, halfway: bool
+) -> None:
     fails_at = 0
     failed: set[str] = set()
     while True:
@@ -169,7 +171,7 @@ def possible(group: int, name: str, before: list[str] | None, after: list[str] |
         (errno.EIO, StoreUnavailableError),
     ],
 )
-def test_a_failed_write_is_taken_back_and_can_be_tried_again(tmp_path, code, error) -> None:
+def test_a_failed_write_is_taken_back_and_can_be_tried_again(tmp_path: Path, code: int, error: Any) -> None:
     setup = JsonlBackend(tmp_path / "s")
     do(setup, create("t"), append("t", "e1"), create("u"))
     setup.close()

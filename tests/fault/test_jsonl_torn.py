@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -56,7 +57,9 @@ def spoiled(sound: Path, target: Path, content: bytes) -> JsonlBackend:
 
 
 @pytest.mark.parametrize("fill", ["cut", "zeros", "garbage", "garbage line"])
-def test_a_tail_torn_at_any_byte_costs_only_the_commands_it_tore(sound, tmp_path, fill) -> None:
+def test_a_tail_torn_at_any_byte_costs_only_the_commands_it_tore(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path, fill: str
+) -> None:
     folder, steps = sound
     whole = tree_file(folder).read_bytes()
     target = tmp_path / "torn"
@@ -104,7 +107,9 @@ def line_starts(content: bytes) -> list[int]:
     return starts[:-1]
 
 
-def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_request(sound, tmp_path) -> None:
+def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_request(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, _ = sound
     whole = tree_file(folder).read_bytes()
     starts = line_starts(whole)
@@ -137,7 +142,9 @@ def test_a_flip_in_the_middle_hides_no_thread_refuses_writes_and_is_repaired_on_
         store.close()
 
 
-def test_a_repair_of_the_last_command_keeps_the_lines_that_are_left_of_it(sound, tmp_path) -> None:
+def test_a_repair_of_the_last_command_keeps_the_lines_that_are_left_of_it(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     content = tree_file(folder).read_bytes()[: steps[3][0]]
     store = spoiled(folder, tmp_path / "x", content.replace(b"text of m2", b"TEXT of m2"))
@@ -148,7 +155,9 @@ def test_a_repair_of_the_last_command_keeps_the_lines_that_are_left_of_it(sound,
     store.close()
 
 
-def test_a_lost_newline_in_the_middle_is_damage_and_the_rest_stays(sound, tmp_path) -> None:
+def test_a_lost_newline_in_the_middle_is_damage_and_the_rest_stays(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, _ = sound
     whole = tree_file(folder).read_bytes()
     end = line_starts(whole)[3] - 1
@@ -159,7 +168,9 @@ def test_a_lost_newline_in_the_middle_is_damage_and_the_rest_stays(sound, tmp_pa
     store.close()
 
 
-def test_a_zeroed_block_inside_the_last_command_counts_as_torn(sound, tmp_path) -> None:
+def test_a_zeroed_block_inside_the_last_command_counts_as_torn(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     size, path = steps[3]
     content = tree_file(folder).read_bytes()[:size]
@@ -171,7 +182,9 @@ def test_a_zeroed_block_inside_the_last_command_counts_as_torn(sound, tmp_path) 
     store.close()
 
 
-def test_a_file_glued_to_itself_counts_once_and_is_reported(sound, tmp_path) -> None:
+def test_a_file_glued_to_itself_counts_once_and_is_reported(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     whole = tree_file(folder).read_bytes()
     store = spoiled(folder, tmp_path / "x", whole + whole)
@@ -183,7 +196,9 @@ def test_a_file_glued_to_itself_counts_once_and_is_reported(sound, tmp_path) -> 
     store.close()
 
 
-def test_dangling_parents_and_cycles_are_reported_and_shown_as_roots(sound, tmp_path) -> None:
+def test_dangling_parents_and_cycles_are_reported_and_shown_as_roots(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, _ = sound
     lines = tree_file(folder).read_bytes().splitlines()
     at = {json.loads(line).get("id"): number for number, line in enumerate(lines)}
@@ -202,7 +217,9 @@ def resealed(line: bytes, old: bytes, new: bytes) -> bytes:
     return changed_line(line.replace(old, new, 1), 1).rstrip(b"\n")
 
 
-def test_an_entry_without_the_line_of_its_thread_still_shows_the_thread(sound, tmp_path) -> None:
+def test_an_entry_without_the_line_of_its_thread_still_shows_the_thread(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, _ = sound
     lines = [
         line for line in tree_file(folder).read_bytes().splitlines(keepends=True) if b'"kind":"thread"' not in line
@@ -216,7 +233,7 @@ def test_an_entry_without_the_line_of_its_thread_still_shows_the_thread(sound, t
     store.close()
 
 
-def test_a_reflog_with_a_hole_can_still_be_undone(sound, tmp_path) -> None:
+def test_a_reflog_with_a_hole_can_still_be_undone(sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path) -> None:
     folder, _ = sound
     store = JsonlBackend(folder)
     store.close()
@@ -234,7 +251,9 @@ def test_a_reflog_with_a_hole_can_still_be_undone(sound, tmp_path) -> None:
     store.close()
 
 
-def test_records_of_a_newer_version_are_carried_along(sound, tmp_path) -> None:
+def test_records_of_a_newer_version_are_carried_along(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     lines = tree_file(folder).read_bytes().splitlines(keepends=True)
     foreign = changed_line(b'{"kind":"hologram","thread":"other","depth":[1, 2],"crc":""}', 1)
@@ -250,7 +269,9 @@ def test_records_of_a_newer_version_are_carried_along(sound, tmp_path) -> None:
     store.close()
 
 
-def test_a_tree_file_of_a_newer_format_is_shown_and_never_written(sound, tmp_path) -> None:
+def test_a_tree_file_of_a_newer_format_is_shown_and_never_written(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     lines = tree_file(folder).read_bytes().splitlines()
     lines[0] = resealed(lines[0], b'"format":1', b'"format":7')
@@ -292,7 +313,9 @@ def test_a_lost_pointer_to_a_fork_is_found_and_repaired(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_tree_file_under_a_wrong_name_is_found_and_renamed(sound, tmp_path) -> None:
+def test_a_tree_file_under_a_wrong_name_is_found_and_renamed(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, steps = sound
     store = spoiled(folder, tmp_path / "x", tree_file(folder).read_bytes())
     tree_file(tmp_path / "x").rename(tmp_path / "x" / "trees" / "moved.jsonl")
@@ -314,7 +337,9 @@ def test_an_empty_tree_file_gets_its_header_before_anything_else(tmp_path: Path)
     store.close()
 
 
-def test_a_line_that_rots_after_it_was_read_is_left_out(sound, tmp_path) -> None:
+def test_a_line_that_rots_after_it_was_read_is_left_out(
+    sound: tuple[Path, list[tuple[Any, ...]]], tmp_path: Path
+) -> None:
     folder, _ = sound
     store = spoiled(folder, tmp_path / "x", tree_file(folder).read_bytes())
     assert ids(store, "t") == ["e1", "b1", "b2", "e4"]

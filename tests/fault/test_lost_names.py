@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -9,7 +10,7 @@ import sessiontree as st
 from stores import open_journal
 
 
-def test_entries_of_a_deleted_thread_whose_name_is_lost_are_still_shown(tmp_path):
+def test_entries_of_a_deleted_thread_whose_name_is_lost_are_still_shown(tmp_path: Path) -> None:
     with open_journal("sqlite", tmp_path) as journal:
         journal.create_thread("source")
         journal.append("source", st.user("hello"), id="e")
@@ -22,7 +23,7 @@ def test_entries_of_a_deleted_thread_whose_name_is_lost_are_still_shown(tmp_path
             assert [(entry.id, entry.thread_id) for entry in found] == [("e", "")]
 
 
-def test_a_pointer_to_a_fork_that_is_not_text_is_ignored(tmp_path):
+def test_a_pointer_to_a_fork_that_is_not_text_is_ignored(tmp_path: Path) -> None:
     with open_journal("jsonl", tmp_path) as journal:
         journal.create_thread("source")
         journal.fork("source", new_id="fork")
@@ -35,7 +36,7 @@ def test_a_pointer_to_a_fork_that_is_not_text_is_ignored(tmp_path):
         assert journal.check()
 
 
-def test_a_marker_that_is_not_text_is_refused(tmp_path):
+def test_a_marker_that_is_not_text_is_refused(tmp_path: Path) -> None:
     open_journal("jsonl", tmp_path).close()
     (tmp_path / "journal" / "sessiontree.json").write_bytes(b'{"format":"\xfe"}')
     with pytest.raises(st.ForeignStoreError):

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import sessiontree as st
+from sessiontree.stores.embedded import EmbeddedStore
 
 
 def test_entries_that_a_fork_still_shows_stay_until_the_last_fork_goes(tmp_path: Path) -> None:
@@ -47,6 +48,7 @@ def test_a_part_of_an_id_finds_what_the_thread_sees_and_nothing_else(tmp_path: P
         fork = journal.fork(source.id)
         journal.append(fork.id, st.user("b"), id="forked-entry")
         journal.append(source.id, st.user("c"), id="later-entry")
+        assert isinstance(journal.store, EmbeddedStore)
         backend = journal.store.backend
         assert backend.entry_ids(fork.id, "entry", 9) == ["forked-entry", "shared-entry"]
         assert backend.entry_ids(source.id, "entry", 9) == ["later-entry", "shared-entry"]
