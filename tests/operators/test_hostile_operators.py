@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from sessiontree.stores._io import Files
 from sessiontree.testing import ManualClock
 
 
@@ -45,6 +46,22 @@ def test_a_damaged_manifest_stops_neither_new_backups_nor_older_ones(tmp_path: P
         # Nobody knows which pieces the damaged one needs.
         assert st.verify_backup(tmp_path / "backups", third.id) == []
     assert st.restore_backup(tmp_path / "backups", tmp_path / "third.db").threads == 2
+
+
+def test_a_backup_that_cannot_remove_older_ones_says_that_it_is_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(self: Files, path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("a")
+        journal.backup(tmp_path / "backups")
+        with monkeypatch.context() as patched:
+            patched.setattr(Files, "remove", refuse)
+            with pytest.raises(st.BackupError, match="is complete, but older ones"):
+                journal.backup(tmp_path / "backups", keep=1)
+    assert len(st.list_backups(tmp_path / "backups")) == 2
 
 
 def test_stray_files_in_the_folder_of_a_store_are_left_out(tmp_path: Path) -> None:

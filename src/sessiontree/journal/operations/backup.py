@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
-from sessiontree.errors import BackupError, InvalidInputError
+from sessiontree.errors import BackupError, InvalidInputError, StoreError
 from sessiontree.journal.operations.requests import Operation, Runtime, Work
 from sessiontree.model._base import Progress
 from sessiontree.stores._log import log_event
@@ -48,7 +48,7 @@ def backup(
                 progress=progress,
             )
             snapshot: Snapshot = yield TakeSnapshot(request=request)
-            stored = _Progress(known)
+            stored = _StoredFiles(known)
             is_whole = yield Work(function=stored.add, arguments=(folder, snapshot, progress))
             copied += stored.copied
             known = stored.files
@@ -62,7 +62,11 @@ def backup(
             files=tuple(known[file.name] for file in snapshot.files),
         )
         backup_id = yield Work(function=folder.complete, arguments=(manifest,))
-        removed = () if keep is None else (yield Work(function=folder.keep, arguments=(keep,)))
+        try:
+            removed = () if keep is None else (yield Work(function=folder.keep, arguments=(keep,)))
+        except StoreError as error:
+            problem = f"backup {backup_id} is complete, but older ones could not be removed ({error})"
+            raise BackupError(str(path), problem) from error
         log_event(
             "backup", "info", f"backup {backup_id} is complete", store=place, folder=str(path), copied_bytes=copied
         )
@@ -117,7 +121,7 @@ def _last(folder: BackupFolder, place: str) -> Manifest | None:
     return last
 
 
-class _Progress:
+class _StoredFiles:
     """The files that were stored so far; what is outdated is stored again by the next attempt."""
 
     def __init__(self, known: Mapping[str, StoredFile]) -> None:

@@ -143,8 +143,10 @@ class _TreeLines:
 
     def _is_appended(self, state: ThreadState) -> bool:
         """Whether the leaf is an entry of this thread that became the leaf by its append."""
+        if state.leaf is None or state.leaf == state.base:
+            return False
         moves = self._reflog(state)
-        return state.leaf != state.base and not (moves and moves[-1].to_entry == state.leaf.id if state.leaf else True)
+        return not moves or moves[-1].to_entry != state.leaf.id
 
     def _is_ready(self, node: Node) -> bool:
         parent = None if node.parent is None else self._content.nodes[node.parent]
