@@ -10,14 +10,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+
+from msgspec.structs import replace
 
 from sessiontree.compaction.cuts import CutItem, cut_points, is_turn_start, items_of, last_cut, unread_from
 from sessiontree.compaction.files import TouchedFiles, files_in
 from sessiontree.compaction.policy import CompactionPolicy
 from sessiontree.compaction.prompts import render_message
 from sessiontree.compaction.views import fit_results, with_cuts
-from sessiontree.context import build_context, project, summary_text, window_of
+from sessiontree.context import Context, build_context, project, said_tokens, summary_text, window_of
 from sessiontree.model import (
     AssistantMessage,
     Compaction,
@@ -102,8 +105,8 @@ def plan(
 ) -> CompactionPlan | None:
     """Return what compacting the path now would do; ``None`` if there is nothing to gain."""
     context = build_context(path, count=count, tools=tools)
-    before = context.estimate
-    prompt = before - sum(segment.token_estimate for segment in context.segments)
+    prompt = context.estimate - said_tokens(context.segments)
+    before = prompt + sum(segment.token_estimate for segment in context.segments)
     sizes = Sizes(
         policy=policy,
         target=policy.target_with(prompt) if target_tokens is None else target_tokens,
@@ -115,7 +118,7 @@ def plan(
     previous = boundary.payload if boundary else None
     assert previous is None or isinstance(previous, Compaction)
     earlier = previously_kept(path)
-    whole = items_of(path, count)
+    whole = _with_missing_results(items_of(path, count), context)
     shown = sum(item.tokens for item in whole)
     cuts = _cut_results(whole, earlier, before - shown, sizes)
     items = with_cuts(whole, cuts, count)
@@ -135,12 +138,21 @@ def plan(
         files=_earlier_files(previous) | files_in(item.original for item in items[:at]),
         kept_messages=len(items) - at,
         removed_messages=at,
-        tokens_before=before,
+        tokens_before=context.estimate,
         tokens_expected=_expected(items, at, users, sizes),
         note=_note(items, at, sizes),
-        usage_before=_usage(context.tokens, before, policy),
+        usage_before=_usage(context.tokens, context.estimate, policy),
         cut_results=_in_force(previous, cuts, items[at:]),
     )
+
+
+def _with_missing_results(items: Sequence[CutItem], context: Context) -> list[CutItem]:
+    """Count the results that a request makes up with the messages whose calls have none."""
+    made_up: Counter[str] = Counter()
+    for segment in context.segments:
+        if not segment.entry_id:
+            made_up[segment.parent_entry_id] += segment.token_estimate
+    return [replace(item, tokens=item.tokens + made_up[item.entry_id]) for item in items]
 
 
 def _last_summarised(path: Sequence[Entry], items: Sequence[CutItem], at: int) -> str:

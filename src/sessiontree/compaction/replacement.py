@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from sessiontree.compaction.cuts import CutItem, cut_points, items_of
 from sessiontree.compaction.plan import CompactionPlan
-from sessiontree.compaction.result import compaction_of, tokens_with
+from sessiontree.compaction.result import compaction_of, context_with
 from sessiontree.context import build_context, window_of
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Compaction, Entry
@@ -33,7 +33,7 @@ def replacement(path: Sequence[Entry], summary: str, kept: int | str, *, id: str
         through_entry_id=_last_replaced(path, items, at),
         kept_messages=len(items) - at,
         removed_messages=at,
-        tokens_before=sum(segment.token_estimate for segment in build_context(path, count=count).segments),
+        tokens_before=build_context(path, count=count).estimate,
     )
     compaction = compaction_of(
         plan,
@@ -45,7 +45,7 @@ def replacement(path: Sequence[Entry], summary: str, kept: int | str, *, id: str
         instructions="",
         max_file_tokens=0,
     )
-    return replace(compaction, tokens_after=tokens_with(path, compaction, count))
+    return replace(compaction, tokens_after=context_with(path, compaction, count).estimate)
 
 
 def _wanted(items: Sequence[CutItem], kept: int | str) -> int:

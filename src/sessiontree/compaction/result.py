@@ -9,7 +9,7 @@ from typing import Literal
 from sessiontree.compaction.files import TouchedFiles, with_files, without_files
 from sessiontree.compaction.plan import CompactionPlan
 from sessiontree.compaction.summarizers.base import Summary
-from sessiontree.context import SUMMARY_SCHEMA, build_context
+from sessiontree.context import SUMMARY_SCHEMA, Context, build_context
 from sessiontree.model import Compaction, Entry, Usage
 from sessiontree.model._base import Record
 from sessiontree.model.tokens import TokenCounter, Tools
@@ -22,10 +22,10 @@ __all__ = [
     "Trigger",
     "added",
     "compaction_of",
+    "context_with",
     "joined",
     "notice",
     "stored_tokens",
-    "tokens_with",
 ]
 
 
@@ -167,9 +167,9 @@ def compaction_of(
     )
 
 
-def tokens_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter, tools: Tools = ()) -> int:
-    """Return the tokens of the context if the compaction were appended to the path."""
-    return build_context(_compacted(path, compaction), count=count, tools=tools).estimate
+def context_with(path: Sequence[Entry], compaction: Compaction, count: TokenCounter, tools: Tools = ()) -> Context:
+    """Return the context if the compaction were appended to the path."""
+    return build_context(_compacted(path, compaction), count=count, tools=tools)
 
 
 def stored_tokens(path: Sequence[Entry], compaction: Compaction | None = None) -> int:
@@ -179,7 +179,8 @@ def stored_tokens(path: Sequence[Entry], compaction: Compaction | None = None) -
 
 def _compacted(path: Sequence[Entry], compaction: Compaction) -> list[Entry]:
     parent = path[-1].id if path else None
-    return [*path, Entry(id=compaction.id, thread_id="", parent=parent, created_ns=0, payload=compaction)]
+    # Without an id, what the compaction shows would look like something that the context made up.
+    return [*path, Entry(id=compaction.id or "next", thread_id="", parent=parent, created_ns=0, payload=compaction)]
 
 
 def added(summaries: Sequence[Summary]) -> Usage | None:

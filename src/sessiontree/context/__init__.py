@@ -8,7 +8,7 @@
 ('hello', 'e1', 9)
 """
 
-from sessiontree.context.build import build_context, segments_of
+from sessiontree.context.build import build_context, said_tokens, segments_of
 from sessiontree.context.control import CONTROL_KIND
 from sessiontree.context.pairing import LATE_RESULT_KIND, MISSING_RESULT, MISSING_RESULT_KIND, PairedMessage, pair
 from sessiontree.context.projection import Window, as_finished, project, window_of
@@ -41,6 +41,7 @@ __all__ = [
     "extract_summary",
     "pair",
     "project",
+    "said_tokens",
     "segments_of",
     "summary_text",
     "window_of",

@@ -32,7 +32,7 @@ from sessiontree.model.tokens import (
     estimate_tools,
 )
 
-__all__ = ["build_context", "is_developer", "prompt_text", "segments_of"]
+__all__ = ["build_context", "is_developer", "prompt_text", "said_tokens", "segments_of"]
 
 
 _PREVIEW_BYTES = 240
@@ -59,11 +59,11 @@ def build_context(
     prompt_at, prompt = _prompt(path)
     prompt_tokens = estimate_prompt(prompt, count)
     messages = tuple(item.message for item in paired)
-    estimate = prompt_tokens + estimate_tools(tools, count) + sum(segment.token_estimate for segment in segments)
+    estimate = prompt_tokens + estimate_tools(tools, count) + said_tokens(segments)
     tokens = estimate
+    sources = [view[item.source].entry for item in paired]
     anchor, usage = _last_usage(path, window.boundary)
     if usage is not None:
-        sources = [view[item.source].entry for item in paired]
         reported = usage.context_tokens + _pending(path, anchor, segments, sources)
         reported += prompt_tokens if prompt_at > anchor else 0
         tokens = _plausible(reported, estimate, messages, count)
@@ -74,6 +74,7 @@ def build_context(
         segments=segments,
         tokens=tokens,
         estimate=estimate,
+        request_tokens=tokens + _unreported(path, anchor, segments, sources),
         provider=provider,
         model=model,
         active_tools=_active_tools(path),
@@ -88,12 +89,17 @@ def segments_of(
     return tuple(_segment(item, index, purpose, tokens[index]) for index, item in enumerate(view))
 
 
+def said_tokens(segments: Iterable[Segment]) -> int:
+    """Return the tokens of what was said, as the thread counts them: without results that were made up."""
+    return sum(segment.token_estimate for segment in segments if segment.entry_id)
+
+
 def _paired_segments(
     paired: Sequence[PairedMessage], view: Sequence[Projected], purpose: Purpose, count: TokenCounter
 ) -> tuple[Segment, ...]:
     tokens = estimate_messages([item.message for item in paired], count)
     return tuple(
-        _synthetic_segment(item.message, view[item.source].entry, index)
+        _synthetic_segment(item.message, view[item.source].entry, index, tokens[index])
         if item.is_synthetic
         else _segment(Projected(entry=view[item.source].entry, message=item.message), index, purpose, tokens[index])
         for index, item in enumerate(paired)
@@ -123,8 +129,7 @@ def _segment(item: Projected, index: int, purpose: Purpose, tokens: int) -> Segm
     )
 
 
-def _synthetic_segment(message: Message, call_entry: Entry, index: int) -> Segment:
-    """The segment of a result that was made up: no tokens, as the thread counts what was said."""
+def _synthetic_segment(message: Message, call_entry: Entry, index: int, tokens: int) -> Segment:
     call_id, tool_name = _tool(message)
     return Segment(
         entry_id="",
@@ -135,6 +140,7 @@ def _synthetic_segment(message: Message, call_entry: Entry, index: int) -> Segme
         kind=message.kind,
         tool_call_id=call_id,
         tool_name=tool_name,
+        token_estimate=tokens,
     )
 
 
@@ -172,7 +178,21 @@ def _preview(text: str) -> str:
 def _pending(path: Sequence[Entry], anchor: int, segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
     """Return the estimate of the messages that came after the provider's last report."""
     later = {id(entry) for entry in path[anchor + 1 :]}
-    return sum(segment.token_estimate for segment, source in zip(segments, sources, strict=True) if id(source) in later)
+    return said_tokens(segment for segment, source in zip(segments, sources, strict=True) if id(source) in later)
+
+
+def _unreported(path: Sequence[Entry], anchor: int, segments: Sequence[Segment], sources: Sequence[Entry]) -> int:
+    """Return the estimate of the made-up results that are not in the provider's last report.
+
+    They come after the answer that has the calls, so a report counts them only from the next answer on.
+    """
+    answers = (at for at in range(anchor, -1, -1) if isinstance(path[at].payload, AssistantMessage | ToolCallMessage))
+    later = {id(entry) for entry in path[next(answers, 0) :]}
+    return sum(
+        segment.token_estimate
+        for segment, source in zip(segments, sources, strict=True)
+        if not segment.entry_id and id(source) in later
+    )
 
 
 def _plausible(reported: int, estimate: int, messages: Sequence[Message], count: TokenCounter) -> int:

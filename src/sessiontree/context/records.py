@@ -50,7 +50,7 @@ class Context(Record, frozen=True, kw_only=True):
 
     ``tokens`` starts from what the provider reported last, if it did; ``estimate`` is our own count alone, as the thread
     has it. Both include the system prompt and the tool definitions that were given, and not the results that are made up
-    for calls without one.
+    for calls without one. ``request_tokens`` includes those too: it has to fit into the window.
     """
 
     system: str = ""
@@ -58,6 +58,7 @@ class Context(Record, frozen=True, kw_only=True):
     segments: tuple[Segment, ...] = ()
     tokens: int = 0
     estimate: int = 0
+    request_tokens: int = 0
     provider: str = ""
     model: str = ""
     active_tools: tuple[str, ...] = ()

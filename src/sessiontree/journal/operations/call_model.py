@@ -66,7 +66,7 @@ def _prepare(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Op
         yield from compact_if_needed(runtime, thread_id, _with_reason(options, "pre_request", "threshold"))
     except SummaryError:
         prepared = yield from _read_context(thread_id, options)
-        if prepared.context.tokens >= options.policy.window_tokens:
+        if prepared.context.request_tokens >= options.policy.window_tokens:
             raise
         return prepared
     return (yield from _read_context(thread_id, options))

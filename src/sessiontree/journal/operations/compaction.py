@@ -23,10 +23,10 @@ from sessiontree.compaction.result import (
     Trigger,
     added,
     compaction_of,
+    context_with,
     joined,
     notice,
     stored_tokens,
-    tokens_with,
 )
 from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
 from sessiontree.context import build_context, window_of
@@ -269,7 +269,7 @@ def is_needed(thread_id: str, options: CompactionOptions) -> Operation[bool]:
 
 def _is_needed(path: list[Entry], options: CompactionOptions) -> bool:
     context = build_context(path, count=options.count, tools=options.tools)
-    return needs_compaction(context.tokens, options.policy)
+    return needs_compaction(context.request_tokens, options.policy)
 
 
 def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[CompactionClaim | None]:
@@ -375,13 +375,13 @@ def _check_size(text: str, path: list[Entry], planned: CompactionPlan, options: 
     if size <= options.policy.max_summary_tokens:
         return
     compaction = _compaction(planned, text, "summarize", id="", options=options)
-    if tokens_with(path, compaction, options.count, options.tools) >= options.policy.threshold:
+    if context_with(path, compaction, options.count, options.tools).request_tokens >= options.policy.threshold:
         raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
 
 def _check_branch_size(text: str, arriving: list[Entry], options: CompactionOptions) -> None:
     size = options.count(text)
-    held = build_context(arriving, count=options.count).estimate
+    held = build_context(arriving, count=options.count).request_tokens
     if size > options.policy.max_summary_tokens and held + size >= options.policy.threshold:
         raise OversizedSummaryError(size, options.policy.max_summary_tokens)
 
@@ -418,15 +418,17 @@ def _install(
     compaction = _compaction(
         prepared.plan, prepared.outcome.text, prepared.outcome.strategy, id=runtime.ids.new(), options=options
     )
+    after = context_with(prepared.path, compaction, options.count, options.tools)
     finished = runtime.clock()
     written = replace(
         compaction,
-        tokens_after=tokens_with(prepared.path, compaction, options.count, options.tools),
+        tokens_after=after.estimate,
         dropped_tokens=prepared.counted - stored_tokens(prepared.path, compaction),
         duration_ns=finished - prepared.started_ns,
         summary_usage=added(prepared.outcome.answers),
     )
-    result = _result(thread_id, prepared, written, options)
+    is_over_budget = needs_compaction(after.request_tokens, options.policy)
+    result = replace(_result(thread_id, prepared, written, options), is_over_budget=is_over_budget)
     if result.tokens_saved <= 0 and not options.force:
         return result
     if options.dry_run:
@@ -511,7 +513,6 @@ def _result(
         cut_results=len(compaction.cut_results),
         tokens_before=compaction.tokens_before,
         tokens_after=compaction.tokens_after,
-        is_over_budget=compaction.tokens_after >= options.policy.threshold,
         is_split_turn=prepared.plan.is_split_turn,
         duration_seconds=compaction.duration_ns / NANOSECONDS,
         trigger=options.trigger,
@@ -533,7 +534,7 @@ def _nothing_to_compact(thread_id: str, path: list[Entry], options: CompactionOp
         kept_messages=len(context.messages),
         tokens_before=tokens,
         tokens_after=tokens,
-        is_over_budget=tokens >= options.policy.threshold,
+        is_over_budget=needs_compaction(context.request_tokens, options.policy),
         trigger=options.trigger,
         reason=options.reason,
     )
