@@ -158,8 +158,8 @@ class NoCheckpointError(NotFoundError):
         self.thread_id = thread_id
         self.entry_id = entry_id
         super().__init__(
-            f"no checkpoint of files for entry {entry_id!r} in thread {thread_id!r}; "
-            "choose an entry at which a snapshot of the folder was taken"
+            f"no checkpoint for {entry_id!r} in thread {thread_id!r}; "
+            "choose one of those that its list of checkpoints shows"
         )
 
 

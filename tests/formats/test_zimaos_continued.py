@@ -187,6 +187,40 @@ def test_the_conversation_in_use_has_the_id_of_its_key_and_an_archived_one_is_be
     assert rows_of(tmp_path / "twice" / "sessions.db") == exported
 
 
+def test_an_export_that_comes_back_wakes_no_archived_conversation_and_doubles_none(
+    journal: st.Journal, database: Path, tmp_path: Path
+) -> None:
+    st.import_sessions(journal, database)
+    manager = SessionManager(journal)
+    archived, fresh = journal.thread("helper:web:anon").key, st.SessionKey(agent="a", channel="b", peer="c")
+    for key in (archived, fresh):
+        manager.add_message(key, st.user("said here"))
+    out = tmp_path / "out" / "sessions.db"
+    st.export_sessions(journal, out.parent, format="zimaos")
+    with closing(sqlite3.connect(out)) as connection:
+        said = json.dumps({"messages": [{"role": "user", "content": text} for text in ("said here", "said there")]})
+        connection.execute("UPDATE sessions SET messages = ? WHERE id IN ('helper:web:anon', 'a:b:c')", (said,))
+        connection.commit()
+    before = sorted((thread.id, thread.leaf, thread.is_archived) for thread in journal.iter_threads(is_archived=None))
+    report = st.import_sessions(journal, out)
+    after = sorted((thread.id, thread.leaf, thread.is_archived) for thread in journal.iter_threads(is_archived=None))
+    assert after == before
+    assert sorted(note.thread_id for note in report.notes if note.kind == "conflict") == [
+        "session:a:b:c#1",
+        "session:helper:web:anon#1",
+    ]
+    for key in (archived, fresh):
+        assert [message.text for message in manager.get_messages(key)] == ["said here"]
+    exported = rows_of(out)
+    st.export_sessions(journal, tmp_path / "again", format="zimaos")
+    again = rows_of(tmp_path / "again" / "sessions.db")
+    assert again.keys() == exported.keys()
+    assert again["helper:web:anon#0"] == exported["helper:web:anon#0"]
+    copied = st.import_sessions(journal, out, prefix="copy-")
+    assert "copy-a:b:c" in copied.threads
+    assert not [note for note in copied.notes if note.kind == "conflict"]
+
+
 def test_a_session_with_an_empty_key_goes_on_but_none_is_created_with_one(journal: st.Journal, database: Path) -> None:
     manager = SessionManager(journal)
     empty = st.SessionKey()

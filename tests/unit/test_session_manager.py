@@ -9,6 +9,7 @@ import sys
 from contextlib import contextmanager
 from datetime import timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -72,6 +73,21 @@ def test_every_key_has_one_text_and_comes_back_from_it(key):
 def test_an_invalid_key_is_refused(text):
     with pytest.raises(st.InvalidInputError):
         parse_key(text)
+
+
+@pytest.mark.parametrize("key", ["bot:web:ann", None, ("bot", "web", "ann")])
+def test_a_key_is_a_record_and_not_a_text(manager: SessionManager, key: Any) -> None:
+    for call in (manager.get, manager.get_or_create, manager.info, manager.delete):
+        with pytest.raises(st.InvalidInputError, match="parse_key"):
+            call(key)
+    with pytest.raises(st.InvalidInputError, match="parse_key"):
+        manager.add_message(key, st.user("hello"))
+
+
+def test_a_state_that_no_session_has_cannot_be_listed(manager: SessionManager) -> None:
+    unknown: Any = "busy"
+    with pytest.raises(st.InvalidInputError, match="state must be one of"):
+        manager.list(state=unknown)
 
 
 def test_a_key_without_a_peer_is_refused(manager):

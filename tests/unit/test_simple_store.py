@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -44,6 +45,24 @@ def test_a_message_of_any_role_comes_back_as_it_was(store: SimpleStore, role: st
     assert [(message.role, message.text) for message in store.get_history(KEY)] == [(role, "hello"), (role, "")]
     store.set_history(KEY, store.get_history(KEY)[:1])
     assert [(message.role, message.text) for message in store.get_history(KEY)] == [(role, "hello")]
+
+
+@pytest.mark.parametrize(("role", "content"), [(None, "hello"), (5, "hello"), ("user", None), ("user", 5)])
+def test_a_message_that_is_not_text_is_refused_and_nothing_changes(store: SimpleStore, role: Any, content: Any) -> None:
+    store.add_message(KEY, "user", "before")
+    with pytest.raises(st.InvalidInputError):
+        store.add_message(KEY, role, content)
+    with pytest.raises(st.InvalidInputError):
+        store.set_history(KEY, cast("list[st.Message]", [{"role": role, "content": content}]))
+    assert texts(store) == ["before"]
+
+
+@pytest.mark.parametrize("keep_last", [None, 1.5, "2", True])
+def test_a_number_of_messages_to_keep_is_an_integer(store: SimpleStore, keep_last: Any) -> None:
+    said = fill(store, 3)
+    with pytest.raises(st.InvalidInputError, match="keep_last must be an integer"):
+        store.truncate_history(KEY, keep_last)
+    assert texts(store) == said
 
 
 def test_save_changes_nothing_and_compact_storage_reclaims_what_was_truncated(

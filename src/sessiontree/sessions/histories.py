@@ -69,7 +69,7 @@ class _Change(Record, frozen=True, kw_only=True):
 
 def add_message(runtime: Runtime, key: str, message: Message) -> Operation[None]:
     """Append a message; the first one creates the session."""
-    content = payload_of_any_role(message)
+    content = _content_of(message)
     while True:
         try:
             yield from append_many(runtime, checked(key), [content])
@@ -106,7 +106,7 @@ def set_summary(runtime: Runtime, key: str, summary: str) -> Operation[None]:
 
 def set_history(runtime: Runtime, key: str, messages: Iterable[Message]) -> Operation[None]:
     """Replace the history; the summary stays."""
-    contents = tuple([payload_of_any_role(message) for message in messages])
+    contents = tuple([_content_of(message) for message in messages])
 
     def change(path: Sequence[Entry]) -> _Change:
         summary = summary_in_force(path)
@@ -118,6 +118,8 @@ def set_history(runtime: Runtime, key: str, messages: Iterable[Message]) -> Oper
 
 def truncate_history(runtime: Runtime, key: str, keep_last: int) -> Operation[None]:
     """Keep the last messages; a few more if the cut would separate a tool call from its result."""
+    if type(keep_last) is not int:
+        raise InvalidInputError(f"keep_last must be an integer, not {keep_last!r}")
 
     def change(path: Sequence[Entry]) -> _Change | None:
         truncated = truncation_after(path, keep_last)
@@ -264,6 +266,13 @@ def _after(path: Sequence[Entry], since: str | None) -> Sequence[Entry]:
         if entry.id == since:
             return path[index + 1 :]
     return path
+
+
+def _content_of(message: Message) -> Payload:
+    """Return the payload of a message of any role; a role is any string."""
+    if not isinstance(message, Message) or not isinstance(message.role, str):
+        raise InvalidInputError(f"a history has messages with a role, such as Message(role='user'), not {message!r}")
+    return payload_of_any_role(message)
 
 
 def checked(key: str) -> str:

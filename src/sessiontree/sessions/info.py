@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 from sessiontree.context import build_context, window_of
 from sessiontree.errors import InvalidInputError, SessionNotFoundError, ThreadNotFoundError
@@ -190,6 +190,8 @@ def list_sessions(config: ManagerConfig, wanted: SessionFilter) -> Operation[Ses
     """A page of sessions, archived ones included; threads that are no sessions are left out."""
     filters: dict[str, Any] = {"limit": 50, "offset": 0, **wanted}
     state = filters.pop("state", None)
+    if state not in (None, *get_args(SessionState)):
+        raise InvalidInputError(f"state must be one of {get_args(SessionState)}, not {state!r}")
     filters["is_archived"] = None if state is None else state == "archived"
     if "thread" in filters:
         filters["key_thread"] = filters.pop("thread")
@@ -277,6 +279,8 @@ def generations(
     key: SessionKey, *, is_archived: bool | None = None, most: int | None = None
 ) -> Operation[list[Thread]]:
     """The conversations under a key, newest first; all, or at least the ``most`` newest."""
+    if not isinstance(key, SessionKey):
+        raise InvalidInputError(f"a session is found by its SessionKey, not {key!r}; parse_key makes one from a text")
     return (
         yield from find_threads(
             most,

@@ -34,7 +34,7 @@ class SimpleStore:
 
     def add_message(self, key: str, role: str, content: str) -> None:
         """Append a text message. A role that no model knows is kept as it is."""
-        parts = (TextPart(text=content),) if content else ()
+        parts = (TextPart(text=content),) if content != "" else ()
         self.add_full_message(key, Message(role=cast("Role", role), parts=parts))
 
     def add_full_message(self, key: str, message: Message) -> None:

@@ -37,7 +37,8 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
     if prefix:
         session = _with_prefixed_parent(session, prefix)
     try:
-        start = _find_or_begin(journal, session, thread_id, format_name)
+        exported = None if prefix else session.find(journal)
+        start = Start(exported, "found") if exported else _find_or_begin(journal, session, thread_id, format_name)
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
@@ -48,7 +49,7 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
     except InvalidInputError as error:
         batches.note("damage", f"the session cannot be imported: {error}")
     except (ThreadExistsError, DuplicateEntryError, ThreadNotFoundError) as error:
-        batches.note("conflict", _why_left_out(error, thread_id))
+        batches.note("conflict", _why_left_out(error, start.thread.id))
 
 
 def _with_prefixed_parent(session: ImportedSession, prefix: str) -> ImportedSession:

@@ -9,12 +9,15 @@ import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from sessiontree.model import Blob, Custom, Payload, Progress, Record, Thread, ThreadFields, UnknownPayload
+
+if TYPE_CHECKING:
+    from sessiontree.journal import Journal
 
 __all__ = [
     "UNREADABLE",
@@ -62,7 +65,8 @@ class ImportedSession(NamedTuple):
     ``leaf`` returns the id of the leaf (UNSET: the last item). ``finish`` takes the loaded thread and returns the
     metadata that is known only now. ``fork`` is the thread and the entry that this one was forked from, if both share
     a tree; ``alone`` returns the session to import instead if that thread is not in the journal. Without ``has_head``
-    it counts as a session only if one of its items is readable.
+    it counts as a session only if one of its items is readable. ``find`` returns the thread that the session was exported
+    from, where that has another id.
     """
 
     id: str
@@ -76,6 +80,7 @@ class ImportedSession(NamedTuple):
     fork: tuple[str, str] | None = None
     has_head: bool = True
     alone: Callable[[], ImportedSession] | None = None
+    find: Callable[[Journal], Thread | None] = lambda _journal: None
 
 
 def chain_id(previous: str, body: bytes) -> str:

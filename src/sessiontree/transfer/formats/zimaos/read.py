@@ -11,6 +11,7 @@ import msgspec
 
 from sessiontree.context import SUMMARY_KIND, summary_text
 from sessiontree.context.dialects.stored_chat import FOREIGN, payload_of_chat
+from sessiontree.journal import Journal
 from sessiontree.model import (
     Compaction,
     Custom,
@@ -25,6 +26,7 @@ from sessiontree.model import (
 )
 from sessiontree.model.builders import system
 from sessiontree.model.tokens import estimate_message
+from sessiontree.sessions.keys import generation_of
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id, with_origin
@@ -118,6 +120,7 @@ class _Row:
             },
             items=self._items(),
             finish=lambda thread: self._finish(thread, state),
+            find=lambda journal: _conversation(journal, key, self._created_ns),
         )
 
     def _read_metadata(self) -> Metadata:
@@ -213,7 +216,7 @@ class _Row:
         times = {name: self._row[name] for name in ("created_at", "updated_at", "last_active_at", "compacted_at")}
         counts = [self._metadata.message_count, self._metadata.token_count, self._metadata.compaction_count]
         facts = {
-            "id": _str(self._row["id"]),
+            "id": thread.origin.get("id", _str(self._row["id"])),
             "state": state,
             "times": times,
             "counts": counts,
@@ -222,6 +225,21 @@ class _Row:
         }
         odd = {"texts": self._texts, "rest": self._rest}
         return {"origin": {**thread.origin, **facts, **{name: value for name, value in odd.items() if value}}}
+
+
+def _conversation(journal: Journal, key: SessionKey, created_ns: int) -> Thread | None:
+    """The conversation of a key that began at a moment: an export may have written it under another id.
+
+    ZimaOS-Blue never changes these columns. Threads that were imported with a prefix are copies on purpose.
+    """
+    threads = journal.iter_threads(
+        agent=key.agent, channel=key.channel, peer=key.peer, key_thread=key.thread, is_archived=None
+    )
+    for thread in threads:
+        is_copy = thread.origin.get("id", thread.id) != thread.id
+        if thread.created_ns == created_ns and generation_of(thread) is not None and not is_copy:
+            return thread
+    return None
 
 
 class _Messages(msgspec.Struct):
