@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +149,23 @@ def test_a_cleanup_removes_what_is_older_than_a_time(journal: st.Journal) -> Non
     assert {thread.id for thread in journal.delete_older_than(2)} == {"t0", "t1"}
     assert {thread.id for thread in journal.list_threads()} == {"t2", "t3"}
     assert journal.delete_older_than(2) == []
+
+
+@pytest.mark.parametrize("time", [None, 2.0, "2", True])
+@pytest.mark.parametrize("is_dry_run", [True, False])
+def test_a_cleanup_without_a_time_removes_nothing(journal: st.Journal, time: Any, is_dry_run: bool) -> None:
+    journal.create_thread("t")
+    with pytest.raises(st.InvalidInputError, match="in nanoseconds"):
+        journal.delete_older_than(time, is_dry_run=is_dry_run)
+    assert [thread.id for thread in journal.list_threads()] == ["t"]
+
+
+def test_a_checkpoint_without_a_text_is_refused(journal: st.Journal) -> None:
+    journal.append("t", st.user("hello"), create=True)
+    missing: Any = None
+    with pytest.raises(st.InvalidInputError, match="summary must be a text"):
+        journal.replace_context("t", missing, 1)
+    assert [message.text for message in journal.context("t").messages] == ["hello"]
 
 
 @covers("ExportSessionMarkdown", "JSONLStore.ExportMarkdown", "Store.ExportMarkdown")

@@ -23,6 +23,8 @@ def replacement(path: Sequence[Entry], summary: str, kept: int | str, *, id: str
 
     More is kept where the cut would separate a tool call from its result.
     """
+    if not isinstance(summary, str):
+        raise InvalidInputError(f"the summary must be a text, not {summary!r}")
     items = items_of(path, count)
     at = max(index for index in cut_points(items) if index <= _wanted(items, kept))
     boundary = window_of(path).boundary

@@ -182,7 +182,14 @@ def each_entry(thread_id: str, is_enough: Callable[[Entry], bool], after: str | 
 
 
 def delete_matching(query: ThreadQuery, *, is_dry_run: bool) -> Operation[list[Thread]]:
-    """Delete the threads that match a query, unless they stop to match it first, and return them. Registers stay."""
+    """Delete the threads that match a query with an age, unless they stop to match it first, and return them.
+
+    Registers stay.
+    """
+    if type(query.updated_before_ns) is not int:
+        raise InvalidInputError(
+            f"threads are deleted by the time of their last change in nanoseconds, an int, not {query.updated_before_ns!r}"
+        )
     matching = yield from all_threads(replace(query, limit=_PAGE))
     found = [thread for thread in matching if not thread.is_register]
     if is_dry_run:
