@@ -30,7 +30,7 @@ class EmbeddedStore:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self.place = backend.place
-        self.committer = Committer(not_while_forking(backend.write), backend.place)
+        self.committer = Committer(backend.write, backend.place)
         erase_copies = not_while_forking(backend.erase_copies)
         self.eraser = Eraser(erase_copies, backend.place)
         self.is_closed = False
@@ -79,7 +79,7 @@ class EmbeddedStore:
 
     def repair(self) -> list[Finding]:
         """Repair what can be repaired while nothing is being written, and return what it was."""
-        return self.committer.run_alone(not_while_forking(self.backend.repair))
+        return self.committer.run_alone(self.backend.repair)
 
     def reclaim(self) -> int:
         """Give free room back while nothing is being written, and return how many bytes."""

@@ -28,6 +28,8 @@ class _Gate:
 
     def __init__(self) -> None:
         self._reset()
+        self._writing: weakref.WeakSet[threading.Lock] = weakref.WeakSet()
+        self._held: list[threading.Lock] = []
         self._abandoning: list[weakref.WeakMethod[Callable[[], None]]] = []
 
     def __enter__(self) -> None:
@@ -50,6 +52,11 @@ class _Gate:
             if self._is_forking:
                 self._changed.notify_all()
 
+    def take(self, writing: threading.Lock) -> None:
+        """Take a lock before each fork: those who write under it need not pass the gate, which costs more."""
+        with self._lock:
+            self._writing.add(writing)
+
     def in_the_child(self, abandon: Callable[[], None]) -> None:
         """Call a method in the child of a fork, if its object still exists: it closes what the child inherited."""
         with self._lock:
@@ -57,31 +64,44 @@ class _Gate:
             self._abandoning.append(weakref.WeakMethod(abandon))
 
     def before_fork(self) -> None:
+        with self._lock:
+            writing = list(self._writing)
+        held = [lock for lock in writing if lock.acquire(timeout=_LONGEST_WAIT_SECONDS)]
         self._lock.acquire()
+        self._held = held
+        self._is_quiet = len(held) == len(writing)
         self._is_forking = True
         own = {threading.get_ident()}
         self._changed.wait_for(lambda: self._depths.keys() <= own, _LONGEST_WAIT_SECONDS)
 
     def after_fork(self) -> None:
+        self._release_writers()
         self._is_forking = False
         self._changed.notify_all()
         self._lock.release()
 
     def after_fork_in_child(self) -> None:
         # A thread that did not leave in time may hold locks that closing would wait for.
-        abandoning = [] if self._depths else self._abandoning
+        abandoning = self._abandoning if self._is_quiet and not self._depths else []
         self._abandoning = []
+        self._release_writers()
         self._reset()
         for abandon in abandoning:
             call = abandon()
             if call is not None:
                 call()
 
+    def _release_writers(self) -> None:
+        for lock in self._held:
+            lock.release()
+        self._held = []
+
     def _reset(self) -> None:
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._depths: dict[int, int] = {}
         self._is_forking = False
+        self._is_quiet = True
 
 
 NOT_WHILE_FORKING = _Gate()

@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from sessiontree.errors import StoreClosedError, StoreError
 from sessiontree.stores.commands import Command, Result
+from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Outcome
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Committer:
         self._place = place
         self._pid = os.getpid()
         self._writing = threading.Lock()
+        NOT_WHILE_FORKING.take(self._writing)
         self._waiting = threading.Condition(threading.Lock())
         self._queue: deque[_Ticket] = deque()
         self._about_to_wake: set[asyncio.AbstractEventLoop] = set()
