@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from sessiontree.context import Context, pair
-from sessiontree.context.dialects import CONTINUE, DIALECTS, OPENING
+from sessiontree.context.dialects import CONTINUE, DIALECTS, OPENING, openai_chat
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import (
     AssistantMessage,
     FilePart,
@@ -425,3 +426,14 @@ def test_a_call_without_a_signature_skips_the_check_of_gemini_3() -> None:
     for model in ("gemini-2.5-pro", "gemini-3-pro", ""):
         body = DIALECTS["gemini"].to_request(Context(messages=messages, model=model))
         assert body["contents"][1]["parts"][0]["thoughtSignature"] == "skip_thought_signature_validator"
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+def test_an_unknown_word_for_placeholders_is_refused_with_the_known_ones(name: str) -> None:
+    with pytest.raises(InvalidInputError, match="placeholders must be one of 'required', 'never', not 'none'"):
+        DIALECTS[name].to_request(Context(), placeholders="none")  # type: ignore[arg-type]
+
+
+def test_an_unknown_word_for_reasoning_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InvalidInputError, match="reasoning must be one of 'omit', 'send', not 'yes'"):
+        openai_chat.to_request(Context(), reasoning="yes")  # type: ignore[arg-type]

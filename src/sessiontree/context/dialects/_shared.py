@@ -14,13 +14,14 @@ import json
 import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, get_args
 
 import msgspec
 
 from sessiontree.context import Context, pair
 from sessiontree.context.dialects._request_types import ECHOED
 from sessiontree.context.dialects._streaming import AnswerBuilder
+from sessiontree.errors import InvalidInputError
 from sessiontree.model import (
     AssistantMessage,
     Message,
@@ -46,6 +47,7 @@ __all__ = [
     "arguments_of",
     "block_extra",
     "block_note",
+    "check_option",
     "content_of",
     "conversation",
     "in_turn",
@@ -105,6 +107,12 @@ class Dialect(Record, frozen=True, kw_only=True):
     answer_builder: Callable[[], AnswerBuilder]
     blocks_of: Callable[[Part, Role], Sequence[str | Wire]]
     has_error_results: bool
+
+
+def check_option(name: str, value: str, options: Any) -> None:
+    """Raise InvalidInputError if an option of ``to_request`` has a value that its ``Literal`` does not list."""
+    if value not in get_args(options):
+        raise InvalidInputError(f"{name} must be one of {', '.join(map(repr, get_args(options)))}, not {value!r}")
 
 
 def answer_of(

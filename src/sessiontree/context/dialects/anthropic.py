@@ -29,6 +29,7 @@ from sessiontree.context.dialects._shared import (
     arguments_of,
     block_extra,
     block_note,
+    check_option,
     content_of,
     conversation,
     in_turn,
@@ -71,6 +72,7 @@ _DOCUMENT_TYPES = frozenset({"application/pdf"})
 
 def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``system`` and ``messages``: the user first and last, alternating roles, no empty block."""
+    check_option("placeholders", placeholders, Placeholders)
     ids = CallIds(_ID_LIMIT)
     written = [_wire_message(message, ids) for message in conversation(context)]
     messages = _in_turn([message for message in written if message["content"]], placeholders)

@@ -30,6 +30,7 @@ from sessiontree.context.dialects._shared import (
     answer_of,
     arguments_of,
     block_extra,
+    check_option,
     conversation,
     in_turn,
     is_blank,
@@ -104,6 +105,7 @@ _CAMEL = {snake: camel for camel, snake in _SNAKE.items()}
 
 def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``system_instruction`` and ``contents``: the user first and last, the results of a batch in one content."""
+    check_option("placeholders", placeholders, Placeholders)
     ids = CallIds(_ID_LIMIT)
     messages = _with_joined_results(conversation(context))
     written = [_content(message, ids) for message in messages]

@@ -42,6 +42,7 @@ from sessiontree.context.dialects._shared import (
     arguments_of,
     block_extra,
     block_note,
+    check_option,
     content_of,
     conversation,
     is_blank,
@@ -87,6 +88,8 @@ _ROLES: dict[str, Role] = {"system": "system", "developer": "system", "user": "u
 
 def to_request(context: Context, *, placeholders: Placeholders = "required", reasoning: Reasoning = "omit") -> Wire:
     """Return ``messages``, the system prompt first."""
+    check_option("placeholders", placeholders, Placeholders)
+    check_option("reasoning", reasoning, Reasoning)
     ids = CallIds(_ID_LIMIT, may_repeat=True)
     head = [] if is_blank(context.system) else [{"role": "system", "content": context.system}]
     written = [wire for message in conversation(context) for wire in _wire_messages(message, ids)]

@@ -42,6 +42,7 @@ from sessiontree.context.dialects._shared import (
     arguments_of,
     block_extra,
     block_note,
+    check_option,
     conversation,
     is_blank,
     leftover,
@@ -93,6 +94,7 @@ _USER_ITEMS = ("item_reference", "mcp_approval_response", "compaction_trigger", 
 
 def to_request(context: Context, *, placeholders: Placeholders = "required") -> Wire:
     """Return ``instructions`` and ``input``."""
+    check_option("placeholders", placeholders, Placeholders)
     ids = CallIds(_ID_LIMIT)
     items = [item for message in conversation(context) for item in _items(message, ids)]
     written = _without_loose_thoughts(_without_unanswered_calls(_without_repeated_ids(items)))
