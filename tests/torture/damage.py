@@ -92,13 +92,16 @@ def damage(what: Round) -> Outcome:
     source = random.Random(what.number)
     with new_folder() as name:
         folder = Path(name)
-        files = dict(files_of(what.store, is_closed=source.random() < 0.5))
+        is_closed = source.random() < 0.5
+        files = dict(files_of(what.store, is_closed=is_closed))
         for path in source.sample([path for path in files if files[path]], source.choice((1, 1, 2))):
             files[path] = damaged(files[path], source)
         for path, content in files.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
-        return _in_child(lambda report: _visit(url_of(what.store, folder), folder, report))
+        # SQLite writes its log over pages of the file, wherever the damage has moved them.
+        kept = _texts(folder) if is_closed or what.store == "jsonl" else set()
+        return _in_child(lambda report: _visit(url_of(what.store, folder), kept, folder, report))
 
 
 def damage_import(what: Round) -> Outcome:
@@ -218,9 +221,8 @@ class _Visitor:
         os.write(self._report, (line.replace("\n", " ") + "\n").encode())
 
 
-def _visit(url: str, folder: Path, report: int) -> None:
+def _visit(url: str, kept: set[bytes], folder: Path, report: int) -> None:
     visitor = _Visitor(report)
-    on_disk = _texts(folder)
     journal = visitor.do("open", lambda: st.open(url))
     if not isinstance(journal, st.Journal):
         return
@@ -236,7 +238,7 @@ def _visit(url: str, folder: Path, report: int) -> None:
     visitor.do("append", lambda: journal.append("new", st.user("new")))
     visitor.do("append", lambda: journal.append("one", st.user("new")))
     visitor.do("close", journal.close)
-    gone = on_disk - _texts(folder)
+    gone = kept - _texts(folder)
     if gone:
         visitor.say(f"lost from the disk: {sorted(gone)[:5]}")
 
@@ -278,7 +280,8 @@ def _import(url: str, path: Path, report: int) -> None:
         visitor.do("search", lambda: journal.search("text"))
         for thread in journal.iter_threads(limit=100):
             visitor.do("context", partial(journal.context, thread.id))
-        findings = visitor.do("check", journal.check)
+        # An artifact that the file has lost is missing in the store too, and check says so.
+        findings = visitor.do("check", lambda: [found for found in journal.check() if found.kind != "blob"])
         if findings:
             visitor.say(f"the store is damaged: {str(findings)[:300]}")
         if [entry.id for entry in journal.path("mine")] != ["before"]:
