@@ -19,10 +19,10 @@ from sessiontree.cli.context import CliContext
 from sessiontree.cli.exit_codes import MissingError, UsageError
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
+from sessiontree.cli.summaries import title
 from sessiontree.model import Entry, Record, Thread
 from sessiontree.render.entries import words_of
 from sessiontree.render.ids import LEAST, ShortIds, runs_in
-from sessiontree.render.threads import title_of
 from sessiontree.render.turns import is_bookkeeping
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def resolve_thread(cli: CliContext, address: str) -> Thread:
     """Return the thread of an address; raise MissingError if there is none, UsageError if it is ambiguous or an entry."""
     thread, rest = _split(cli, address)
     if rest not in {"", "@"}:
-        advice = did_you_mean([(cli.threads[thread.id], title_of(thread, cli.now))])
+        advice = did_you_mean([(cli.threads[thread.id], title(cli, thread))])
         raise UsageError(f"“{address}” is an entry, but this command is about a whole thread.", advice)
     return thread
 
@@ -107,7 +107,7 @@ def _split(cli: CliContext, address: str) -> tuple[Thread, str]:
         if found == [part] or (len(found) == 1 and not is_latest):
             return journal.thread(found[0]), address[end:]
         if found and not is_latest:
-            raise _ambiguous(part, found, cli.threads, "thread", lambda name: title_of(journal.thread(name), cli.now))
+            raise _ambiguous(part, found, cli.threads, "thread", lambda name: title(cli, journal.thread(name)))
     if is_latest:
         return _latest(journal), address.removeprefix("@") if address.startswith("@:") else address
     return _containing(cli, address)
@@ -122,7 +122,7 @@ def _containing(cli: CliContext, address: str) -> tuple[Thread, str]:
             return cli.journal.thread(found[0]), address[end:]
     part = re.split(f"[{_SIGNS}]", address, maxsplit=1)[0] or address
     names = {cli.threads[name]: name for name in known}
-    rows = [(name, title_of(cli.journal.thread(names[name]), cli.now)) for name in similar(part, names)]
+    rows = [(name, title(cli, cli.journal.thread(names[name]))) for name in similar(part, names)]
     advice = did_you_mean(rows) or [Line(("  all threads:  ", DIM), "sessiontree ls")]
     raise MissingError(f"No thread is called “{part}”.", advice)
 

@@ -16,7 +16,7 @@ from sessiontree.cli.declare import SETTINGS, HelpContext, shared_options
 from sessiontree.cli.exit_codes import SwitchVerb
 from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
-from sessiontree.errors import SessionTreeError
+from sessiontree.errors import NothingToRedoError, NothingToUncompactError, NothingToUndoError, SessionTreeError
 
 __all__ = ["COMMANDS", "program", "run"]
 
@@ -140,7 +140,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         code = _invoke(cli, sys.argv[1:] if arguments is None else arguments)
         sys.stdout.flush()
     except SessionTreeError as error:
-        cli.out.fail(str(error), exit_codes.advice_of(error))
+        cli.out.fail(_in_short(cli, error), exit_codes.advice_of(error))
         code = exit_codes.code_for(error)
     except BrokenPipeError:
         code = exit_codes.BROKEN_PIPE
@@ -170,6 +170,19 @@ def _invoke(cli: CliContext, arguments: list[str]) -> int:
         cli.out.fail(_sentence(error), _advice(error))
         return error.exit_code
     return exit_codes.OK
+
+
+def _in_short(cli: CliContext, error: SessionTreeError) -> str:
+    """What an error says, with the id of a thread as it is typed."""
+    match error:
+        case NothingToUndoError(thread_id=name):
+            return f"There is nothing to undo in {cli.threads[name]}: no move of its head is left."
+        case NothingToRedoError(thread_id=name):
+            return f"There is nothing to redo in {cli.threads[name]}: its last change was not an undo."
+        case NothingToUncompactError(thread_id=name):
+            return f"There is no compaction to take back in {cli.threads[name]}."
+        case _:
+            return str(error)
 
 
 def _sentence(error: click.ClickException) -> str:

@@ -172,7 +172,11 @@ class CliContext:
         """The output of this run."""
         if self._output is None:
             self._output = Output(
-                is_json=self.is_json, is_quiet=self.is_quiet, is_colourless=self.is_colourless, environment=os.environ
+                is_json=self.is_json,
+                is_quiet=self.is_quiet,
+                is_colourless=self.is_colourless,
+                environment=os.environ,
+                store=without_password(self.store_flag or ""),
             )
         return self._output
 
@@ -184,7 +188,7 @@ class CliContext:
     def confirms(self, question: str, *, default: bool) -> bool:
         """Ask a question, and return the answer; an empty line means ``default``."""
         self.out.ask(Line(("? ", ATTENTION), (question, BOLD), (" [Y/n]" if default else " [y/N]", DIM)))
-        answer = sys.stdin.readline()
+        answer = _read_answer()
         return default if answer.strip() == "" and answer else answer.strip().lower() in {"y", "yes"}
 
     def declined(self, what: str, *hint: tuple[str, str]) -> NoReturn:
@@ -197,7 +201,7 @@ class CliContext:
     def asks(self, question: str) -> str:
         """Ask for a line of text, and return it; an empty one is refused."""
         self.out.ask(Line(("? ", ATTENTION), (question, BOLD)))
-        answer = sys.stdin.readline().strip()
+        answer = _read_answer().strip()
         if not answer:
             self.declined("Nothing was changed.")
         return answer
@@ -221,6 +225,17 @@ class CliContext:
 
         with progress_bar(what) as advance:
             yield advance
+
+
+def _read_answer() -> str:
+    """Read a line; after a question that got none, what is said next begins on a line of its own."""
+    answer = ""
+    try:
+        answer = sys.stdin.readline()
+    finally:
+        if not answer.endswith("\n"):
+            sys.stderr.write("\n")
+    return answer
 
 
 def is_missing(url: str) -> bool:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import click
 
 from sessiontree.cli.exit_codes import UsageError
+from sessiontree.cli.screen.lines import DIM, Line
+from sessiontree.cli.suggestions import did_you_mean
 
 __all__ = [
     "SETTINGS",
@@ -71,6 +73,14 @@ class _Command(click.Command):
         self.params += shared_options()
         self._examples = examples
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.allow_extra_args = True
+        super().parse_args(ctx, args)
+        if ctx.args and not ctx.resilient_parsing:
+            given = [str(ctx.params[one.name]) for one in self.params if isinstance(one, _Argument) and one.name]
+            raise _too_many(ctx.command_path, self.params, given, ctx.args)
+        return ctx.args
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [
             (parameter.human_readable_name + "..." * (parameter.nargs == -1), parameter.about)
@@ -87,6 +97,21 @@ class _Command(click.Command):
         with formatter.section("Examples"):
             for example in self._examples:
                 formatter.write("".join(f"{line}\n" for line in _example_lines(example, formatter.width - 2)))
+
+
+def _too_many(command: str, params: Sequence[click.Parameter], given: list[str], more: list[str]) -> UsageError:
+    """The answer to words that a command has no argument for: those of a sentence, or the entry of a thread."""
+    from shlex import quote  # noqa: PLC0415  only needed after a mistake
+
+    last = next((one.name for one in reversed(params) if isinstance(one, _Argument)), "")
+    meant = ""
+    if last in {"title", "text"}:
+        meant = " ".join([*given[-1:], *more])
+    elif last == "address":
+        meant = f"{given[-1]}:{more[0]}"
+    rows = [" ".join([command, *map(quote, [*given[:-1], meant])])] if meant else []
+    advice = did_you_mean([(row, "") for row in rows]) or [Line(("  how it is used: ", DIM), f"{command} --help")]
+    return UsageError(f"“{more[0]}” is one word too many.", advice)
 
 
 def _example_lines(example: str, cells: int) -> list[str]:
@@ -147,6 +172,7 @@ def argument(name: str, about: str, **attributes: Any) -> Callable[[F], F]:
 def count_option(*names: str, default: int, minimum: int = 1, metavar: str = "N", about: str) -> Callable[[F], F]:
     """Declare an option that takes a number."""
     kind = click.IntRange(min=minimum)
+    kind.name = "whole number"
     return click.option(*names, type=kind, default=default, show_default=True, metavar=metavar, help=about)
 
 

@@ -31,9 +31,12 @@ _PASSWORD = re.compile(r"(\w://[^:/@\s]*:)[^/\s]*(@)|(\bpassword=)[^&\s]*")
 class Output:
     """Writes what a command has to say, in the form that the reader can use."""
 
-    def __init__(self, *, is_json: bool, is_quiet: bool, is_colourless: bool, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, is_json: bool, is_quiet: bool, is_colourless: bool, environment: Mapping[str, str], store: str = ""
+    ) -> None:
         self.is_json = is_json
         self.is_quiet = is_quiet
+        self._store = store
         self.is_terminal = sys.stdout.isatty()
         self.is_dumb = environment.get("TERM", "") in {"dumb", "unknown"}
         self._allows_colour = not (is_colourless or environment.get("NO_COLOR") or self.is_dumb)
@@ -99,7 +102,9 @@ class Output:
         """Write what to type next, if a person is reading: pairs of a few words and a command."""
         if self.is_quiet or not (self.is_terminal and sys.stderr.isatty()):
             return
-        for line in hint_lines(pieces, min(self.width, LISTS)):
+        for line in hint_lines(
+            [(words, _with_store(command, self._store)) for words, command in pieces], min(self.width, LISTS)
+        ):
             self.say([line])
 
     def plan(self, text: str) -> None:
@@ -147,6 +152,20 @@ class Output:
     def _painted(self, line: Line, *, has_colour: bool, is_ascii: bool) -> str:
         text = line.painted(has_colour=has_colour)
         return in_ascii(text) if is_ascii else text
+
+
+def _with_store(command: str, store: str) -> str:
+    """Return a command as it must be typed for a store that ``--store`` named.
+
+    >>> _with_store("sessiontree show 3a19", "my talks.db")
+    "sessiontree show --store 'my talks.db' 3a19"
+    """
+    words = command.split(" ", 2)
+    if not store or len(words) == 1:
+        return command
+    from shlex import quote  # noqa: PLC0415  only needed with --store
+
+    return " ".join([*words[:2], "--store", quote(store), *words[2:]])
 
 
 def hint_lines(pieces: Sequence[tuple[str, str]], width: int) -> list[Line]:

@@ -8,7 +8,7 @@ from sessiontree.cli.context import CliContext
 from sessiontree.model import Entry, Thread, ThreadQuery
 from sessiontree.render.threads import ThreadSummary, summary_of, title_of
 
-__all__ = ["count_threads", "summaries", "summary"]
+__all__ = ["count_threads", "summaries", "summary", "title"]
 
 
 _MOST_COUNTED = 1000
@@ -27,6 +27,11 @@ def summaries(cli: CliContext, threads: Iterable[Thread]) -> list[ThreadSummary]
         else:
             found.append(summary(cli, thread, cli.journal.entries(thread.id)))
     return found
+
+
+def title(cli: CliContext, thread: Thread) -> str:
+    """Return the title of a thread, the same as in a list."""
+    return title_of(thread, cli.now, () if thread.title.strip() else cli.journal.path(thread.id))
 
 
 def count_threads(cli: CliContext, query: ThreadQuery) -> int | None:

@@ -14,6 +14,6 @@ def nanoseconds(cli: CliContext, option: str, text: str) -> int:
     from sessiontree.search.query import moment_of, nanoseconds_of  # noqa: PLC0415  compiling its patterns is slow
 
     try:
-        return nanoseconds_of(moment_of(option, text, cli.now))
+        return nanoseconds_of(moment_of(f"{option} ", text, cli.now))
     except InvalidInputError as error:
         raise UsageError(str(error)) from error

@@ -39,10 +39,12 @@ class ThreadSummary(Record, frozen=True, kw_only=True):
     is_cut_off: bool = False
 
 
-def title_of(thread: Thread, now: datetime) -> str:
-    """Return the title of a thread; one without a title is called by its folder and day."""
+def title_of(thread: Thread, now: datetime, path: Sequence[Entry] = ()) -> str:
+    """Return the title of a thread; without one, the first words of the user on a path, else its folder and day."""
     if thread.title.strip():
         return one_line(thread.title, _LONGEST)
+    if words := first_words(path):
+        return words
     day = short_day(moment_at(thread.created_ns, now).date())
     return f"{folder_of(thread) or 'a thread'}, {day}"
 
@@ -94,7 +96,7 @@ def summary_of(thread: Thread, entries: Sequence[Entry], now: datetime, *, is_ru
     path = path_in(entries, thread.leaf)
     return ThreadSummary(
         thread=thread,
-        title=(thread.title.strip() and title_of(thread, now)) or first_words(path) or title_of(thread, now),
+        title=title_of(thread, now, path),
         entries=sum(not is_bookkeeping(entry) for entry in entries),
         branches=branch_count(entries),
         cost=cost_of_entries(entry for entry in entries if entry.thread_id == thread.id),

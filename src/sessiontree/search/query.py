@@ -121,7 +121,7 @@ def _add_filter(fields: dict[str, Any], name: str, value: str, minus: str | None
         raise InvalidInputError(f"{name}: needs a value, for example {name}:{_EXAMPLES[name]}")
     match name:
         case "before" | "after":
-            fields[f"{name}_ns"] = nanoseconds_of(moment_of(name, value, now))
+            fields[f"{name}_ns"] = nanoseconds_of(moment_of(f"{name}:", value, now))
         case "role" if value.casefold() not in _ROLES:
             raise InvalidInputError(f"unknown role:{value}; use one of {', '.join(_ROLES)}")
         case "thread" | "branch" | "label":
@@ -163,7 +163,7 @@ def nanoseconds_of(moment: datetime) -> int:
 
 
 def moment_of(name: str, value: str, now: datetime) -> datetime:
-    """Parse the time of the filter ``name``: a date, ``today``, ``yesterday``, or an age such as ``90min`` or ``7d``."""
+    """Parse the time that stands after ``name``, as in ``since:``: a date, ``today``, ``yesterday``, or an age such as ``90min`` or ``7d``."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     words: dict[str, Callable[[], datetime]] = {
         "now": lambda: now,
@@ -179,7 +179,7 @@ def moment_of(name: str, value: str, now: datetime) -> datetime:
         moment = datetime.fromisoformat(value)
     except (ValueError, OverflowError) as error:
         raise InvalidInputError(
-            f"cannot read {name}:{value} as a time; use 2026-01-31, 2026-01-31T10:00, today, yesterday, or an age such as 2h, 7d, 3m"
+            f"cannot read {name}{value} as a time; use 2026-01-31, 2026-01-31T10:00, today, yesterday, or an age such as 2h, 7d, 3m"
         ) from error
     return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo or UTC)
 

@@ -75,7 +75,7 @@ def append(
 ) -> None:
     """Add a message to a thread and print the id of the new entry."""
     found = thread_or_pick(cli, thread, "append")
-    content = _read_stdin() if text is None or text == "-" else text
+    content = _read_stdin(cli) if text is None or text == "-" else text
     payload = _payload(role, content, call)
     leaf = UNSET if expect_leaf is None else _expected_leaf(cli, found, expect_leaf)
     if dry_run:
@@ -117,7 +117,9 @@ def _expected_leaf(cli: CliContext, thread: Thread, leaf: str) -> str | None:
     return resolve(cli, f"{thread.id}:{leaf}").entry_id
 
 
-def _read_stdin() -> str:
+def _read_stdin(cli: CliContext) -> str:
+    if cli.can_ask:
+        cli.out.info("Type the message; Ctrl-D on a line of its own ends it.")
     try:
         return sys.stdin.read().removesuffix("\n")
     except UnicodeDecodeError as error:

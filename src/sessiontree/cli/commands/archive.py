@@ -7,7 +7,7 @@ import click
 from sessiontree.cli.addresses import thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option, thread_argument
-from sessiontree.render.threads import title_of
+from sessiontree.cli.summaries import title
 
 __all__ = ["archive"]
 
@@ -19,7 +19,7 @@ __all__ = ["archive"]
 def archive(cli: CliContext, *, thread: str | None, undo: bool, dry_run: bool) -> None:
     """Archive a thread: lists omit it, search and addresses still find it. --undo brings it back."""
     found = thread_or_pick(cli, thread, "archive")
-    name = f"{cli.threads[found.id]} ({title_of(found, cli.now)})"
+    name = f"{cli.threads[found.id]} ({title(cli, found)})"
     if dry_run:
         cli.out.plan(f"would {'bring back' if undo else 'archive'} {name}")
         return

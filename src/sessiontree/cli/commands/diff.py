@@ -14,9 +14,9 @@ from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.screen.comparison import Side, comparison_lines
 from sessiontree.cli.screen.lines import DIM, FAILURE, GOOD, TOOL, Line
 from sessiontree.cli.screen.rows import ThreadView, entry_line
+from sessiontree.cli.summaries import title
 from sessiontree.cli.views import view_of
 from sessiontree.model import Entry
-from sessiontree.render.threads import title_of
 from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["diff"]
@@ -77,13 +77,13 @@ def _head(cli: CliContext, sides: list[Address], view: ThreadView, last: Entry |
     names = [cli.threads[side.thread.id] for side in sides]
     is_one = sides[0].thread.id == sides[1].thread.id
     what = f"Two branches of {names[0]}" if is_one else f"{names[0]} and {names[1]}"
-    title = Line(what, (f"  {title_of(sides[0].thread, cli.now)}", DIM)).cut(width)
+    head = Line(what, (f"  {title(cli, sides[0].thread)}", DIM)).cut(width)
     if last is None:
-        return [title, Line(("they have nothing in common", DIM)), Line()]
+        return [head, Line(("they have nothing in common", DIM)), Line()]
     parted = Line(("they part after ", DIM), (view.ids[last.id], "33"), "  ").extend(
         entry_line(view, last, is_active=True)
     )
-    return [title, parted.cut(width), Line()]
+    return [head, parted.cut(width), Line()]
 
 
 def _name(view: ThreadView, entries: list[Entry]) -> Line:

@@ -22,10 +22,10 @@ from sessiontree.cli.output import PROSE
 from sessiontree.cli.screen.imports import found_lines, report_lines
 from sessiontree.cli.screen.lines import DIM, paragraph
 from sessiontree.cli.suggestions import did_you_mean, similar
+from sessiontree.cli.summaries import title
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.render.figures import count, size
-from sessiontree.render.threads import title_of
 from sessiontree.render.times import iso, moment_at
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def import_(
     Exits with code 3 if something was damaged, and with 4 if something differs from what the store already has.
     """
     sources = _given(cli, source, format_name) if source else _found(cli, yes=yes, dry_run=dry_run)
-    if dry_run and source is None:
+    if source is None and (dry_run or not sources):
         return
     if is_watching:
         _watch(cli, sources)
@@ -118,6 +118,8 @@ def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path
     found = discover(os.environ, Path.home(), Path.cwd(), now_ns=cli.now_ns)
     if cli.out.is_json and dry_run:
         cli.out.json(found=found)
+    elif cli.out.is_json and not found:
+        cli.out.json(reports=[])
     elif not cli.out.is_json:
         _tell(cli, found)
     if found and not (yes or dry_run):
@@ -139,6 +141,7 @@ def _tell(cli: CliContext, found: Sequence[FoundSessions]) -> None:
 
     if not found:
         cli.out.info("no sessions of other tools were found on this machine; name a file or folder to import it")
+        cli.out.hint(("what this is good for:", "sessiontree demo"))
         return
     if not cli.out.is_terminal:
         for one in found:
@@ -206,7 +209,7 @@ def _print(cli: CliContext, reports: Sequence[ImportReport], *, is_dry_run: bool
 
     def name(thread_id: str) -> tuple[str, str]:
         try:
-            return cli.threads[thread_id], title_of(cli.create_journal().thread(thread_id), cli.now)
+            return cli.threads[thread_id], title(cli, cli.create_journal().thread(thread_id))
         except NotFoundError:
             return thread_id, ""
 

@@ -132,7 +132,7 @@ def _values(row: ThreadSummary) -> tuple[object, ...]:
 def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -> None:
     """The last line: how many there are, how to see more, what the marks mean."""
     if not found.threads:
-        _explain_empty(cli)
+        _explain_empty(cli, page)
         return
     line = Line((_how_many(cli, query, found), DIM))
     if found.cursor is not None:
@@ -162,8 +162,11 @@ def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
         cli.out.hint((f"{count(found)} without a message left out:", "sessiontree ls --all"))
 
 
-def _explain_empty(cli: CliContext) -> None:
-    if cli.journal.list_threads(is_archived=None, limit=1).threads:
+def _explain_empty(cli: CliContext, page: int) -> None:
+    if page > 1:
+        cli.out.info(f"There is no page {page}.")
+        cli.out.hint(("the first one:", "sessiontree ls"))
+    elif cli.journal.list_threads(is_archived=None, limit=1).threads:
         cli.out.info("No thread matches.")
         cli.out.hint(("all of them:", "sessiontree ls --all"))
     else:

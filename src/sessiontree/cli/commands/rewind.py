@@ -12,6 +12,7 @@ from sessiontree.cli.declare import FilePath, argument, choice_option, command, 
 from sessiontree.cli.moves import head_line, waiting_line
 from sessiontree.model import NextMove, Thread
 from sessiontree.render.entries import role_of, words_of
+from sessiontree.render.turns import is_bookkeeping
 from sessiontree.workspace import Conflicts
 
 __all__ = ["redo", "rewind", "undo"]
@@ -110,11 +111,14 @@ def _plan(cli: CliContext, thread: Thread, found: NextMove) -> None:
 
 
 def _place(cli: CliContext, thread: Thread, entry_id: str | None) -> str:
-    """An entry by its short id and its labels."""
-    if entry_id is None:
+    """An entry by its short id and its labels; one that is not shown, such as a label, by the one that is shown before it."""
+    path = (
+        [] if entry_id is None else [one.id for one in cli.journal.path(thread.id, entry_id) if not is_bookkeeping(one)]
+    )
+    if not path:
         return "the start"
-    names = [f" [{name}]" for name, target in cli.journal.labels(thread.id).items() if target == entry_id]
-    return cli.entries(thread.id)[entry_id] + "".join(names)
+    names = [f" [{name}]" for name, target in cli.journal.labels(thread.id).items() if target == path[-1]]
+    return cli.entries(thread.id)[path[-1]] + "".join(names)
 
 
 def _print(cli: CliContext, after: Thread, before: Thread, words: str, back: str) -> None:

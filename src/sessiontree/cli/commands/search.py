@@ -11,6 +11,7 @@ from sessiontree.cli.declare import argument, choice_option, command, count_opti
 from sessiontree.cli.exit_codes import NOT_FOUND
 from sessiontree.cli.screen.lines import BOLD, DIM, HIT, ID, NAME, TOOL, USER, Line, beside
 from sessiontree.cli.screen.threads import NARROW
+from sessiontree.cli.summaries import title
 from sessiontree.model import Entry, Thread
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.cells import cell_width, fit, pad
@@ -18,7 +19,7 @@ from sessiontree.render.entries import role_of
 from sessiontree.render.figures import plural
 from sessiontree.render.gists import gist_of
 from sessiontree.render.ids import ShortIds
-from sessiontree.render.threads import folder_of, title_of
+from sessiontree.render.threads import folder_of
 from sessiontree.render.times import clock, iso, when
 from sessiontree.render.turns import is_prompt
 from sessiontree.search import Hit, SearchOrder, Snippet
@@ -107,8 +108,8 @@ def _heading(cli: CliContext, thread: Thread) -> Line:
     right = Line((when(thread.updated_at, cli.now, is_short=is_narrow), DIM))
     folder = "" if is_narrow or not folder_of(thread) else f" · {folder_of(thread)}"
     about = Line("  ", (cli.threads[thread.id], ID), (folder, DIM))
-    title = fit(title_of(thread, cli.now), max(8, width - about.width - right.width - 2))
-    return beside(Line((title, BOLD)).extend(about), right, width)
+    words = fit(title(cli, thread), max(8, width - about.width - right.width - 2))
+    return beside(Line((words, BOLD)).extend(about), right, width)
 
 
 def _hit_line(  # noqa: PLR0917  a row is all of these

@@ -15,6 +15,7 @@ from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.output import as_json
 from sessiontree.cli.screen.lines import Line
 from sessiontree.cli.suggestions import did_you_mean, similar
+from sessiontree.cli.summaries import title
 from sessiontree.context import Context
 from sessiontree.model import Entry, Message, ReasoningPart, ToolResultPart
 from sessiontree.model.sanitize import for_terminal
@@ -23,7 +24,6 @@ from sessiontree.render.entries import role_of, text_of
 from sessiontree.render.figures import count, plural
 from sessiontree.render.gists import gist_of
 from sessiontree.render.outcomes import result_text
-from sessiontree.render.threads import title_of
 from sessiontree.render.times import iso
 from sessiontree.render.turns import Turn, is_bookkeeping, turns_of
 
@@ -102,7 +102,7 @@ def _turn_around(cli: CliContext, found: Address, path: list[Entry]) -> list[Ent
 
 
 def _print_markdown(cli: CliContext, found: Address, entries: Sequence[Entry], *, is_full: bool) -> None:
-    cli.out.line(f"# {for_terminal(title_of(found.thread, cli.now))}")
+    cli.out.line(f"# {for_terminal(title(cli, found.thread))}")
     results = {result.call_id: result for entry in entries if entry.message for result in entry.message.tool_results}
     called = {call.id for entry in entries if entry.message for call in entry.message.tool_calls}
     for entry in entries:

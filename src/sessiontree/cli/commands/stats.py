@@ -13,12 +13,12 @@ from sessiontree.cli.declare import argument, command
 from sessiontree.cli.screen.charts import bars, beside_each_other, heatmap
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, Line, paragraph
 from sessiontree.cli.screen.threads import NARROW
+from sessiontree.cli.summaries import title
 from sessiontree.cli.tally import Totals, count_entries
 from sessiontree.cli.times import nanoseconds
 from sessiontree.model import Thread
 from sessiontree.render.cells import cell_width, pad
 from sessiontree.render.figures import count, money, money_column, percent
-from sessiontree.render.threads import title_of
 from sessiontree.render.times import moment_at, short_day
 
 __all__ = ["stats"]
@@ -97,7 +97,7 @@ def _lines(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -
 def _head(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -> Iterator[Line]:
     days = [date.fromisoformat(day) for day in totals.days]
     period = f"Since {short_day(moment_at(start, cli.now).date())}" if start else "All time"
-    scope = "all threads" if thread is None else f"{cli.threads[thread.id]} {title_of(thread, cli.now)}"
+    scope = "all threads" if thread is None else f"{cli.threads[thread.id]} {title(cli, thread)}"
     span = f"{short_day(days[0])} {days[0].year} – {short_day(days[-1])} {days[-1].year} · " if days else ""
     line = Line((period, BOLD))
     about = f"  {span}{scope}"

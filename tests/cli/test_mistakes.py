@@ -1,0 +1,94 @@
+"""What a newcomer gets wrong is answered in words that help, and nothing is made by accident."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from sample_store import SHOP
+from screens import Screen, plain
+
+
+def shown(screen: Screen, *arguments: str, typed: str = "", code: int = 0) -> str:
+    return " ".join(plain(screen.run(*arguments, typed=typed, code=code)).split())
+
+
+@pytest.mark.parametrize("arguments", [("show", "019a"), ("search", "日本語"), ("stats", "7d03")])
+def test_a_thread_has_one_title_wherever_it_is_named(screen: Screen, arguments: tuple[str, ...]) -> None:
+    answer = plain(screen.run(*arguments, code=None))
+    assert "日本語のテスト" in next(line for line in answer.splitlines() if "7d03" in line)
+
+
+def test_an_import_that_finds_nothing_makes_no_store(
+    screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    screen.store = tmp_path / "empty" / "other.db"
+    screen.store.parent.mkdir()
+    assert "no sessions" in shown(screen, "import")
+    assert "no sessions" in shown(screen, "import", "--watch")
+    assert not screen.store.exists()
+
+
+def test_a_page_after_the_last_is_no_failed_filter(screen: Screen) -> None:
+    assert shown(screen, "ls", "-p", "2") == "There is no page 2. the first one: sessiontree ls"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (("redo", "3a19"), "There is nothing to redo in 3a19: its last change was not an undo."),
+        (("undo", "odd-keys"), "There is nothing to undo in odd-keys: no move of its head is left."),
+        (("uncompact", "90bd"), "There is no compaction to take back in 90bd."),
+    ],
+)
+def test_nothing_to_take_back_is_said_with_the_id_that_was_typed(
+    screen: Screen, arguments: tuple[str, ...], answer: str
+) -> None:
+    found = shown(screen, *arguments, code=1)
+    assert found.startswith(f"✗ {answer}")
+    assert SHOP not in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        (("rewind", "3a19", "good"), "sessiontree rewind 3a19:good"),
+        (("new", "Plan", "the", "release"), "sessiontree new 'Plan the release'"),
+        (("append", "3a19", "hello", "world"), "sessiontree append 3a19 'hello world'"),
+    ],
+)
+def test_a_word_too_many_is_answered_with_what_was_meant(
+    screen: Screen, arguments: tuple[str, ...], wanted: str
+) -> None:
+    found = shown(screen, *arguments, code=2)
+    assert "too many" in found
+    assert f"did you mean {wanted}" in found
+
+
+def test_values_that_cannot_be_read_are_named_with_their_option(screen: Screen) -> None:
+    assert "cannot read --since banana as a time" in shown(screen, "ls", "--since", "banana", code=2)
+    assert "'x' is not a valid whole number" in shown(screen, "ls", "--limit", "x", code=2)
+
+
+def test_a_question_without_an_answer_leaves_its_line(screen: Screen) -> None:
+    assert "[y/N] \nNothing was deleted." in plain(screen.run("rm", "3a19", typed="", code=2))
+
+
+def test_a_person_is_told_that_a_message_is_awaited(screen: Screen) -> None:
+    assert "Ctrl-D on a line of its own ends it" in shown(screen, "append", "3a19", typed="hello\n")
+
+
+def test_the_head_is_called_by_the_entry_that_is_shown(screen: Screen) -> None:
+    screen.run("rewind", "3a19:b438")
+    screen.run("label", "3a19:b438", "start")
+    with st.open(screen.store) as journal:
+        leaf = journal.thread(SHOP).leaf
+    assert leaf is not None
+    assert shown(screen, "rewind", f"3a19:{leaf}").startswith("✓ head moved to b438 [start] b438")
+
+
+def test_a_hint_names_the_store_that_was_given(screen: Screen) -> None:
+    assert "go on: sessiontree append --store mine.db " in shown(screen, "--store", "mine.db", "new", "hello")
