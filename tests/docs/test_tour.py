@@ -3,9 +3,12 @@
 import os
 import re
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pexpect
+import pytest
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -28,22 +31,29 @@ def pattern(lines: list[str]) -> re.Pattern[str]:
     return re.compile("\n".join(re.escape(line).replace(r"\.\.\.", ".*") for line in lines))
 
 
-def test_every_command_of_the_tour_prints_what_the_page_says(tmp_path: Path) -> None:
-    folder = tmp_path / "bin"
+@pytest.fixture
+def home() -> Iterator[Path]:
+    """A folder with a name that fits into a line of the terminal."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+def test_every_command_of_the_tour_prints_what_the_page_says(home: Path) -> None:
+    folder = home / "bin"
     folder.mkdir()
     (folder / "sessiontree").write_text(f'#!/bin/sh\nexec {sys.executable} -m sessiontree "$@"\n')
     (folder / "sessiontree").chmod(0o755)
     environment = {
         "PATH": f"{folder}:{os.environ['PATH']}",
-        "SESSIONTREE_STORE": str(tmp_path / "tour.db"),
-        "HOME": str(tmp_path),
+        "SESSIONTREE_STORE": str(home / "tour.db"),
+        "HOME": str(home),
         "TERM": "xterm",
         "NO_COLOR": "1",
         "PAGER": "cat",
         "PYTHONUTF8": "1",
     }
     shell = pexpect.spawn(
-        "bash", ["--norc", "--noprofile"], env=environment, cwd=str(tmp_path), dimensions=(24, 80), encoding="utf-8",
+        "bash", ["--norc", "--noprofile"], env=environment, cwd=str(home), dimensions=(24, 80), encoding="utf-8",
         timeout=60, echo=False,
     )  # fmt: skip
     shell.sendline("PS1='ready''> '; bind 'set enable-bracketed-paste off'")
