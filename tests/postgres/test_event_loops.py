@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import socket
 import threading
 from contextlib import closing
@@ -21,6 +22,12 @@ _LOOPS = 6
 
 def _journal(tmp_path: Path) -> st.AsyncJournal:
     return st.open_async(with_options(process_database(), namespace=tmp_path, application_name=tmp_path.name))
+
+
+@pytest.fixture(autouse=True)
+def no_kept_errors(caplog: pytest.LogCaptureFixture) -> None:
+    """A record of an attempt to connect that ended with its loop keeps the error, and with it the connection."""
+    caplog.set_level(logging.ERROR, logger="psycopg.pool")
 
 
 def _connections(tmp_path: Path, *, at_most: int) -> int:
