@@ -6,6 +6,7 @@ import os
 
 from sessiontree.journal.address import default_url, load_postgres, open_backend, parse_url
 from sessiontree.journal.journal_async import AsyncJournal
+from sessiontree.journal.operations.entries import prepare_append
 from sessiontree.model.ids import Clock, RandomSource, system_clock
 from sessiontree.model.observed import Observer
 from sessiontree.stores.embedded_async import AsyncEmbeddedStore
@@ -41,6 +42,8 @@ def open_async(
         store = AsyncEmbeddedStore(open_backend(address.kind, address.target, durability))
     if observer is not None:
         store = _observed(store, observer)
+    if True:  # ASYNC
+        prepare_append()
     return AsyncJournal(store, clock=clock, random=random, workspace_settings=workspace_settings, observer=observer)
 
 

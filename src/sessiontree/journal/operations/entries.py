@@ -21,7 +21,7 @@ from sessiontree.model import (
 )
 from sessiontree.model._base import Record
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of, is_hash, named_artifacts
-from sessiontree.model.builders import payload_of
+from sessiontree.model.builders import payload_of, user
 from sessiontree.model.codec import encode_record, validate_and_encode
 from sessiontree.model.entry import (
     AssistantMessage,
@@ -65,6 +65,7 @@ __all__ = [
     "labels_of",
     "make_draft",
     "path",
+    "prepare_append",
     "weight_of",
 ]
 
@@ -164,6 +165,12 @@ def append_command(
         expect_live=expect_live,
         update=update,
     )
+
+
+def prepare_append() -> None:
+    """Analyse the types that an append uses. It takes milliseconds once, which an event loop should not wait for."""
+    validate_and_encode(user(""))
+    Append(thread_id="", drafts=())
 
 
 def append(
