@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
 
-.PHONY: demo pictures test test-deep test-races check generate format bench lock clean
+.PHONY: demo pictures test test-deep test-races torture torture-every-call soak check generate format bench lock clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
 demo: $(DEMO)/.ready
@@ -45,7 +45,11 @@ SECONDS ?= 1200
 torture: $(READY)
 	cd tests && $(abspath $(BIN))/python -m torture.ladder --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-# An hour of chats in one process: memory, descriptors, files, CPU and latency stay flat. SOAK_SECONDS=900 for less, STORE=jsonl.
+# Every kind of fault at every single system call once: about an hour and a half on one core.
+torture-every-call: $(READY)
+	cd tests && $(abspath $(BIN))/python -m torture.ladder --every-call
+
+# An hour of chats in one process: memory, descriptors, files, CPU and latency stay flat. SOAK_SECONDS=900 for less, STORE=jsonl or postgres.
 SOAK_SECONDS ?= 3600
 STORE ?= sqlite
 soak: $(READY)

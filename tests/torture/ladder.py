@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import random
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from typing import NamedTuple
 
 from torture import calls, crowds, damage, page, scripts, servers
@@ -81,18 +83,23 @@ def rounds(seed: int) -> Iterator[Round]:
                 yield Round(store, rung.fault, source.randrange(_SEEDS))
 
 
-def climb(seconds: float, seed: int, stores: tuple[str, ...] = ALL) -> Tally:
-    """Climb for some time."""
+def every_call() -> Iterator[Round]:
+    """Each call of every script once with each action."""
+    for store, fault in product(FILES, (rung.fault for rung in RUNGS if rung.run is calls.interfere)):
+        for number in range(1, calls.calls_of(store, fault.partition("/")[2]) + 1):
+            yield Round(store, fault, number)
+
+
+def climb(chosen: Iterable[Round], end: float = math.inf) -> Tally:
+    """Do these rounds until ``end``, and print each failure with the command that repeats it."""
     tally = Tally()
-    end = time.monotonic() + seconds
-    for what in rounds(seed):
+    for what in chosen:
         if time.monotonic() > end:
             break
-        if what.store in stores:
-            failures = len(tally.failures)
-            tally.add(what, repeat(what))
-            for failure in tally.failures[failures:]:
-                print(f"{failure}\n    repeat with: python -m torture.ladder --only '{what}'", flush=True)
+        failures = len(tally.failures)
+        tally.add(what, repeat(what))
+        for failure in tally.failures[failures:]:
+            print(f"{failure}\n    repeat with: python -m torture.ladder --only '{what}'", flush=True)
     return tally
 
 
@@ -101,6 +108,9 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=1200)
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(_SEEDS))
     options.add_argument("--stores", default=",".join(ALL), help="climb with these stores only, and write no page")
+    options.add_argument(
+        "--every-call", action="store_true", help="every action at every system call once, however long"
+    )
     options.add_argument("--only", type=Round.parse, help="repeat one round: store:fault:number")
     chosen = options.parse_args()
     # The stores warn about faults, which are all made here.
@@ -109,13 +119,20 @@ def main() -> None:
         tally = Tally()
         tally.add(chosen.only, repeat(chosen.only))
         sys.exit("\n".join(tally.failures) or 0)
-    print(f"seed {chosen.seed}", flush=True)
+    begin = time.monotonic()
     stores = tuple(chosen.stores.split(","))
-    tally = climb(chosen.seconds, chosen.seed, stores)
-    text = f"{tally.table()}\n\n{sum(tally.rounds.values()):,} rounds in {chosen.seconds:,.0f} seconds, seed {chosen.seed}."
+    if chosen.every_call:
+        part, run = "make torture-every-call", "every call once"
+        tally = climb(what for what in every_call() if what.store in stores)
+    else:
+        part, run = "make torture", f"seed {chosen.seed}"
+        print(run, flush=True)
+        tally = climb((what for what in rounds(chosen.seed) if what.store in stores), begin + chosen.seconds)
+    seconds = time.monotonic() - begin
+    text = f"{tally.table()}\n\n{sum(tally.rounds.values()):,} rounds in {seconds:,.0f} seconds, {run}."
     print(text)
     if stores == ALL:
-        page.write_part("make torture", text)
+        page.write_part(part, text)
     sys.exit(bool(tally.failures))
 
 
