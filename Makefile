@@ -84,6 +84,8 @@ lock: $(READY)
 		--no-annotate --no-emit-index-url --extra all --group dev pyproject.toml -o requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-annotate --no-emit-index-url -c requirements.lock pyproject.toml -o requirements-runtime.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-annotate --no-emit-index-url -c requirements.lock --group browser -o requirements-browser.lock
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -11,7 +11,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from sample_store import SHOP, make_sample
-from sessiontree.transfer.html import PageContent, markdown, preformatted, render_html
+from sessiontree.render.html import PageContent, markdown, preformatted, render_html
 
 SAFE_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",

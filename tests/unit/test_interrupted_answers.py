@@ -13,8 +13,8 @@ import pytest
 import sessiontree as st
 from cli_shell import Shell
 from provider_answers import Script, anthropic_events
+from sessiontree.render.html import PageContent, render_html
 from sessiontree.render.turns import is_cut_off
-from sessiontree.transfer.html import PageContent, render_html
 
 EVENTS: list[Any] = [
     json.loads(event.split(b"data: ", 1)[1]) for event in anthropic_events(Script(text=["one ", "two ", "three"]))

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 import sessiontree as st
-from sessiontree.transfer.html import PageContent, render_html
+from sessiontree.render.html import PageContent, render_html
 from stores import ALL, open_journal
 
 on_every_store = pytest.mark.parametrize("store", ALL)

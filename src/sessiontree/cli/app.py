@@ -39,6 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "uncompact": ("compact", "Revert the last compaction."),
     "context": ("show", "Print exactly what a model receives."),
     "tail": ("tail", "Follow a thread as entries are added."),
+    "web": ("web", "Show the store in the browser."),
     "stats": ("stats", "Count messages, tokens, cost and tool calls."),
     "export": ("export", "Write a conversation as HTML, Markdown, JSON, JSONL or in another program's format."),
     "import": ("import_", "Import sessions from other programs."),

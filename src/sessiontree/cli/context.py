@@ -47,6 +47,11 @@ class Location(Record, frozen=True, kw_only=True):
         """The address without a password."""
         return without_password(self.url)
 
+    @property
+    def name(self) -> str:
+        """The name of the store: the last part of its address."""
+        return self.shown.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] or self.shown
+
 
 def without_password(url: str) -> str:
     """Return an address with its password as ``***``.
@@ -138,14 +143,17 @@ class CliContext:
     @property
     def journal(self) -> Journal:
         """The journal, opened on first use. A store that is not there is not created; the default one is then empty."""
-        if self._journal is None:
-            location = self.location
-            if is_missing(location.url):
-                if not location.is_default:
-                    raise _no_store(location)
-                return self._open("memory:")
-            return self._open(location.url)
-        return self._journal
+        return self._open(self.readable_url) if self._journal is None else self._journal
+
+    @property
+    def readable_url(self) -> str:
+        """The address to read from: that of the store, or of an empty one if the default store is not there yet."""
+        location = self.location
+        if not is_missing(location.url):
+            return location.url
+        if not location.is_default:
+            raise _no_store(location)
+        return "memory:"
 
     def create_journal(self) -> Journal:
         """Open the journal, and create the store if it is not there yet."""

@@ -197,7 +197,7 @@ def _render(journal: Journal, chosen: _Chosen, format_name: str, progress: Progr
         shape, end = _TEXT_FORMATS[format_name], msgspec.UNSET if leaf is None else leaf
         limit = None if shape == "markdown" else scope
         return journal.export(thread.id, format=shape, scope=limit, leaf=end, progress=progress)
-    from sessiontree.transfer.html import PageContent, render_html  # noqa: PLC0415  slow to load
+    from sessiontree.render.html import PageContent, render_html  # noqa: PLC0415  slow to load
 
     entries = tuple(journal.entries(thread.id) if leaf is None else journal.path(thread.id, leaf))
     shown = thread if leaf is None else msgspec.structs.replace(thread, leaf=leaf)

@@ -29,13 +29,13 @@ from sessiontree.model import (
 from sessiontree.render.branches import Branches, Run
 from sessiontree.render.entries import compaction_words, role_of, summary_text, words_of
 from sessiontree.render.figures import count, plural
+from sessiontree.render.html.blocks import fold, image, markdown, preformatted, text
+from sessiontree.render.html.calls import loose_result, step_html
+from sessiontree.render.html.style import POLICY, STYLE
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.steps import Figures, Step, figure_words, figures_of, results_in, steps_of
 from sessiontree.render.threads import ThreadSummary, summary_of, tool_of
 from sessiontree.render.turns import is_prompt, turns_of
-from sessiontree.transfer.html.blocks import fold, image, markdown, preformatted, text
-from sessiontree.transfer.html.calls import loose_result, step_html
-from sessiontree.transfer.html.style import POLICY, STYLE
 
 __all__ = ["PageContent", "render_html"]
 

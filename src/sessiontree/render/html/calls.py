@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sessiontree.model import ImagePart, TextPart, ToolResultPart
 from sessiontree.render.figures import duration
+from sessiontree.render.html.blocks import code, diff, image, preformatted, text
 from sessiontree.render.outcomes import result_text, telling_lines
 from sessiontree.render.steps import Step
-from sessiontree.transfer.html.blocks import code, diff, image, preformatted, text
 
 __all__ = ["loose_result", "step_html"]
 

@@ -1,0 +1,62 @@
+"""The application: its pages, actions and files behind the guard."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from sessiontree.errors import SessionTreeError
+from sessiontree.web.frame import STATIC
+from sessiontree.web.pages import ACTIONS, PAGES
+from sessiontree.web.safety import Access, Guard
+from sessiontree.web.site import Site
+
+__all__ = ["make_app"]
+
+
+class _Files(StaticFiles):
+    """Files of ours. Their addresses change with them, so that a browser may keep them for ever."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.setdefault("cache-control", "public, max-age=31536000, immutable")
+        return response
+
+
+def make_app(site: Site, access: Access) -> Starlette:
+    """Return the application of a site."""
+
+    async def is_alive(_request: Request) -> Response:
+        return PlainTextResponse("alive")
+
+    async def is_ready(_request: Request) -> Response:
+        try:
+            await site.journal.list_threads(limit=1)
+        except SessionTreeError:
+            return PlainTextResponse("not ready", 503)
+        return PlainTextResponse("ready")
+
+    routes: list[BaseRoute] = [
+        Route("/healthz", is_alive),
+        Route("/readyz", is_ready),
+        Mount("/static", _Files(directory=STATIC)),
+    ]
+    for page in PAGES:
+        routes += page.routes(site)
+    for action in () if site.is_read_only else ACTIONS:
+        routes += action.routes(site)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with site:
+            yield
+
+    return Starlette(routes=routes, middleware=[Middleware(Guard, access=access)], lifespan=lifespan)

@@ -1,0 +1,1 @@
+"""What several pages show: each module reads one thing and draws it."""

@@ -1,0 +1,64 @@
+"""Serving: a socket on this machine, and the application behind it until it is stopped."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from ipaddress import ip_address
+
+import uvicorn
+
+from sessiontree.model import Record
+from sessiontree.web.app import make_app
+from sessiontree.web.safety import Access
+from sessiontree.web.site import Site
+
+__all__ = ["Binding", "is_loopback", "serve"]
+
+
+class Binding(Record, frozen=True, kw_only=True):
+    """Where to listen. ``names`` are host names under which the server may be asked, besides its addresses."""
+
+    host: str = "127.0.0.1"
+    port: int = 0
+    names: tuple[str, ...] = ()
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine can reach an address.
+
+    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def serve(site: Site, binding: Binding, *, on_ready: Callable[[str], None]) -> None:
+    """Serve a site until the process is told to stop. ``on_ready`` gets the address with its token."""
+    access = Access.random(*binding.names)
+    with _listen(binding) as listener:
+        host, port = listener.getsockname()[:2]
+        # No access log: addresses contain what people search for.
+        config = uvicorn.Config(
+            make_app(site, access), access_log=False, log_level="warning", lifespan="on", timeout_graceful_shutdown=1
+        )
+        listener.listen(config.backlog)
+        on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.token}")
+        uvicorn.Server(config).run(sockets=[listener])
+
+
+def _listen(binding: Binding) -> socket.socket:
+    family = socket.AF_INET6 if ":" in binding.host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((binding.host, binding.port))
+    except OSError:
+        listener.close()
+        raise
+    return listener

@@ -1,0 +1,56 @@
+"""``sessiontree web`` as people start it: a process that prints an address and answers there until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+import sessiontree as st
+
+COMMAND = [sys.executable, "-m", "sessiontree", "web", "--no-open"]
+
+
+@contextmanager
+def serving(*arguments: str, folder: Path) -> Iterator[str]:
+    """The address that the command prints; it is stopped with Ctrl-C."""
+    with subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, text=True, cwd=folder) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().strip()
+        finally:
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) in {0, 130}
+
+
+def test_the_address_that_is_printed_opens_the_store_until_ctrl_c(tmp_path: Path) -> None:
+    with st.open(tmp_path / "j.db") as journal:
+        journal.append("t", st.user("hello"), create=True)
+    with serving("--store", "j.db", folder=tmp_path) as address, httpx.Client(follow_redirects=True) as client:
+        page = client.get(address)
+    assert page.status_code == 200
+    assert "token" not in str(page.url)
+    assert ">hello<" in page.text
+
+
+def test_other_addresses_than_loopback_are_read_only(tmp_path: Path) -> None:
+    with st.open(tmp_path / "j.db"):
+        pass
+    arguments = ("--store", "j.db", "--host", "0.0.0.0")
+    with serving(*arguments, folder=tmp_path) as address, httpx.Client(follow_redirects=True) as client:
+        page = client.get(address.replace("0.0.0.0", "127.0.0.1"))
+    assert "read only" in page.text
+
+
+@pytest.mark.parametrize("arguments", [["--store", "missing.db"], ["--port", "99999", "--store", "memory:"]])
+def test_what_cannot_be_served_is_said(tmp_path: Path, arguments: list[str]) -> None:
+    done = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=60, check=False)
+    assert done.returncode in {1, 2, 5}
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("✗")
