@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
 
-.PHONY: demo pictures test test-deep test-races torture torture-every-call soak check generate format bench lock clean
+.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak check generate format bench \
+	lock lock-adapters clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
 demo: $(DEMO)/.ready
@@ -31,6 +32,30 @@ test: $(READY)
 
 test-deep: $(READY)
 	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation tests/seeds tests/operators -m "deep or not deep"
+
+# The adapters with the newest versions of their frameworks, in two environments: some need openai 3, some openai 2.
+# Their types are checked there too, as the frameworks are nowhere else.
+ADAPTERS := .venv-adapters
+ADAPTERS_OPENAI2 := .venv-adapters-openai2
+OPENAI2 := llama_index strands
+ADAPTER_FILES := $(wildcard src/sessiontree/adapters/*.py tests_adapters/*.py)
+FILES_OPENAI2 := $(foreach name,$(OPENAI2),$(foreach file,$(ADAPTER_FILES),$(if $(findstring $(name),$(file)),$(file))))
+FILES_OPENAI3 := $(filter-out $(FILES_OPENAI2),$(ADAPTER_FILES))
+test-adapters: $(ADAPTERS)/.ready $(ADAPTERS_OPENAI2)/.ready
+	$(ADAPTERS)/bin/mypy $(FILES_OPENAI3)
+	$(ADAPTERS)/bin/python -m pytest $(filter tests_adapters/test_%,$(FILES_OPENAI3))
+ifneq ($(FILES_OPENAI2),)
+	$(ADAPTERS_OPENAI2)/bin/mypy $(FILES_OPENAI2)
+	$(ADAPTERS_OPENAI2)/bin/python -m pytest $(filter tests_adapters/test_%,$(FILES_OPENAI2))
+endif
+
+$(ADAPTERS)/.ready: requirements-adapters.lock
+$(ADAPTERS_OPENAI2)/.ready: requirements-adapters-openai2.lock
+$(ADAPTERS)/.ready $(ADAPTERS_OPENAI2)/.ready:
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $@
 
 # Every race of two writers, at least 200 rounds each: sessions, sweeps and leases, in threads, tasks and processes.
 RACES := tests/unit/test_simple_store_races.py $(addprefix tests/process/test_,session_races.py checkpointed_races.py \
@@ -77,15 +102,25 @@ format: $(READY)
 bench: $(READY)
 	$(BIN)/python benchmarks/journal_cost.py
 
+COMPILE_GROUPS := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+	--no-annotate --no-emit-index-url
+COMPILE := $(COMPILE_GROUPS) pyproject.toml
+
 # The lock holds versions and hashes only, no address of a registry.
 lock: $(READY)
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --no-emit-index-url --extra all --group dev pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --no-emit-index-url -c requirements.lock pyproject.toml -o requirements-runtime.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-		--no-annotate --no-emit-index-url -c requirements.lock --group browser -o requirements-browser.lock
+	$(COMPILE) --extra all --group dev -o requirements.lock
+	$(COMPILE) -c requirements.lock -o requirements-runtime.lock
+	$(COMPILE_GROUPS) -c requirements.lock --group browser -o requirements-browser.lock
+
+# The newest versions of the frameworks.
+lock-adapters: $(READY)
+	$(BIN)/python -m pip install --quiet uv
+	$(COMPILE) --upgrade --group test-adapters --extra postgres --extra langgraph --extra langchain --extra mcp \
+		--extra claude-agent-sdk --extra openai-agents --extra pydantic-ai --extra google-adk --extra agent-framework \
+		-o requirements-adapters.lock
+	$(COMPILE) --upgrade --group test-adapters-openai2 --extra postgres --extra llama-index --extra strands \
+		-o requirements-adapters-openai2.lock
 
 $(READY): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -95,4 +130,4 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) $(DEMO) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(DEMO) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -1,0 +1,27 @@
+"""The Python blocks of a page of the documentation, as one program."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FRAMEWORKS = ROOT / "docs/howto/frameworks"
+"""Pages about frameworks that `make test` does not install: tests_adapters runs their code."""
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> str:
+    """The page as a program; other lines become blank, so that line numbers in errors are the page's."""
+    text = page.read_text(encoding="utf-8")
+    lines = [""] * (text.count("\n") + 1)
+    for block in BLOCK.finditer(text):
+        start = text.count("\n", 0, block.start(1))
+        for number, line in enumerate(block[1].splitlines()):
+            lines[start + number] = line
+    return "\n".join(lines)
+
+
+def run(page: Path) -> None:
+    """Run the blocks of a page, top to bottom, in one namespace."""
+    exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
