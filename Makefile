@@ -5,8 +5,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
+SITE := .venv-docs
 
-.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak check generate format bench \
+.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs check generate format bench \
 	lock lock-adapters clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
@@ -99,6 +100,15 @@ format: $(READY)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
+# The site, into build/site; a warning is an error. It needs no other host, neither to be built nor to be read.
+docs: $(SITE)/.ready
+	$(SITE)/bin/zensical build --clean
+
+$(SITE)/.ready: requirements-docs.lock
+	$(PYTHON) -m venv $(SITE)
+	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
+	touch $(SITE)/.ready
+
 bench: $(READY)
 	$(BIN)/python benchmarks/journal_cost.py
 
@@ -112,6 +122,7 @@ lock: $(READY)
 	$(COMPILE) --extra all --group dev -o requirements.lock
 	$(COMPILE) -c requirements.lock -o requirements-runtime.lock
 	$(COMPILE_GROUPS) -c requirements.lock --group browser -o requirements-browser.lock
+	$(COMPILE_GROUPS) --group docs -o requirements-docs.lock
 
 # The newest versions of the frameworks.
 lock-adapters: $(READY)
@@ -130,4 +141,4 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) $(DEMO) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(DEMO) $(SITE) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

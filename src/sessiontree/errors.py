@@ -90,8 +90,7 @@ class MissingExtraError(SessionTreeError, ImportError):
     """A feature needs a package that is not installed."""
 
     def __init__(self, feature: str, extra: str) -> None:
-        self.feature = feature
-        self.extra = extra
+        self.feature, self.extra = feature, extra
         super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
 
 
@@ -99,13 +98,13 @@ class DamagedDataError(SessionTreeError):
     """Stored bytes are not what was written."""
 
     def __init__(self, place: str, offset: int, problem: str) -> None:
-        self.place = place
-        self.offset = offset
-        self.problem = problem
+        self.place, self.offset, self.problem = place, offset, problem
         super().__init__(f"{place} is damaged at byte {offset}: {problem}; run `sessiontree doctor --repair`")
 
 
 class ContextOverflowError(SessionTreeError):
+    """The context of a thread is too long for the model, even after a compaction."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
@@ -115,6 +114,8 @@ class ContextOverflowError(SessionTreeError):
 
 
 class AnswerInterruptedError(SessionTreeError):
+    """A streamed answer ended early; what was shown is stored under ``answer_id``."""
+
     def __init__(self, thread_id: str, answer_id: str, reason: str) -> None:
         self.thread_id, self.answer_id, self.reason = thread_id, answer_id, reason
         super().__init__(
@@ -127,36 +128,44 @@ class NotFoundError(SessionTreeError):
 
 
 class ThreadNotFoundError(NotFoundError):
+    """The store has no thread with this id."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"no thread {thread_id!r} in this store; list the threads to see what is there")
 
 
 class EntryNotFoundError(NotFoundError):
+    """The thread does not show an entry with this id."""
+
     def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
+        self.thread_id, self.entry_id = thread_id, entry_id
         super().__init__(
             f"no entry {entry_id!r} is visible in thread {thread_id!r}; list its entries (a fork has entries of its own)"
         )
 
 
 class SessionNotFoundError(NotFoundError):
+    """The store has no session with this key."""
+
     def __init__(self, key: str) -> None:
         self.key = key
         super().__init__(f"no session {key!r} in this store; list() shows what is there, get_or_create() starts one")
 
 
 class BlobNotFoundError(NotFoundError):
+    """The store has no blob with this hash."""
+
     def __init__(self, hash: str) -> None:
         self.hash = hash
         super().__init__(f"no blob {hash!r} in this store; run `sessiontree doctor` to see which entries need it")
 
 
 class NoCheckpointError(NotFoundError):
+    """No checkpoint of files belongs to this entry."""
+
     def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
+        self.thread_id, self.entry_id = thread_id, entry_id
         super().__init__(
             f"no checkpoint for {entry_id!r} in thread {thread_id!r}; "
             "choose one of those that its list of checkpoints shows"
@@ -164,12 +173,16 @@ class NoCheckpointError(NotFoundError):
 
 
 class NothingToUndoError(NotFoundError):
+    """No move of the leaf is left to undo."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"no leaf move of thread {thread_id!r} is left to undo; see its reflog")
 
 
 class NothingToRedoError(NotFoundError):
+    """The last change was not an undo."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
@@ -179,6 +192,8 @@ class NothingToRedoError(NotFoundError):
 
 
 class NothingToRetryError(NotFoundError):
+    """The thread has no failed turn and no user message."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
@@ -187,6 +202,8 @@ class NothingToRetryError(NotFoundError):
 
 
 class NothingToUncompactError(NotFoundError):
+    """No compaction is in force."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"no compaction is in force in thread {thread_id!r}; its context is already complete")
@@ -197,18 +214,24 @@ class ConflictError(SessionTreeError):
 
 
 class ThreadExistsError(ConflictError):
+    """The id belongs to another thread."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} already exists; use another id, or continue that thread")
 
 
 class ThreadArchivedError(ConflictError):
+    """An append with ``expect_live`` found the thread archived."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(f"thread {thread_id!r} is archived; unarchive it first, or append without expect_live")
 
 
 class ThreadChangedError(ConflictError):
+    """A thread was not deleted, because it does not match the query any more."""
+
     def __init__(self, thread_id: str) -> None:
         self.thread_id = thread_id
         super().__init__(
@@ -218,58 +241,58 @@ class ThreadChangedError(ConflictError):
 
 
 class DuplicateEntryError(ConflictError):
+    """The id belongs to an entry with other content."""
+
     def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
+        self.thread_id, self.entry_id = thread_id, entry_id
         super().__init__(
             f"entry id {entry_id!r} already belongs to another entry in the tree of thread {thread_id!r}; use a new id"
         )
 
 
 class InvalidParentError(ConflictError):
+    """The parent of an append is not visible in the thread."""
+
     def __init__(self, thread_id: str, parent: str) -> None:
-        self.thread_id = thread_id
-        self.parent = parent
+        self.thread_id, self.parent = thread_id, parent
         super().__init__(
             f"entry {parent!r} cannot be a parent in thread {thread_id!r}, where it is not visible; fork there instead"
         )
 
 
 class StaleLeafError(ConflictError):
+    """An append or a move expected another leaf: ``actual`` is the leaf now."""
+
     def __init__(self, thread_id: str, expected: str | None, actual: str | None) -> None:
-        self.thread_id = thread_id
-        self.expected = expected
-        self.actual = actual
+        self.thread_id, self.expected, self.actual = thread_id, expected, actual
         super().__init__(
             f"the leaf of thread {thread_id!r} is {actual!r}, not {expected!r}; read the new entries, then try again"
         )
 
 
 class StaleVersionError(ConflictError):
+    """An update expected another version of the thread: ``actual`` is the version now."""
+
     def __init__(self, thread_id: str, expected: int, actual: int) -> None:
-        self.thread_id = thread_id
-        self.expected = expected
-        self.actual = actual
+        self.thread_id, self.expected, self.actual = thread_id, expected, actual
         super().__init__(f"thread {thread_id!r} is at version {actual}, not {expected}; read it again, then update")
 
 
 class StaleDocumentError(ConflictError):
+    """A put expected another version of the document: ``actual`` is the version now, 0 if it does not exist."""
+
     def __init__(self, scope: str, key: str, expected: int, actual: int) -> None:
-        self.scope = scope
-        self.key = key
-        self.expected = expected
-        self.actual = actual
+        self.scope, self.key, self.expected, self.actual = scope, key, expected, actual
         super().__init__(
             f"document {key!r} in {scope!r} is at version {actual}, not {expected}; read it again, then put it"
         )
 
 
 class ActiveTurnError(ConflictError):
+    """Another turn is running on the thread; ``owner`` holds the lease until ``expires_ns``."""
+
     def __init__(self, thread_id: str, owner: str, turn_id: str, expires_ns: int) -> None:
-        self.thread_id = thread_id
-        self.owner = owner
-        self.turn_id = turn_id
-        self.expires_ns = expires_ns
+        self.thread_id, self.owner, self.turn_id, self.expires_ns = thread_id, owner, turn_id, expires_ns
         super().__init__(
             f"turn {turn_id!r} of {owner!r} is running on thread {thread_id!r} until {_time_text(expires_ns)}; "
             "wait for it to end, or take over after it expires"
@@ -277,10 +300,10 @@ class ActiveTurnError(ConflictError):
 
 
 class FencedError(ConflictError):
+    """The lease was lost: another owner took over, or it was released. Nothing was written."""
+
     def __init__(self, thread_id: str, token: int, current: int) -> None:
-        self.thread_id = thread_id
-        self.token = token
-        self.current = current
+        self.thread_id, self.token, self.current = thread_id, token, current
         super().__init__(
             f"lease token {token} on thread {thread_id!r} is no longer valid (current token: {current}), because "
             "another owner took over or the lease was released; stop this turn and acquire a new lease"
@@ -288,10 +311,10 @@ class FencedError(ConflictError):
 
 
 class CompactionClaimedError(ConflictError):
+    """Another process is compacting the thread, until ``expires_ns`` at most."""
+
     def __init__(self, thread_id: str, owner: str, expires_ns: int) -> None:
-        self.thread_id = thread_id
-        self.owner = owner
-        self.expires_ns = expires_ns
+        self.thread_id, self.owner, self.expires_ns = thread_id, owner, expires_ns
         super().__init__(
             f"{owner!r} is already compacting thread {thread_id!r} (until {_time_text(expires_ns)} at most); "
             "wait for its result, then read the context again"
@@ -299,9 +322,10 @@ class CompactionClaimedError(ConflictError):
 
 
 class ClaimLostError(ConflictError):
+    """The claim to compact expired before the summary was there; nothing was written."""
+
     def __init__(self, thread_id: str, owner: str) -> None:
-        self.thread_id = thread_id
-        self.owner = owner
+        self.thread_id, self.owner = thread_id, owner
         reason = f"was taken over by {owner!r}" if owner else "was released"
         super().__init__(
             f"the claim to compact thread {thread_id!r} expired and {reason}; nothing was written, "
@@ -310,10 +334,10 @@ class ClaimLostError(ConflictError):
 
 
 class InvalidTransitionError(ConflictError):
+    """The session cannot change from its state to the wanted one."""
+
     def __init__(self, key: str, state: str, wanted: str, allowed: Iterable[str]) -> None:
-        self.key = key
-        self.state = state
-        self.wanted = wanted
+        self.key, self.state, self.wanted = key, state, wanted
         self.allowed = tuple(allowed)
         super().__init__(f"session {key!r} is {state} and cannot become {wanted}; allowed: {list(self.allowed)}")
 
@@ -331,14 +355,17 @@ class SessionNotArchivedError(ConflictError):
 
 
 class CopyMismatchError(ConflictError):
+    """A copy found a thread or an entry that differs between the two stores."""
+
     def __init__(self, thread_id: str, entry_id: str) -> None:
-        self.thread_id = thread_id
-        self.entry_id = entry_id
+        self.thread_id, self.entry_id = thread_id, entry_id
         what = f"entry {entry_id!r} of thread {thread_id!r}" if entry_id else f"thread {thread_id!r}"
         super().__init__(f"{what} differs between the stores; copy into an empty store that nothing else writes to")
 
 
 class MissingBlobsError(ConflictError):
+    """An entry refers to content that is not in the store."""
+
     def __init__(self, thread_id: str, hashes: Iterable[str]) -> None:
         self.thread_id = thread_id
         self.hashes = tuple(hashes)
@@ -349,6 +376,8 @@ class MissingBlobsError(ConflictError):
 
 
 class RestoreConflictError(ConflictError):
+    """A restore would overwrite files that were changed outside the thread."""
+
     def __init__(self, root: str, paths: Iterable[str]) -> None:
         self.root = root
         self.paths = tuple(paths)
@@ -372,8 +401,7 @@ class SummaryError(SessionTreeError):
     """The summariser failed; the conversation is unchanged."""
 
     def __init__(self, problem: str, *, retry_after_seconds: float | None = None) -> None:
-        self.problem = problem
-        self.retry_after_seconds = retry_after_seconds
+        self.problem, self.retry_after_seconds = problem, retry_after_seconds
         wait = "" if retry_after_seconds is None else f" after {retry_after_seconds:g} seconds"
         super().__init__(
             f"no summary: {problem}; nothing was changed, try again{wait}, or use the strategy hybrid or truncate"
@@ -381,18 +409,23 @@ class SummaryError(SessionTreeError):
 
 
 class EmptySummaryError(SummaryError):
+    """The summariser answered with no text."""
+
     def __init__(self) -> None:
         super().__init__("the answer was empty")
 
 
 class OversizedSummaryError(SummaryError):
+    """The summary does not fit the window."""
+
     def __init__(self, tokens: int, max_tokens: int) -> None:
-        self.tokens = tokens
-        self.max_tokens = max_tokens
+        self.tokens, self.max_tokens = tokens, max_tokens
         super().__init__(f"the answer has {tokens} tokens, but at most {max_tokens} fit the window")
 
 
 class TruncatedSummaryError(SummaryError):
+    """The model stopped in the middle of the summary."""
+
     def __init__(self, max_tokens: int) -> None:
         self.max_tokens = max_tokens
         super().__init__(f"the answer was cut off at {max_tokens} tokens; allow more summary_tokens")
@@ -407,12 +440,16 @@ class WorkspaceError(SessionTreeError):
 
 
 class UnsafePathError(WorkspaceError, ValueError):
+    """A path leaves the folder, or cannot exist in it."""
+
     def __init__(self, root: str, path: str, problem: str) -> None:
         self.path = path
         super().__init__(root, f"path {path!r} {problem}; nothing was changed")
 
 
 class FolderChangedError(WorkspaceError):
+    """Another program changed a file while the folder was being restored; the restore was undone."""
+
     def __init__(self, root: str, path: str) -> None:
         self.path = path
         super().__init__(
@@ -421,9 +458,10 @@ class FolderChangedError(WorkspaceError):
 
 
 class PendingRestoreError(WorkspaceError):
+    """An interrupted restore of the folder has to be finished first."""
+
     def __init__(self, root: str, place: str, thread_id: str) -> None:
-        self.place = place
-        self.thread_id = thread_id
+        self.place, self.thread_id = place, thread_id
         super().__init__(
             root,
             f"an interrupted rewind of thread {thread_id!r} in {place} is not finished; "
@@ -440,6 +478,8 @@ class StoreError(SessionTreeError):
 
 
 class StoreUrlError(StoreError, ValueError):
+    """The address does not name a store."""
+
     def __init__(self, url: str, problem: str) -> None:
         self.url = url
         super().__init__(
@@ -448,18 +488,23 @@ class StoreUrlError(StoreError, ValueError):
 
 
 class ForeignStoreError(StoreError):
+    """The file or folder is not a sessiontree store; it was left untouched."""
+
     def __init__(self, place: str, found: str) -> None:
         super().__init__(place, f"this is not a sessiontree store ({found}); left untouched, choose another path")
 
 
 class NewerFormatError(StoreError):
+    """The store was written by a newer version of sessiontree; it was left untouched."""
+
     def __init__(self, place: str, found: int, supported: int) -> None:
-        self.found = found
-        self.supported = supported
+        self.found, self.supported = found, supported
         super().__init__(place, f"format {found} is newer than {supported}; left untouched, upgrade sessiontree")
 
 
 class NetworkFileSystemError(StoreError):
+    """The store is on a network file system, where file locks are not reliable."""
+
     def __init__(self, place: str, file_system: str) -> None:
         self.file_system = file_system
         super().__init__(
@@ -470,36 +515,50 @@ class NetworkFileSystemError(StoreError):
 
 
 class StoreReadOnlyError(StoreError):
+    """The file or its folder cannot be written."""
+
     def __init__(self, place: str) -> None:
         super().__init__(place, "the store cannot be written; check the permissions of the file and its folder")
 
 
 class StoreAccessError(StoreError):
+    """The database role lacks a permission."""
+
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, f"access denied ({problem}); use a role that is bound to this namespace")
 
 
 class StoreFullError(StoreError):
+    """The disk or the database is full; nothing of the request was kept."""
+
     def __init__(self, place: str) -> None:
         super().__init__(place, "no space left; nothing of this request was kept, free some space and try again")
 
 
 class StoreUnavailableError(StoreError):
+    """The store cannot be reached now; nothing was written, and it is safe to try again."""
+
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, f"not available now ({problem}); it is safe to try again")
 
 
 class StoreClosedError(StoreError):
+    """The store was closed."""
+
     def __init__(self, place: str) -> None:
         super().__init__(place, "the store is closed; open it again")
 
 
 class StoreGoneError(StoreError):
+    """The store was deleted or replaced while it was open."""
+
     def __init__(self, place: str) -> None:
         super().__init__(place, "the store was deleted or replaced while open; nothing more is written, open it again")
 
 
 class StorePoisonedError(StoreError):
+    """A write to disk failed, so nothing more is acknowledged until the store is opened again."""
+
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, f"a write to disk failed ({problem}); close the store and open it again")
 
@@ -509,6 +568,8 @@ class BackupError(StoreError):
 
 
 class CommitUnknownError(StoreError):
+    """The connection broke during a commit; ``entry_ids`` tell whether it took effect."""
+
     def __init__(self, place: str, problem: str, entry_ids: Iterable[str] = ()) -> None:
         self.entry_ids = tuple(entry_ids)
         advice = (
