@@ -141,6 +141,7 @@ def _fetch(connection: PlainConnection, statement: Statement) -> list[Row]:
     cursor = connection.plain_cursor
     sql, names = numbered(statement.sql)
     values = statement.values
-    cursor.execute(sql, [values[name] for name in names], binary=True)
+    prepare = False if statement.is_planned_each_time else None
+    cursor.execute(sql, [values[name] for name in names], binary=True, prepare=prepare)
     result = cursor.pgresult
     return cursor.fetchall() if result is not None and result.status == ExecStatus.TUPLES_OK else []

@@ -140,6 +140,7 @@ async def _fetch(connection: AsyncPlainConnection, statement: Statement) -> list
     cursor = connection.plain_cursor
     sql, names = numbered(statement.sql)
     values = statement.values
-    await cursor.execute(sql, [values[name] for name in names], binary=True)
+    prepare = False if statement.is_planned_each_time else None
+    await cursor.execute(sql, [values[name] for name in names], binary=True, prepare=prepare)
     result = cursor.pgresult
     return await cursor.fetchall() if result is not None and result.status == ExecStatus.TUPLES_OK else []

@@ -166,9 +166,9 @@ class StepReads:
         return head.state.public()
 
     def threads(self, query: ThreadQuery) -> Steps[Page]:
-        page, heads = yield from list_threads(self._lookup.namespace, query)
-        for head in heads:
-            self._lookup.remember(head.state.meta.id, head.tree)
+        page, trees = yield from list_threads(self._lookup.namespace, query)
+        for thread_id, tree in trees.items():
+            self._lookup.remember(thread_id, tree)
         return page
 
     def entry(self, thread_id: str, entry_id: str) -> Steps[Entry]:

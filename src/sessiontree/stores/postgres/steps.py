@@ -37,10 +37,14 @@ Row = tuple[Any, ...]
 
 
 class Statement(NamedTuple):
-    """One round trip; the answer is its rows."""
+    """One round trip; the answer is its rows.
+
+    ``is_planned_each_time`` is for statements whose best plan depends on their values: they are not prepared.
+    """
 
     sql: str
     values: Mapping[str, Any] = {}
+    is_planned_each_time: bool = False
 
 
 class Wait(NamedTuple):
