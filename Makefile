@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DEMO := .venv-demo
 SITE := .venv-docs
+RELEASE := .venv-release
 
-.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs check generate format bench \
+.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs test-package check generate format bench \
 	lock lock-adapters clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
@@ -109,6 +110,15 @@ $(SITE)/.ready: requirements-docs.lock
 	$(SITE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-docs.lock
 	touch $(SITE)/.ready
 
+# The wheel in empty environments: the core, each extra alone, and the lowest versions that the ranges allow.
+test-package: $(RELEASE)/.ready
+	$(RELEASE)/bin/python tools/try_package.py
+
+$(RELEASE)/.ready: requirements-release.lock
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
+	touch $(RELEASE)/.ready
+
 bench: $(READY)
 	$(BIN)/python benchmarks/journal_cost.py
 
@@ -123,6 +133,7 @@ lock: $(READY)
 	$(COMPILE) -c requirements.lock -o requirements-runtime.lock
 	$(COMPILE_GROUPS) -c requirements.lock --group browser -o requirements-browser.lock
 	$(COMPILE_GROUPS) --group docs -o requirements-docs.lock
+	$(COMPILE_GROUPS) --group release -o requirements-release.lock
 
 # The newest versions of the frameworks.
 lock-adapters: $(READY)
@@ -141,4 +152,4 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) $(DEMO) $(SITE) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(DEMO) $(SITE) $(RELEASE) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
