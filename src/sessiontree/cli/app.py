@@ -55,6 +55,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "doctor": ("doctor", "Check the store, and repair what can be repaired."),
     "config": ("config", "Show which store is used, and why."),
     "completion": ("config", "Print the completion script for your shell."),
+    "mcp": ("mcp", "Let AI agents search and read your conversations, as an MCP server."),
     "demo": ("demo", "Show the main features at work, in a temporary folder."),
 }
 """The module of every command in ``cli/commands``, and its line in ``sessiontree --help``."""

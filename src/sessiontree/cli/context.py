@@ -155,6 +155,12 @@ class CliContext:
             raise _no_store(location)
         return "memory:"
 
+    def open_existing(self) -> Journal:
+        """Open the journal; raise MissingError if the store is not there, also for the default one."""
+        if self._journal is None and is_missing(self.location.url):
+            raise _no_store(self.location)
+        return self.journal
+
     def create_journal(self) -> Journal:
         """Open the journal, and create the store if it is not there yet."""
         return self._open(self.location.url) if self._journal is None else self._journal
