@@ -22,7 +22,7 @@ FOLDER = Path(__file__).parent / "screens"
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 IS_UPDATE = bool(os.environ.get("UPDATE_SCREENS"))
 
-NOT_SHOWN = {"demo", "completion", "web"}
+NOT_SHOWN = {"demo", "completion", "mcp", "web"}
 """The demo and the viewer are run as a whole elsewhere; the completion script is for a shell, not for a person."""
 
 
