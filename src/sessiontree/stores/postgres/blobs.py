@@ -80,18 +80,18 @@ SELECT %(tree)s, %(owner)s, d.seq, %(namespace)s, d.manifest
 FROM unnest(%(seqs)s::bigint[], %(manifests)s::bytea[]) AS d (seq, manifest)"""
 _THEIRS = """
 SELECT c.manifest FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-JOIN sessiontree.checkpoint c ON c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq"""
+JOIN sessiontree.checkpoint c ON c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
+    AND c.namespace = %(namespace)s"""
 # During a rolling upgrade a program that does not know checkpoints deletes entries without these rows; they do not count.
 _OTHERS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
-JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
+JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq AND e.namespace = c.namespace
 WHERE c.namespace = %(namespace)s AND NOT (c.tree = %(tree)s AND (c.owner, c.seq) IN (
     SELECT x.owner, x.seq FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)))"""
 
+_NOT_PENDING = "DELETE FROM sessiontree.pending_artifact WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)"
 _PUT_ARTIFACTS = """
-WITH shown AS (
-    DELETE FROM sessiontree.pending_artifact WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)
-) INSERT INTO sessiontree.artifact (tree, owner, seq, hash, namespace)
+INSERT INTO sessiontree.artifact (tree, owner, seq, hash, namespace)
 SELECT %(tree)s, %(owner)s, d.seq, d.hash, %(namespace)s
 FROM unnest(%(seqs)s::bigint[], %(hashes)s::bytea[]) AS d (seq, hash)"""
 _PUT_PENDING = """
@@ -99,7 +99,8 @@ INSERT INTO sessiontree.pending_artifact (namespace, hash)
 SELECT %(namespace)s, d.hash FROM unnest(%(hashes)s::bytea[]) AS d (hash) ON CONFLICT DO NOTHING"""
 _THEIR_ARTIFACTS = """
 SELECT DISTINCT a.hash FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-JOIN sessiontree.artifact a ON a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq"""
+JOIN sessiontree.artifact a ON a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq
+    AND a.namespace = %(namespace)s"""
 _OTHER_ARTIFACTS = """
 SELECT DISTINCT a.hash FROM sessiontree.artifact a
 WHERE a.namespace = %(namespace)s AND NOT (a.tree = %(tree)s AND (a.owner, a.seq) IN (
@@ -208,14 +209,14 @@ def put_checkpoints(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> It
         yield Statement(_PUT_CHECKPOINTS, values)
 
 
-def manifests_of(tree: UUID, entries: Sequence[Place]) -> Statement:
+def manifests_of(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
     """The manifests of the checkpoints among these entries."""
-    return Statement(_THEIRS, _placed(tree, entries))
+    return Statement(_THEIRS, _placed(namespace, tree, entries))
 
 
 def manifests_outside(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
     """The manifests of all other checkpoints."""
-    return Statement(_OTHERS, {"namespace": namespace, **_placed(tree, entries)})
+    return Statement(_OTHERS, _placed(namespace, tree, entries))
 
 
 def put_artifacts(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iterator[Statement]:
@@ -224,6 +225,7 @@ def put_artifacts(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iter
     if shown:
         names = _named(namespace, [name for _, name in shown])
         seqs = [fact.node.key for fact, _ in shown]
+        yield Statement(_NOT_PENDING, names)
         yield Statement(_PUT_ARTIFACTS, {"tree": tree, "owner": shown[0][0].state.key, "seqs": seqs, **names})
 
 
@@ -233,14 +235,14 @@ def put_pending(hashes: Iterable[str], namespace: str) -> Iterator[Statement]:
     yield Statement(_PUT_PENDING, _named(namespace, sorted(hashes)))
 
 
-def artifacts_of(tree: UUID, entries: Sequence[Place]) -> Statement:
+def artifacts_of(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
     """The artifacts that these entries refer to."""
-    return Statement(_THEIR_ARTIFACTS, _placed(tree, entries))
+    return Statement(_THEIR_ARTIFACTS, _placed(namespace, tree, entries))
 
 
 def artifacts_outside(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
     """The artifacts that all other entries refer to, and those that are pending."""
-    return Statement(_OTHER_ARTIFACTS, {"namespace": namespace, **_placed(tree, entries)})
+    return Statement(_OTHER_ARTIFACTS, _placed(namespace, tree, entries))
 
 
 def texts_of(rows: Iterable[Row]) -> frozenset[str]:
@@ -252,8 +254,9 @@ def _named(namespace: str, hashes: Iterable[str]) -> dict[str, Any]:
     return {"namespace": namespace, "hashes": [bytes.fromhex(name) for name in hashes]}
 
 
-def _placed(tree: UUID, entries: Sequence[Place]) -> dict[str, Any]:
-    return {"tree": tree, "owners": [owner for owner, _ in entries], "seqs": [seq for _, seq in entries]}
+def _placed(namespace: str, tree: UUID, entries: Sequence[Place]) -> dict[str, Any]:
+    owners, seqs = [owner for owner, _ in entries], [seq for _, seq in entries]
+    return {"namespace": namespace, "tree": tree, "owners": owners, "seqs": seqs}
 
 
 def _groups(blobs: Iterable[Blob]) -> Iterator[list[Blob]]:

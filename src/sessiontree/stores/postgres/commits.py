@@ -1,158 +1,124 @@
 """How a command is committed. There are two ways:
 
-- The *fast path* (``fast_path.py``): one statement that checks and writes. It serves plain appends and leases. A statement
-  that writes nothing gives no reason, so the locked transaction runs next and either succeeds or raises the reason.
-- The *locked transaction*: lock the thread, read what the rules need, decide, write, commit. It serves every command.
-
-A lost connection leaves open whether a commit took effect. Commands of the fast path are repeated, because ids and tokens
-make a repetition harmless. A transaction writes a random stamp into the thread's row; before it is repeated, the row shows
-whether it took effect (our stamp), did not (the stamp from before), or cannot be known (another stamp).
+- A *single call* (``single_call.py``, ``leases.py``) for commands about one thread: one round trip as a rule.
+- A *locked transaction* (``locked.py``) for commands about several threads, names or blobs, and for a thread that others
+  change all the time.
 """
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Sequence
-from typing import NamedTuple, TypeVar
-from uuid import UUID
+from collections.abc import Callable
+from typing import TypeGuard, get_args
 
 import psycopg
-from msgspec.structs import replace
 
-from sessiontree.errors import CommitUnknownError, SessionTreeError, ThreadNotFoundError
-from sessiontree.model import Thread
-from sessiontree.model.documents import StoredDocument
+from sessiontree.errors import CommitUnknownError, ThreadNotFoundError
 from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import (
     AcquireLease,
     Append,
-    Change,
     Command,
-    Committed,
-    CommitTogether,
-    CreateThread,
-    DeleteDocument,
-    DeleteThread,
-    EraseContents,
-    Fork,
-    ImportHistory,
-    ImportThread,
-    MoveLeaf,
-    PositionedDraft,
-    PurgeDocuments,
-    PutBlobs,
+    InstallCompaction,
     ReleaseLease,
     RenewLease,
     Result,
-    SetDocument,
     appended_ids,
-    changes_of,
 )
-from sessiontree.stores.postgres.documents import lock_document
-from sessiontree.stores.postgres.errors import may_have_happened, with_retries
-from sessiontree.stores.postgres.fast_path import acquire, append_at_leaf, is_plain, release, renew
-from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of
-from sessiontree.stores.postgres.steps import BEGIN, COMMIT, ROLLBACK, Statement, Steps, TreeLookup, to_bytes
-from sessiontree.stores.postgres.view import Reservation, SnapshotView, decide_in_steps
-from sessiontree.stores.postgres.writes import statements_of
-from sessiontree.stores.rules.state import Decision, DropThread, PutThread
+from sessiontree.stores.postgres.errors import with_retries
+from sessiontree.stores.postgres.known import KnownThreads
+from sessiontree.stores.postgres.leases import LeaseCommand, Leased, change_lease
+from sessiontree.stores.postgres.listen import channel_of
+from sessiontree.stores.postgres.locked import LockedTransaction
+from sessiontree.stores.postgres.single_call import Done, SingleCall, ThreadCommand, is_undecided_append
+from sessiontree.stores.postgres.steps import Steps, TreeLookup
+from sessiontree.stores.postgres.thread_writes import Refused, needs_blobs
+from sessiontree.stores.postgres.view import SnapshotView, decide_in_steps
 
 __all__ = ["Commits"]
-
-
-C = TypeVar("C", bound=Command)
-
-FastCommand = Append | AcquireLease | RenewLease | ReleaseLease
-
-_STATE = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(id)s"
-_FOR_CHANGE = " FOR NO KEY UPDATE OF h, t"
-_AGAINST_DELETE = " FOR KEY SHARE OF h"
-_UNLOCKED = ""
-_LOCK_NAME = """
-INSERT INTO sessiontree.home (id, namespace) VALUES (%(id)s, %(namespace)s)
-ON CONFLICT (id, namespace) DO UPDATE SET id = excluded.id
-RETURNING tree, named_tree, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"""
-_LOCK_NAMES = """
-SELECT id FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s ORDER BY id FOR UPDATE"""
-# A transaction with a number has a commit to wait for, even if it changes nothing.
-_TAKE_NUMBER = Statement("SELECT txid_current()")
-_NO_TREE = UUID(int=0)
-_LOCK_TREE = "SELECT key FROM sessiontree.head WHERE tree = %(tree)s ORDER BY id FOR UPDATE"
 
 
 class Commits:
     """The writes of the store, for one namespace."""
 
-    def __init__(self, place: str, lookup: TreeLookup, retry_seconds: float) -> None:
+    def __init__(self, place: str, lookup: TreeLookup, known: KnownThreads, retry_seconds: float) -> None:
         self._place = place
         self._lookup = lookup
+        self._known = known
         self._retry_seconds = retry_seconds
+        self._channel = channel_of(lookup.namespace)
         self._ids = IdSource()
 
     def commit(self, command: Command) -> Steps[Result]:
-        """Run a command, on the fast path if it has one."""
-        match command:
-            case Append() if is_plain(command):
-                return self._append(command)
-            case AcquireLease() | RenewLease() | ReleaseLease():
-                return self._fast_with_retries(command)
-            case _:
-                return self._locked(command)
+        """Run a command, by a single call if that is possible."""
+        if isinstance(command, AcquireLease | RenewLease | ReleaseLease):
+            return self._change_lease(command)
+        return self._write_thread(command) if _is_about_one_thread(command) else self._locked(command)
 
-    def _append(self, command: Append) -> Steps[Result]:
-        """Try the fast path once, without the cost of retries; anything but success is left to ``_fast_with_retries``."""
-        error: psycopg.Error | None = None
-        tree = self._lookup.cached(command.thread_id)
-        if tree is not None:
+    def _write_thread(self, command: ThreadCommand) -> Steps[Result]:
+        call = SingleCall(command, self._lookup, self._known, self._ids, self._channel)
+        refused: Refused | None = None
+        first_error: psycopg.Error | None = None
+        if is_undecided_append(command, self._known.get(command.thread_id)) and self._lookup.cached(command.thread_id):
+            # The most frequent command is tried once without the cost of retries.
             try:
-                stored = yield from append_at_leaf(command, tree, self._lookup.namespace)
-            except psycopg.Error as raised:
-                error = raised
+                outcome = yield from call.append()
+            except psycopg.Error as error:
+                first_error = error
             else:
-                if stored is not None:
-                    return stored
-        return (yield from self._fast_with_retries(command, error))
-
-    def _fast_with_retries(self, command: FastCommand, first_error: psycopg.Error | None = None) -> Steps[Result]:
-        """Repeat the fast path until it is answered. ``first_error`` is that of an attempt already made."""
-        may_be_stored = False
+                if isinstance(outcome, Done):
+                    return outcome.result
+                refused = outcome
 
         def attempt() -> Steps[Result]:
-            nonlocal may_be_stored, first_error
+            nonlocal refused, first_error
+            earlier, first_error = first_error, None
+            answer, refused = refused, None
             try:
-                if first_error is not None:
-                    earlier, first_error = first_error, None
+                if earlier is not None:
                     raise earlier
-                return (yield from self._fast(command))
+                done = yield from call.run(self._unknown(command, "another writer changed the thread since"), answer)
+            except ThreadNotFoundError:
+                if not (isinstance(command, Append) and command.create):
+                    raise
+                done = None
             except psycopg.Error as error:
-                may_be_stored = may_be_stored or may_have_happened(error)
+                call.expect_stored(error)
                 raise
+            return done.result if done else (yield from self._locked(call.command))
 
         def give_up(error: psycopg.Error) -> Exception | None:
-            return self._unknown(command, error) if may_be_stored and isinstance(command, Append) else None
+            return self._unknown(command, error) if call.may_be_stored else None
 
-        return with_retries(attempt, place=self._place, retry_seconds=self._retry_seconds, give_up=give_up)
+        return (yield from self._with_retries(attempt, give_up))
 
-    def _fast(self, command: FastCommand) -> Steps[Result]:
+    def _change_lease(self, command: LeaseCommand) -> Steps[Result]:
+        def attempt() -> Steps[Result]:
+            try:
+                return (yield from self._change_lease_once(command))
+            except psycopg.Error:
+                self._known.forget([command.thread_id])
+                raise
+
+        return self._with_retries(attempt)
+
+    def _change_lease_once(self, command: LeaseCommand) -> Steps[Result]:
+        """Repeating a step of a lease is harmless: its owner and turn, or its token, say which lease it is about."""
         tree = yield from self._lookup.find(command.thread_id)
-        done: Result
-        match command:
-            case Append():
-                done = yield from append_at_leaf(command, tree, self._lookup.namespace)
-            case AcquireLease():
-                done = yield from acquire(command, tree)
-            case RenewLease():
-                done = yield from renew(command, tree)
-            case ReleaseLease():
-                if (yield from release(command, tree)):
-                    return None
-                done = None
-        if done is not None:
-            return done
-        return (yield from self._locked(_with_given_ids(command)))
+        outcome = yield from change_lease(command, tree, self._lookup.namespace)
+        if isinstance(outcome, Leased):
+            self._known.leased(command.thread_id, outcome.lease, outcome.version)
+            return outcome.lease
+        if outcome is not None:
+            view = SnapshotView(self._ids, self._lookup.namespace)
+            view.set_thread(command.thread_id, outcome)
+            decision = yield from decide_in_steps(command, view)
+            if not decision.facts and isinstance(command, ReleaseLease):
+                return None
+        # The thread has changed meanwhile, or the lease was given to the same owner and turn before.
+        return (yield from self._locked(command))
 
     def _locked(self, command: Command) -> Steps[Result]:
-        transaction = _LockedTransaction(self._lookup, self._ids, command)
+        transaction = LockedTransaction(self._lookup, self._ids, command)
 
         def attempt() -> Steps[Result]:
             try:
@@ -160,292 +126,30 @@ class Commits:
             except psycopg.Error:
                 transaction.expect_stored_ids()
                 raise
+            finally:
+                self._known.forget(transaction.subjects)
 
         def give_up(error: psycopg.Error) -> Exception | None:
             return self._unknown(command, error) if transaction.unsettled is not None else None
 
+        return self._with_retries(attempt, give_up)
+
+    def _with_retries(
+        self,
+        attempt: Callable[[], Steps[Result]],
+        give_up: Callable[[psycopg.Error], Exception | None] | None = None,
+    ) -> Steps[Result]:
         return with_retries(attempt, place=self._place, retry_seconds=self._retry_seconds, give_up=give_up)
 
     def _unknown(self, command: Command, problem: object) -> CommitUnknownError:
         return CommitUnknownError(self._place, str(problem).strip(), appended_ids(command))
 
 
-def _with_given_ids(command: C) -> C:
-    """The command with ids that count as given: an attempt whose answer was lost may have stored the new ones."""
+def _is_about_one_thread(command: Command) -> TypeGuard[ThreadCommand]:
     match command:
         case Append(drafts=drafts):
-            return replace(command, drafts=tuple(replace(draft, has_new_id=False) for draft in drafts))
-        case CommitTogether(changes=changes):
-            return replace(command, changes=tuple(map(_with_given_ids, changes)))
+            return not needs_blobs(drafts)
+        case InstallCompaction(draft=draft):
+            return not needs_blobs([draft])
         case _:
-            return command
-
-
-class _Written(NamedTuple):
-    """A command of a transaction, what was read for it, and what was decided."""
-
-    command: Change
-    view: SnapshotView
-    decision: Decision
-
-
-class _Unsettled(NamedTuple):
-    """A commit whose answer was lost: its result, the command that shows whether it took effect, and its thread's stamp before."""
-
-    result: Result
-    witness: Change
-    decision: Decision
-    stamp_before: int | None
-
-
-class _LockedTransaction:
-    """One command, or several that are committed together, run in a transaction until its outcome is known."""
-
-    def __init__(self, lookup: TreeLookup, ids: IdSource, command: Command) -> None:
-        self._lookup = lookup
-        self._ids = ids
-        self._command = command
-        self._stamp = secrets.randbits(62)
-        self.unsettled: _Unsettled | None = None
-
-    def run(self, unknown: CommitUnknownError) -> Steps[Result]:
-        """Run the command once; raise ``unknown`` if an earlier run may have taken effect and cannot be settled."""
-        yield BEGIN
-        try:
-            yield from self._lock_names()
-            if self.unsettled is not None and (yield from self._took_effect(self.unsettled, unknown)):
-                yield from _confirm()
-                return self.unsettled.result
-            self.unsettled = None
-            written: list[_Written] = []
-            for change in changes_of(self._command):
-                written.append((yield from self._write(change)))  # noqa: PERF401  a comprehension cannot yield
-        except SessionTreeError:
-            yield ROLLBACK
-            raise
-        result = self._result_of(written)
-        if any(one.decision.facts for one in written):
-            yield from self._commit(written, result)
-        else:
-            yield from _confirm()
-        return result
-
-    def expect_stored_ids(self) -> None:
-        """Look for new ids in the next run: this one may have stored them, or found one of them taken."""
-        self._command = _with_given_ids(self._command)
-
-    def _write(self, change: Change) -> Steps[_Written]:
-        """Lock and read what a command is about, decide it, and write the facts."""
-        view = yield from self._lock_and_read(change)
-        decision = yield from decide_in_steps(change, view)
-        yield from statements_of(decision, view, self._lookup.namespace, self._stamp)
-        return _Written(change, view, decision)
-
-    def _result_of(self, written: Sequence[_Written]) -> Result:
-        results = tuple(one.decision.result for one in written)
-        return Committed(results=results) if isinstance(self._command, CommitTogether) else results[0]
-
-    def _commit(self, written: Sequence[_Written], result: Result) -> Steps[None]:
-        try:
-            yield COMMIT
-        except psycopg.Error as error:
-            if may_have_happened(error):
-                self.unsettled = self._lost(written, result)
-            raise
-        for one in written:
-            self._remember(one.decision, one.view)
-
-    def _lost(self, written: Sequence[_Written], result: Result) -> _Unsettled:
-        witness = _witness(written)
-        # An earlier command of the same transaction may have written our own stamp.
-        name = _subject(witness.command)
-        first = next(one for one in written if _subject(one.command) == name)
-        head = first.view.head(name)
-        return _Unsettled(result, witness.command, witness.decision, head.stamp if head else None)
-
-    def _remember(self, decision: Decision, view: SnapshotView) -> None:
-        for fact in decision.facts:
-            match fact:
-                case PutThread(state=state):
-                    self._lookup.remember(state.meta.id, view.uuid_of(state.tree))
-                case DropThread(state=state):
-                    self._lookup.forget(state.meta.id)
-
-    def _took_effect(self, before: _Unsettled, unknown: CommitUnknownError) -> Steps[bool]:
-        """Whether the earlier run took effect, all of it or nothing: one of its commands shows it."""
-        command = before.witness
-        view = yield from self._lock_and_read(command)
-        if isinstance(command, SetDocument):
-            return _is_put(view.document(command.scope, command.key), before.decision, unknown)
-        head = view.head(_subject(command))
-        if isinstance(command, DeleteThread):
-            return head is None
-        if head is not None and head.stamp == self._stamp:
-            return True
-        if (head.stamp if head else None) == before.stamp_before:
-            return False
-        raise unknown
-
-    def _lock_names(self) -> Steps[None]:
-        """Lock the threads of a commit of several commands in the same order as all others do, so none deadlock."""
-        if isinstance(self._command, CommitTogether):
-            subjects = {_subject(change) for change in self._command.changes} - {""}
-            names = [to_bytes(name) for name in subjects]
-            yield Statement(_LOCK_NAMES, {"ids": names, "namespace": self._lookup.namespace})
-
-    def _lock_and_read(self, command: Change) -> Steps[SnapshotView]:
-        """Lock and read what a command is about. All commands lock names first, then threads, so none deadlock."""
-        view = SnapshotView(self._ids, self._lookup.namespace)
-        match command:
-            case CreateThread(thread=thread, drafts=drafts, history=history):
-                reservation, taken = yield from self._lock_name(thread.id)
-                view.set_reservation(reservation)
-                view.set_thread(thread.id, taken)
-                names = [draft.id for draft in drafts] + [step.draft.id for step in history]
-                if names and (history or reservation.named_tree is not None):
-                    yield from view.prefetch_nodes(reservation.named_tree or _NO_TREE, names)
-            case Append(create=Thread() as thread):
-                yield from self._lock_or_reserve(view, thread.id, _needed_entries(command))
-            case ImportThread(thread=thread):
-                reservation, taken = yield from self._lock_name(thread.id)
-                if thread.tree != thread.id:
-                    tree_name, _ = yield from self._lock_name(thread.tree)
-                    reservation = reservation._replace(named_tree=tree_name.named_tree)
-                view.set_reservation(reservation)
-                view.set_thread(thread.id, taken)
-            case Fork(source_id=source_id, thread=thread):
-                reservation, taken = yield from self._lock_name(thread.id)
-                source = yield from self._read_thread(source_id, _AGAINST_DELETE)
-                view.set_reservation(reservation)
-                view.set_thread(source_id, source)
-                view.set_thread(thread.id, taken)
-                if source is not None and (ids := _needed_entries(command)):
-                    yield from view.prefetch_nodes(source.tree, ids)
-            case DeleteThread(thread_id=thread_id) | EraseContents(thread_id=thread_id):
-                yield from self._lock_tree(thread_id)
-                head = yield from self._read_thread(thread_id, _FOR_CHANGE)
-                view.set_thread(thread_id, head)
-                if head is not None and (ids := _needed_entries(command)):
-                    yield from view.prefetch_nodes(head.tree, ids)
-            case PutBlobs() | PurgeDocuments():
-                # No thread's row shows whether this was done; doing it again is harmless.
-                view.set_thread(_subject(command), None)
-            case SetDocument() | DeleteDocument():
-                view.set_thread(_subject(command), None)
-                view.set_document((yield from lock_document(self._lookup.namespace, command)))
-            case _:
-                head = yield from self._read_thread(command.thread_id, _FOR_CHANGE)
-                view.set_thread(command.thread_id, head)
-                if head is not None and (ids := _needed_entries(command)):
-                    yield from view.prefetch_nodes(head.tree, ids)
-        return view
-
-    def _lock_or_reserve(self, view: SnapshotView, thread_id: str, entry_ids: Sequence[str]) -> Steps[None]:
-        """Lock a thread, or its id if there is no such thread."""
-        head = yield from self._read_thread(thread_id, _FOR_CHANGE)
-        if head is None:
-            reservation, taken = yield from self._lock_name(thread_id)
-            if taken is None:
-                view.set_reservation(reservation)
-            else:
-                head = yield from self._read_thread(thread_id, _FOR_CHANGE)
-        view.set_thread(thread_id, head)
-        tree = head.tree if head else reservation.named_tree
-        if tree is not None and entry_ids:
-            yield from view.prefetch_nodes(tree, entry_ids)
-
-    def _lock_name(self, thread_id: str) -> Steps[tuple[Reservation, ThreadHead | None]]:
-        """Lock a thread id, taken or not; return what a new thread of this id would get, and the thread that has it."""
-        values = {"id": to_bytes(thread_id), "namespace": self._lookup.namespace}
-        ((tree, named_tree, now_us),) = yield Statement(_LOCK_NAME, values)
-        # Keys grow with the server's clock, so a thread that reuses an id gets higher numbers.
-        reservation = Reservation(key=1000 * now_us + secrets.randbelow(1000), named_tree=named_tree)
-        if tree is None:
-            return reservation, None
-        self._lookup.remember(thread_id, tree)
-        return reservation, (yield from self._read_thread(thread_id, _UNLOCKED))
-
-    def _lock_tree(self, thread_id: str) -> Steps[None]:
-        """Lock the names of a thread and its tree, and all threads of the tree."""
-        head = yield from self._read_thread(thread_id, _UNLOCKED)
-        if head is None:
-            return
-        names = [to_bytes(thread_id), to_bytes(head.state.meta.tree)]
-        yield Statement(_LOCK_NAMES, {"ids": names, "namespace": self._lookup.namespace})
-        yield Statement(_LOCK_TREE, {"tree": head.tree})
-
-    def _read_thread(self, thread_id: str, lock: str) -> Steps[ThreadHead | None]:
-        for find in (self._lookup.find, self._lookup.refresh):
-            try:
-                tree = yield from find(thread_id)
-            except ThreadNotFoundError:
-                return None
-            rows = yield Statement(_STATE + lock, {"tree": tree, "id": to_bytes(thread_id)})
-            if rows:
-                return head_of(rows[0])
-        return None
-
-
-def _is_put(stored: StoredDocument | None, decision: Decision, unknown: CommitUnknownError) -> bool:
-    """Whether a document was put; ``unknown`` if it may have been, and another writer has replaced it since."""
-    put = decision.result
-    assert isinstance(put, StoredDocument)
-    if stored == put or stored is None or stored.version < put.version:
-        return stored == put
-    raise unknown
-
-
-def _witness(written: Sequence[_Written]) -> _Written:
-    """The command of a transaction that shows best whether it took effect.
-
-    That is the last change of a thread, which leaves a stamp, or of a document, or else a delete.
-    """
-    ranks: list[tuple[int, _Written]] = []
-    seen: set[tuple[str, str]] = set()
-    for one in reversed(written):
-        match one.command:
-            case SetDocument(scope=scope, key=key) | DeleteDocument(scope=scope, key=key):
-                place, rank = (scope, key), 1 if isinstance(one.command, SetDocument) else 3
-            case command:
-                place, rank = ("", _subject(command)), 2 if isinstance(command, DeleteThread) else 0
-        if place not in seen and one.decision.facts:
-            ranks.append((rank, one))
-        seen.add(place)
-    return min(ranks, key=lambda found: found[0])[1]
-
-
-def _confirm() -> Steps[None]:
-    """Commit with a transaction number, which waits for the synchronous standby: what was read may not be there yet."""
-    yield _TAKE_NUMBER
-    yield COMMIT
-
-
-def _subject(command: Change) -> str:
-    """The thread whose row shows whether a command took effect."""
-    match command:
-        case CreateThread(thread=thread) | Fork(thread=thread) | ImportThread(thread=thread):
-            return thread.id
-        case PutBlobs() | SetDocument() | DeleteDocument() | PurgeDocuments():
-            return ""
-        case _:
-            return command.thread_id
-
-
-def _needed_entries(command: Change) -> list[str]:
-    """Entries that the rules need in any case."""
-    match command:
-        case Append(drafts=drafts, parent=parent):
-            parents = [parent, *(draft.parent for draft in drafts)]
-            given = [draft.id for draft in drafts if not draft.has_new_id]
-            return given + [name for name in parents if isinstance(name, str)]
-        case MoveLeaf(to_entry=str() as entry_id):
-            return [entry_id]
-        case EraseContents(entries=entries):
-            return list(entries)
-        case Fork(entry_id=entry_id, history=history):
-            named = [entry_id, *(step.parent for step in history), *(step.draft.id for step in history)]
-            return list({name for name in named if name is not None})
-        case ImportHistory(steps=steps):
-            return [step.draft.id for step in steps if isinstance(step, PositionedDraft)]
-        case _:
-            return []
+            return isinstance(command, get_args(ThreadCommand))

@@ -24,7 +24,7 @@ __all__ = ["LENGTHS", "StoreContent", "inspect", "read_content"]
 LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
 _MANIFESTS = """
 SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
-JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq
+JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq AND e.namespace = c.namespace
 WHERE c.namespace = %(namespace)s"""
 _ARTIFACTS = "SELECT DISTINCT hash FROM sessiontree.artifact WHERE namespace = %(namespace)s"
 _BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -35,9 +35,10 @@ WHERE namespace = %(namespace)s ORDER BY depth, tree, owner, seq"""
 _MOVES = """
 SELECT tree, thread, number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
 WHERE namespace = %(namespace)s ORDER BY tree, thread, number"""
+# The homes are read first: a distributed server cannot join what is on different nodes.
 _WITHOUT_LOOKUP = """
-SELECT h.id FROM sessiontree.head h
-LEFT JOIN sessiontree.home o ON o.id = h.id AND o.namespace = h.namespace AND o.tree = h.tree
+WITH o AS MATERIALIZED (SELECT id, tree FROM sessiontree.home WHERE namespace = %(namespace)s)
+SELECT h.id FROM sessiontree.head h LEFT JOIN o ON o.id = h.id AND o.tree = h.tree
 WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
 
 

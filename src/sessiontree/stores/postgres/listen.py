@@ -22,9 +22,7 @@ from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup, to_b
 __all__ = ["NOTIFY", "AsyncListener", "Listener", "Mark", "Notices", "Watches", "channel_of"]
 
 
-NOTIFY = """CASE WHEN watched_until > now() THEN pg_notify(
-    'sessiontree_' || left(encode(sha256(convert_to(%(namespace)s, 'UTF8')), 'hex'), 32),
-    %(tree)s || ':' || key) END"""
+NOTIFY = "CASE WHEN watched_until > now() THEN pg_notify(%(channel)s, %(tree)s || ':' || key) END"
 """The expression with which an append notifies the watchers of its thread, if there are any."""
 
 _MAX_TOPICS = 100_000
@@ -36,7 +34,7 @@ POLL_SECONDS = 0.1
 
 _WATCH = f"""
 UPDATE sessiontree.head SET watched_until = now() + interval '{_WATCHED_SECONDS} seconds'
-WHERE tree = %(tree)s AND id = %(thread)s RETURNING key"""
+WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s RETURNING key"""
 
 
 def channel_of(namespace: str) -> str:
@@ -64,7 +62,8 @@ class Watches:
         if time.monotonic() < renew_at:
             return topic
         tree = yield from self._lookup.find(thread_id)
-        rows = yield Statement(_WATCH, {"tree": tree, "thread": to_bytes(thread_id)})
+        values = {"tree": tree, "thread": to_bytes(thread_id), "namespace": self._lookup.namespace}
+        rows = yield Statement(_WATCH, values)
         if not rows:
             self._lookup.forget(thread_id)
             return None

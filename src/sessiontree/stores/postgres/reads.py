@@ -23,6 +23,7 @@ from sessiontree.stores.listing import matching_ids
 from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, hashes_of, in_order, read_blobs
 from sessiontree.stores.postgres.doctor import inspect
 from sessiontree.stores.postgres.documents import list_documents, list_scopes, read_document
+from sessiontree.stores.postgres.known import KnownThreads
 from sessiontree.stores.postgres.listing import list_threads
 from sessiontree.stores.postgres.rows import (
     ENTRY_COLUMNS,
@@ -60,89 +61,105 @@ _FIRST_BATCH = 64
 _LARGEST_BATCH = 16_384
 _seq = itemgetter(6)
 
-_HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.id = %(thread)s"
+_OF_THREAD = "h.tree = %(tree)s AND h.id = %(thread)s AND h.namespace = %(namespace)s"
+_HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE {_OF_THREAD}"
 _ENTRY = f"""
 SELECT h.key, t.base, e.depth, {ENTRY_COLUMNS} FROM sessiontree.head h
-JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id
-LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = %(entry)s
-WHERE h.tree = %(tree)s AND h.id = %(thread)s"""
+JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id AND t.namespace = h.namespace
+LEFT JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = %(entry)s AND e.namespace = h.namespace
+WHERE {_OF_THREAD}"""
 # The first row is about the thread and has no body; the others are entries. A thread's entries are numbered without
 # gaps, so a limit is a range of numbers: the server never sorts, and uses the primary key whatever its estimates.
 _PATH_OF_LEAF = f"""
 WITH tip AS (
     SELECT h.key, h.leaf, e.owner, e.seq FROM sessiontree.head h
-    LEFT JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = h.leaf
-    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+    LEFT JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = h.leaf AND e.namespace = %(namespace)s
+    WHERE {_OF_THREAD}
 )
 SELECT leaf, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM tip
 UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip)
+WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT owner FROM tip)
     AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
 _SEGMENT = f"""
-WITH tip AS (SELECT owner, seq FROM sessiontree.entry WHERE tree = %(tree)s AND id = %(tip)s)
+WITH tip AS (
+    SELECT owner, seq FROM sessiontree.entry WHERE tree = %(tree)s AND id = %(tip)s AND namespace = %(namespace)s
+)
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = (SELECT owner FROM tip)
+WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT owner FROM tip)
     AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
 _OWN = f"""
 WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
-    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+    SELECT t.key, t.base FROM sessiontree.head h
+    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
+    WHERE {_OF_THREAD}
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
 UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
+WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT key FROM me)
     AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
 _NEWEST = f"""
 WITH me AS (
     SELECT t.key, t.base, least(h.seq, %(upto)s) AS upto FROM sessiontree.head h
-    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id WHERE h.tree = %(tree)s AND h.id = %(thread)s
+    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
+    WHERE {_OF_THREAD}
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
 UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
-WHERE e.tree = %(tree)s AND e.owner = (SELECT key FROM me)
+WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT key FROM me)
     AND e.seq <= (SELECT upto FROM me) AND e.seq > (SELECT upto FROM me) - %(limit)s"""
 _RARE = f"""
 WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
-    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+    SELECT t.key, t.base FROM sessiontree.head h
+    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
+    WHERE {_OF_THREAD}
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
 UNION ALL
-SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND {IS_RARE}
+SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND {IS_RARE}
     AND (e.owner = (SELECT key FROM me) OR (SELECT base FROM me) IS NOT NULL)"""
 _RARE_OWN = f"""
 WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id
-    WHERE h.tree = %(tree)s AND h.id = %(thread)s
+    SELECT t.key, t.base FROM sessiontree.head h
+    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
+    WHERE {_OF_THREAD}
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
 UNION ALL
-(SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND {IS_RARE}
+(SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND {IS_RARE}
     AND e.owner = (SELECT key FROM me) AND e.seq > %(above)s AND e.seq < %(below)s
     AND substring(e.body FROM 10 FOR 5) = ANY(%(marks)s) ORDER BY e.seq {{order}} LIMIT %(limit)s)"""
-_CHILDREN = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent = %(parent)s"
-_IN_TREE = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)"
-_ROOTS = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.parent IS NULL"
+_OF_TREE = f"SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s"
+_CHILDREN = f"{_OF_TREE} AND e.parent = %(parent)s"
+_IN_TREE = f"{_OF_TREE} AND e.id = ANY(%(ids)s)"
+_ROOTS = f"{_OF_TREE} AND e.parent IS NULL"
 _OWNER_NAME = """
-    coalesce((SELECT t.id FROM sessiontree.thread t WHERE t.tree = e.tree AND t.key = e.owner),
-        (SELECT d.id FROM sessiontree.deleted_thread d WHERE d.tree = e.tree AND d.key = e.owner))"""
+    coalesce((SELECT t.id FROM sessiontree.thread t
+            WHERE t.tree = e.tree AND t.key = e.owner AND t.namespace = e.namespace),
+        (SELECT d.id FROM sessiontree.deleted_thread d
+            WHERE d.tree = e.tree AND d.key = e.owner AND d.namespace = e.namespace))"""
 _LAST = f"""
-SELECT h.id, {_OWNER_NAME}, {ENTRY_COLUMNS} FROM sessiontree.home o
-JOIN sessiontree.head h ON h.tree = o.tree AND h.id = o.id
-JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = h.leaf
-WHERE o.id = ANY(%(ids)s) AND o.namespace = %(namespace)s"""
+WITH o AS MATERIALIZED (
+    SELECT id, tree FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s
+)
+SELECT h.id, {_OWNER_NAME}, {ENTRY_COLUMNS} FROM o
+JOIN sessiontree.head h ON h.tree = o.tree AND h.id = o.id AND h.namespace = %(namespace)s
+JOIN sessiontree.entry e ON e.tree = h.tree AND e.id = h.leaf AND e.namespace = h.namespace"""
 _ANYWHERE = f"""
 SELECT {_OWNER_NAME}, {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s ORDER BY e.tree"""
 _NAMES = """
-SELECT key, id FROM sessiontree.thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)
-UNION ALL SELECT key, id FROM sessiontree.deleted_thread WHERE tree = %(tree)s AND key = ANY(%(keys)s)"""
+SELECT key, id FROM sessiontree.thread
+WHERE tree = %(tree)s AND key = ANY(%(keys)s) AND namespace = %(namespace)s
+UNION ALL SELECT key, id FROM sessiontree.deleted_thread
+WHERE tree = %(tree)s AND key = ANY(%(keys)s) AND namespace = %(namespace)s"""
 _SIZES = """
 SELECT h.id, sum(octet_length(e.body))::bigint FROM sessiontree.entry e
-JOIN sessiontree.head h ON h.tree = e.tree AND h.key = e.owner
+JOIN sessiontree.head h ON h.tree = e.tree AND h.key = e.owner AND h.namespace = e.namespace
 WHERE e.namespace = %(namespace)s GROUP BY h.tree, h.id"""
 _STATS = """
 SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s),
@@ -157,9 +174,10 @@ SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s)
 class StepReads:
     """The methods of ``queries.Reads`` as generators of steps."""
 
-    def __init__(self, place: str, lookup: TreeLookup) -> None:
+    def __init__(self, place: str, lookup: TreeLookup, known: KnownThreads) -> None:
         self._place = place
         self._lookup = lookup
+        self._known = known
 
     def thread(self, thread_id: str) -> Steps[Thread]:
         head = yield from self._head(thread_id)
@@ -199,7 +217,7 @@ class StepReads:
         if thread_id is None:
             return (yield from self._entries_anywhere(entry_ids))
         head = yield from self._head(thread_id)
-        rows = yield Statement(_IN_TREE, {"tree": head.tree, "ids": [to_bytes(entry_id) for entry_id in entry_ids]})
+        rows = yield self._in_tree(_IN_TREE, head.tree, ids=[to_bytes(entry_id) for entry_id in entry_ids])
         seen = {row[0]: row for row in (yield from self._seen(head, rows))}
         chosen = [seen[name] for entry_id in entry_ids if (name := to_bytes(entry_id)) in seen]
         return (yield from self._entries_of(head.tree, chosen, thread_id, head.state.key))
@@ -238,15 +256,15 @@ class StepReads:
             yield from self._visible(thread_id, entry_id)
         head = yield from self._head(thread_id)
         if entry_id is None:
-            rows = yield Statement(_ROOTS, {"tree": head.tree})
+            rows = yield self._in_tree(_ROOTS, head.tree)
         else:
-            rows = yield Statement(_CHILDREN, {"tree": head.tree, "parent": to_bytes(entry_id)})
+            rows = yield self._in_tree(_CHILDREN, head.tree, parent=to_bytes(entry_id))
         seen = yield from self._seen(head, sorted(rows, key=lambda row: (row[1] == head.state.key, row[6])))
         return (yield from self._entries_of(head.tree, seen, thread_id, head.state.key))
 
     def moves(self, thread_id: str) -> Steps[list[Move]]:
         head = yield from self._head(thread_id)
-        rows = yield Statement(MOVES, {"tree": head.tree, "key": head.state.key})
+        rows = yield self._in_tree(MOVES, head.tree, key=head.state.key)
         return [move_of(thread_id, row) for row in rows]
 
     def next_move(self, thread_id: str, direction: Direction) -> Steps[NextMove]:
@@ -313,14 +331,17 @@ class StepReads:
 
     def _head(self, thread_id: str) -> Steps[ThreadHead]:
         _, rows = yield from self._thread_rows(thread_id, _HEAD, {})
-        return head_of(rows[0])
+        return self._known.read(head_of(rows[0])).head
+
+    def _in_tree(self, sql: str, tree: UUID, **values: Any) -> Statement:
+        return Statement(sql, {"tree": tree, "namespace": self._lookup.namespace, **values})
 
     def _thread_rows(self, thread_id: str, sql: str, values: dict[str, Any]) -> Steps[tuple[UUID, list[Row]]]:
         """Rows about a thread. Without a row the cached tree may be wrong, so the tree is read again."""
         ways: tuple[Callable[[str], Steps[UUID]], ...] = (self._lookup.find, self._lookup.refresh)
         for find in ways:
             tree = yield from find(thread_id)
-            rows = yield Statement(sql, {**values, "tree": tree, "thread": to_bytes(thread_id)})
+            rows = yield self._in_tree(sql, tree, thread=to_bytes(thread_id), **values)
             if rows:
                 return tree, rows
         raise ThreadNotFoundError(thread_id)
@@ -332,7 +353,7 @@ class StepReads:
         if row[0] is not None and row[1] == key:
             return tree, tuple(row)
         if row[0] is not None and base is not None:
-            rows = yield Statement(IS_ANCESTOR, {"tree": tree, "tip": base, "id": row[0], "depth": depth})
+            rows = yield self._in_tree(IS_ANCESTOR, tree, tip=base, id=row[0], depth=depth)
             if rows:
                 return tree, tuple(row)
         raise EntryNotFoundError(thread_id, entry_id)
@@ -450,7 +471,7 @@ class StepReads:
         rows: list[Row] = []
         while tip is not None and len(rows) != limit:
             most = None if limit is None else limit - len(rows)
-            segment = yield Statement(_SEGMENT, {"tree": tree, "tip": tip, "limit": _range(most)})
+            segment = yield self._in_tree(_SEGMENT, tree, tip=tip, limit=_range(most))
             before = len(rows)
             tip = _follow(segment, tip, rows, limit)
             if len(rows) == before:
@@ -467,7 +488,7 @@ class StepReads:
         names = {} if key is None else {key: thread_id}
         missing = {row[1] for row in rows} - set(names)
         if missing:
-            found = yield Statement(_NAMES, {"tree": tree, "keys": sorted(missing)})
+            found = yield self._in_tree(_NAMES, tree, keys=sorted(missing))
             names |= {owner: to_text(name) for owner, name in found}
         return entries_of(rows, names)
 

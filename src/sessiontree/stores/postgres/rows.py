@@ -22,6 +22,7 @@ __all__ = [
     "entries_of",
     "head_of",
     "key_of",
+    "lease_of",
     "logged_of",
     "move_of",
     "node_of",
@@ -30,22 +31,26 @@ __all__ = [
 
 NODE_COLUMNS = "e.id, e.owner, e.parent, e.depth, e.messages, e.tokens"
 ENTRY_COLUMNS = "e.id, e.owner, e.parent, e.created_ns, e.turn_id, e.body, e.seq"
-STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp, t.body,
+STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp, h.version, t.body,
     h.lease_token, h.lease_turn, h.lease_owner, h.lease_created_ns, h.lease_expires_ns,
     h.leaf, h.depth, h.messages, h.tokens,
     base.id, base.owner, base.parent, base.depth, base.messages, base.tokens"""
 HEAD_FROM = """sessiontree.head h
-    JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id
-    LEFT JOIN sessiontree.entry base ON base.tree = h.tree AND base.id = t.base"""
+    JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id AND t.namespace = h.namespace
+    LEFT JOIN sessiontree.entry base ON base.tree = h.tree AND base.id = t.base AND base.namespace = h.namespace"""
 
 
 class ThreadHead(Record, frozen=True, kw_only=True):
-    """A thread's rows: the state that the rules read, and what only this store has."""
+    """A thread's rows: the state that the rules read, and what only this store has.
+
+    ``version`` counts the changes of the rows, ``stamp`` is that of the last transaction that left one.
+    """
 
     state: ThreadState
     tree: UUID
     seq: int
     stamp: int
+    version: int
     lease: Lease | None
 
 
@@ -56,12 +61,13 @@ def key_of(entry_id: str) -> int:
 
 def head_of(row: Row) -> ThreadHead:
     """The thread of a row of ``STATE_COLUMNS``."""
-    tree, key, updated_ns, fence, moves, seq, stamp, body = row[:8]
+    tree, key, updated_ns, fence, moves, seq, stamp, version, body = row[:9]
     meta = decode_thread(body)
-    leaf = node_of((row[13], key, None, *row[14:17])) if row[13] is not None else None
-    base = node_of(row[17:23]) if row[17] is not None else None
+    leaf = node_of((row[14], key, None, *row[15:18])) if row[14] is not None else None
+    base = node_of(row[18:24]) if row[18] is not None else None
     state = ThreadState(key, tree.int, meta, leaf, base, updated_ns, fence, moves)
-    return ThreadHead(state=state, tree=tree, seq=seq, stamp=stamp, lease=_lease_of(meta.id, row[8:13]))
+    lease = lease_of(meta.id, row[9:14])
+    return ThreadHead(state=state, tree=tree, seq=seq, stamp=stamp, version=version, lease=lease)
 
 
 def node_of(row: Row) -> Node:
@@ -117,7 +123,8 @@ def logged_of(thread_id: str, row: Row) -> LoggedMove:
     return LoggedMove(move_of(thread_id, row[:5]), None if row[5] is None else Tops(*row[5:]))
 
 
-def _lease_of(thread_id: str, row: Row) -> Lease | None:
+def lease_of(thread_id: str, row: Row) -> Lease | None:
+    """The lease of the columns of a row, None if they are empty."""
     token, turn_id, owner, created_ns, expires_ns = row
     if token is None:
         return None

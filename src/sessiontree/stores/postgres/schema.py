@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from sessiontree.errors import NewerFormatError
 from sessiontree.model._base import Record
+from sessiontree.stores.postgres.functions import APPEND_ENTRY, THREAD_NOW, WRITE_THREAD
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.queries import RARE_MARKS
 
@@ -309,6 +310,38 @@ _DOCUMENTS = (
     _BIND_AS_BEFORE.format(tables="'json_document'"),
 )
 
+# The namespace ends every key of a tree's rows: whatever a tenant writes, it never stands where another's row belongs.
+_TREE_KEYS = {
+    "thread": "tree, id, namespace",
+    "head": "tree, id, namespace",
+    "entry": "tree, owner, seq, namespace",
+    "move": "tree, thread, number, namespace",
+    "deleted_thread": "tree, key, namespace",
+    "document": "tree, owner, seq, piece, namespace",
+    "checkpoint": "tree, owner, seq, namespace",
+    "artifact": "tree, owner, seq, hash, namespace",
+}
+_NAMESPACE_KEYS = (
+    *(
+        f"ALTER TABLE sessiontree.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({columns})"
+        for table, columns in _TREE_KEYS.items()
+    ),
+    "ALTER TABLE sessiontree.thread DROP CONSTRAINT thread_tree_key_key, ADD UNIQUE (tree, key, namespace)",
+    "CREATE UNIQUE INDEX entry_id_namespace ON sessiontree.entry (id, tree, namespace)",
+    "DROP INDEX sessiontree.entry_id",
+    "ALTER INDEX sessiontree.entry_id_namespace RENAME TO entry_id",
+)
+
+# ``version`` counts the changes of a thread's head and metadata. Programs that do not count them must not go on writing:
+# every one of their writes names the column that is renamed.
+_THREAD_VERSIONS = (
+    "ALTER TABLE sessiontree.head ADD COLUMN version bigint NOT NULL DEFAULT 0",
+    "ALTER TABLE sessiontree.head RENAME COLUMN previous TO previous_leaf",
+    THREAD_NOW,
+    APPEND_ENTRY,
+    WRITE_THREAD,
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
@@ -318,6 +351,7 @@ MIGRATIONS = (
     # A program that does not know artifacts would delete them.
     Migration(version=6, readable_by=6, statements=_ARTIFACTS),
     Migration(version=7, readable_by=6, statements=(*_READ_INDEXES, *_DOCUMENTS)),
+    Migration(version=8, readable_by=8, statements=(*_NAMESPACE_KEYS, *_THREAD_VERSIONS)),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

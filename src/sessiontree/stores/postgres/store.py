@@ -15,6 +15,7 @@ from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.commits import Commits
 from sessiontree.stores.postgres.errors import pauses, translate_error, with_retries
+from sessiontree.stores.postgres.known import KnownThreads
 from sessiontree.stores.postgres.listen import (
     POLL_SECONDS,
     AsyncListener,
@@ -63,8 +64,9 @@ class _Operations:
         except psycopg.ProgrammingError as error:
             raise translate_error(error, self.place) from error
         lookup = TreeLookup(self.options.namespace)
-        self._commits = Commits(self.place, lookup, self.options.retry_seconds)
-        self._reads = cast("Reads", StepReads(self.place, lookup))
+        known = KnownThreads()
+        self._commits = Commits(self.place, lookup, known, self.options.retry_seconds)
+        self._reads = cast("Reads", StepReads(self.place, lookup, known))
         self._watches = Watches(lookup)
         self._pid = os.getpid()
 

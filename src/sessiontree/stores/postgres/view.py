@@ -31,6 +31,7 @@ from sessiontree.stores.postgres.blobs import (
     read_blobs,
     texts_of,
 )
+from sessiontree.stores.postgres.known import KnownThread
 from sessiontree.stores.postgres.rows import (
     ENTRY_COLUMNS,
     HEAD_FROM,
@@ -54,45 +55,61 @@ T = TypeVar("T")
 
 
 _NODE = (
-    f"SELECT {NODE_COLUMNS}, {ENTRY_COLUMNS} FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)"
+    f"SELECT {NODE_COLUMNS}, {ENTRY_COLUMNS} FROM sessiontree.entry e"
+    " WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s"
 )
 _PARENT = (
-    f"SELECT {NODE_COLUMNS} FROM sessiontree.entry c JOIN sessiontree.entry e ON e.tree = c.tree AND e.id = c.parent"
-    " WHERE c.tree = %(tree)s AND c.id = %(id)s"
+    f"SELECT {NODE_COLUMNS} FROM sessiontree.entry c"
+    " JOIN sessiontree.entry e ON e.tree = c.tree AND e.id = c.parent AND e.namespace = c.namespace"
+    " WHERE c.tree = %(tree)s AND c.id = %(id)s AND c.namespace = %(namespace)s"
 )
 IS_ANCESTOR = """
 WITH RECURSIVE up (id, parent, depth) AS (
-    SELECT e.id, e.parent, e.depth FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = %(tip)s
+    SELECT e.id, e.parent, e.depth FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.id = %(tip)s AND e.namespace = %(namespace)s
     UNION ALL
-    SELECT e.id, e.parent, e.depth FROM up JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = up.parent
+    SELECT e.id, e.parent, e.depth FROM up
+    JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = up.parent AND e.namespace = %(namespace)s
     WHERE up.depth > %(depth)s
 ) SELECT 1 FROM up WHERE id = %(id)s"""
 MOVES = """
 SELECT number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
-WHERE tree = %(tree)s AND thread = %(key)s ORDER BY number"""
+WHERE tree = %(tree)s AND thread = %(key)s AND namespace = %(namespace)s ORDER BY number"""
 _LOGGED = """
 SELECT number, from_entry, to_entry, reason, at_ns, undo, redo, redo_below FROM sessiontree.move
-WHERE tree = %(tree)s AND thread = %(key)s AND number = %(number)s"""
-_FAMILY = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.tree = %(tree)s AND h.key <> %(key)s"
-_OWNED = "SELECT count(*) FROM sessiontree.entry WHERE tree = %(tree)s AND owner = %(key)s"
+WHERE tree = %(tree)s AND thread = %(key)s AND namespace = %(namespace)s AND number <= %(number)s
+    AND number > %(number)s - 20"""
+_FAMILY = f"""
+SELECT {STATE_COLUMNS} FROM {HEAD_FROM}
+WHERE h.tree = %(tree)s AND h.namespace = %(namespace)s AND h.key <> %(key)s"""
+_OWNED = """
+SELECT count(*) FROM sessiontree.entry WHERE tree = %(tree)s AND owner = %(key)s AND namespace = %(namespace)s"""
 _INHERITED = """
 WITH RECURSIVE inherited (id) AS (
-    SELECT t.base FROM sessiontree.thread t WHERE t.tree = %(tree)s AND t.key <> %(key)s AND t.base IS NOT NULL
+    SELECT t.base FROM sessiontree.thread t
+    WHERE t.tree = %(tree)s AND t.key <> %(key)s AND t.base IS NOT NULL AND t.namespace = %(namespace)s
     UNION
-    SELECT e.parent FROM inherited i JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = i.id
+    SELECT e.parent FROM inherited i
+    JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = i.id AND e.namespace = %(namespace)s
     WHERE e.parent IS NOT NULL
 )"""
-_UNSEEN = f"""{_INHERITED} SELECT e.owner, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s
-    AND e.owner NOT IN (SELECT h.key FROM sessiontree.head h WHERE h.tree = %(tree)s AND h.key <> %(key)s)
+_UNSEEN = f"""{_INHERITED} SELECT e.owner, e.seq FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner NOT IN (
+        SELECT h.key FROM sessiontree.head h
+        WHERE h.tree = %(tree)s AND h.key <> %(key)s AND h.namespace = %(namespace)s)
     AND e.id NOT IN (SELECT id FROM inherited)"""
 _SEEN_ONLY_BY = f"""{_INHERITED} SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.owner = %(key)s AND e.id = ANY(%(ids)s) AND e.id NOT IN (SELECT id FROM inherited)"""
+    WHERE e.tree = %(tree)s AND e.owner = %(key)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s
+    AND e.id NOT IN (SELECT id FROM inherited)"""
 _SEEN_BY = f"""
 WITH RECURSIVE up (id) AS (
     SELECT %(base)s::bytea
     UNION ALL
-    SELECT e.parent FROM up JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = up.id WHERE e.parent IS NOT NULL
-) SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
+    SELECT e.parent FROM up
+    JOIN sessiontree.entry e ON e.tree = %(tree)s AND e.id = up.id AND e.namespace = %(namespace)s
+    WHERE e.parent IS NOT NULL
+) SELECT {NODE_COLUMNS}, e.seq FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s
     AND (e.owner = %(key)s OR e.id IN (SELECT id FROM up))"""
 
 _MAX_BODIES = 500
@@ -159,10 +176,19 @@ class SnapshotView:
 
     def prefetch_nodes(self, tree: UUID, ids: Sequence[str]) -> Steps[None]:
         """Fetch entries that the rules will need with one statement."""
-        rows = yield Statement(_NODE, {"tree": tree, "ids": [to_bytes(name) for name in ids]})
+        self.add_nodes(ids, (yield self._nodes(tree, ids)))
+
+    def add_nodes(self, ids: Sequence[str], rows: Sequence[Row]) -> None:
+        """Add entries that were looked for; those without a row do not exist."""
         self._answers |= {("find", name): None for name in ids}
         for row in rows:
             self._add_node(row)
+
+    def set_known(self, known: KnownThread) -> None:
+        """Set a thread with what is known of it."""
+        self.set_thread(known.head.state.meta.id, known.head)
+        self._answers |= {("find", name): node for name, node in known.nodes.copy().items()}
+        self._answers |= {("logged", number): move for number, move in known.moves.copy().items()}
 
     def restart(self) -> None:
         """Number entries from the thread's last one again, a new thread's from its key, for another run of the rules."""
@@ -189,7 +215,7 @@ class SnapshotView:
         return None if head is None else head.state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
-        statement = Statement(_NODE, {"tree": self.uuid_of(tree), "ids": [to_bytes(entry_id)]})
+        statement = self._nodes(self.uuid_of(tree), [entry_id])
         found: Node | None = self._answer(("find", entry_id), statement, lambda rows: self._add_node(*rows))
         return found
 
@@ -198,38 +224,39 @@ class SnapshotView:
         return False
 
     def draft(self, node: Node) -> Draft:
-        draft: Draft = self._answers["draft", node.id]
+        statement = self._nodes(self._tree(), [node.id])
+        draft: Draft = self._answer(("draft", node.id), statement, lambda rows: draft_of(rows[0][6:]))
         return draft
 
     def parent(self, node: Node) -> Node | None:
-        statement = Statement(_PARENT, {"tree": self._tree(), "id": to_bytes(node.id)})
+        statement = Statement(_PARENT, self._place() | {"id": to_bytes(node.id)})
         above: Node | None = self._answer(
             ("parent", node.id), statement, lambda rows: node_of(rows[0]) if rows else None
         )
         return above
 
     def is_ancestor(self, node: Node, of: Node) -> bool:
-        values = {"tree": self._tree(), "tip": to_bytes(of.id), "id": to_bytes(node.id), "depth": node.depth}
+        values = self._place() | {"tip": to_bytes(of.id), "id": to_bytes(node.id), "depth": node.depth}
         return bool(self._answer(("ancestor", (node.id, of.id)), Statement(IS_ANCESTOR, values), bool))
 
     def moves(self, state: ThreadState) -> Sequence[Move]:
-        statement = Statement(MOVES, {"tree": self._tree(), "key": state.key})
+        statement = Statement(MOVES, self._place() | {"key": state.key})
         name = state.meta.id
         found: list[Move] = self._answer(("moves", name), statement, lambda rows: [move_of(name, row) for row in rows])
         # Without a lock, later moves than those that the thread's state counts may have been read.
         return found[: state.moves]
 
     def logged(self, state: ThreadState, number: int) -> LoggedMove:
-        statement = Statement(_LOGGED, {"tree": self._tree(), "key": state.key, "number": number})
-        found: LoggedMove = self._answer(
-            ("logged", number), statement, lambda rows: logged_of(state.meta.id, rows[0]) if rows else None
+        statement = Statement(_LOGGED, self._place() | {"key": state.key, "number": number})
+        found: LoggedMove | None = self._answer(
+            ("logged", number), statement, lambda rows: self._add_moves(state.meta.id, rows).get(number)
         )
         if found is None:
             raise IndexError(number)
         return found
 
     def family(self, state: ThreadState) -> Sequence[ThreadState]:
-        statement = Statement(_FAMILY, {"tree": self._tree(), "key": state.key})
+        statement = Statement(_FAMILY, self._place() | {"key": state.key})
         heads: list[ThreadHead] = self._answer(
             ("family", state.meta.id), statement, lambda rows: [head_of(row) for row in rows]
         )
@@ -242,11 +269,11 @@ class SnapshotView:
         return None if head is None else head.lease
 
     def owned(self, state: ThreadState) -> int:
-        statement = Statement(_OWNED, {"tree": self._tree(), "key": state.key})
+        statement = Statement(_OWNED, self._place() | {"key": state.key})
         return int(self._answer(("owned", state.meta.id), statement, lambda rows: rows[0][0]))
 
     def unseen_without(self, state: ThreadState) -> Sequence[int]:
-        statement = Statement(_UNSEEN, {"tree": self._tree(), "key": state.key})
+        statement = Statement(_UNSEEN, self._place() | {"key": state.key})
         rows = self._answer(("unseen", state.meta.id), statement, list)
         self.deleted_entries = dict(enumerate(rows))
         return range(len(rows))
@@ -260,7 +287,7 @@ class SnapshotView:
     def _erasable(self, state: ThreadState, entry_ids: Collection[str], sql: str) -> Sequence[Node]:
         ids = [to_bytes(entry_id) for entry_id in entry_ids]
         base = to_bytes(state.base.id) if state.base else None
-        statement = Statement(sql, {"tree": self._tree(), "key": state.key, "ids": ids, "base": base})
+        statement = Statement(sql, self._place() | {"key": state.key, "ids": ids, "base": base})
         found: list[tuple[Node, int]] = self._answer(
             ("only", state.meta.id), statement, lambda rows: [(node_of(row[:-1]), row[-1]) for row in rows]
         )
@@ -298,8 +325,8 @@ class SnapshotView:
         if not places:
             return BlobRoots(), BlobRoots()
         theirs = BlobRoots(
-            self._answer(("manifests", "theirs"), manifests_of(tree, places), texts_of),
-            self._answer(("artifacts", "theirs"), artifacts_of(tree, places), hashes_of),
+            self._answer(("manifests", "theirs"), manifests_of(self._namespace, tree, places), texts_of),
+            self._answer(("artifacts", "theirs"), artifacts_of(self._namespace, tree, places), hashes_of),
         )
         if theirs == BlobRoots() or not self._answer(("lock", "exclusive"), lock_exclusive(self._namespace), bool):
             return BlobRoots(), BlobRoots()
@@ -319,6 +346,13 @@ class SnapshotView:
     def _tree(self) -> UUID:
         return next(head.tree for head in self._heads.values() if head is not None)
 
+    def _place(self) -> dict[str, Any]:
+        return {"tree": self._tree(), "namespace": self._namespace}
+
+    def _nodes(self, tree: UUID, ids: Sequence[str]) -> Statement:
+        names = [to_bytes(name) for name in ids]
+        return Statement(_NODE, {"tree": tree, "namespace": self._namespace, "ids": names})
+
     def _answer(self, key: tuple[str, Any], statement: Statement, read: Callable[[list[Row]], Any]) -> Any:
         if key not in self._answers:
             raise NotFetched(key, statement, read)
@@ -336,6 +370,11 @@ class SnapshotView:
     def _add_bodies(self, names: Sequence[str], rows: list[Row]) -> None:
         found = blobs_of(rows)
         self._answers |= {("body", name): found.get(name) for name in names}
+
+    def _add_moves(self, thread_id: str, rows: list[Row]) -> dict[int, LoggedMove]:
+        found = {row[0]: logged_of(thread_id, row) for row in rows}
+        self._answers |= {("logged", number): move for number, move in found.items()}
+        return found
 
     def _add_node(self, row: Row | None = None) -> Node | None:
         if row is None:

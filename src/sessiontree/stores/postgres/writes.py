@@ -11,7 +11,7 @@ from sessiontree.model.blobs import unpacked
 from sessiontree.model.codec import encode_record
 from sessiontree.stores.postgres.blobs import drop_blobs, put_artifacts, put_blobs, put_checkpoints, put_pending
 from sessiontree.stores.postgres.documents import change_documents
-from sessiontree.stores.postgres.listen import NOTIFY
+from sessiontree.stores.postgres.listen import NOTIFY, channel_of
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 from sessiontree.stores.rules.append import needs_title
@@ -34,7 +34,7 @@ from sessiontree.stores.rules.state import (
     ThreadState,
 )
 
-__all__ = ["statements_of"]
+__all__ = ["statements_of", "thread_values"]
 
 
 _THREAD_COLUMNS = (
@@ -50,19 +50,19 @@ _NEW_THREAD = (
 _CHANGED_THREAD = (
     "UPDATE sessiontree.thread SET "
     + ", ".join(f"{name} = %({name})s" for name in _THREAD_COLUMNS)
-    + " WHERE tree = %(tree)s AND id = %(id)s"
+    + " WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"
 )
 _NEW_HEAD = """
 INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
-    updated_minute, touched_minute, moves, fence, stamp, indexed_seq, needs_title)
+    updated_minute, touched_minute, moves, fence, stamp, version, indexed_seq, needs_title)
 VALUES (%(tree)s, %(id)s, %(key)s, %(namespace)s, %(key)s, %(leaf)s, %(depth)s, %(messages)s, %(tokens)s,
     %(updated_ns)s, %(updated_ns)s / 60000000000, extract(epoch FROM now())::bigint / 60, %(moves)s, %(fence)s,
-    %(stamp)s, %(key)s, %(needs_title)s)"""
+    %(stamp)s, %(key)s, %(key)s, %(needs_title)s)"""
 _CHANGED_HEAD = """
-UPDATE sessiontree.head SET previous = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
+UPDATE sessiontree.head SET version = version + 1, previous_leaf = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
     tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
     fence = %(fence)s, stamp = %(stamp)s, needs_title = %(needs_title)s
-WHERE tree = %(tree)s AND id = %(id)s"""
+WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"""
 _CHANGED_BOTH = f"WITH changed AS ({_CHANGED_THREAD}) {_CHANGED_HEAD}"
 _PLACE_THREAD = """
 UPDATE sessiontree.home SET tree = %(tree)s, named_tree = CASE WHEN %(is_root)s THEN %(tree)s ELSE named_tree END
@@ -75,8 +75,8 @@ _ENTRIES = f"""
 WITH grown AS (
     UPDATE sessiontree.head SET seq = seq + %(count)s,
         touched_minute = extract(epoch FROM now())::bigint / 60
-    WHERE tree = %(tree)s AND id = %(thread)s
-    RETURNING {NOTIFY}
+    WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s
+    RETURNING key, watched_until
 ), put AS (
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
         turn_id, body)
@@ -85,61 +85,53 @@ WITH grown AS (
     FROM unnest(%(seqs)s::bigint[], %(ids)s::bytea[], %(parents)s::bytea[], %(depths)s::bigint[],
         %(messages)s::bigint[], %(tokens)s::bigint[], %(created)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
         AS d (seq, id, parent, depth, messages, tokens, created_ns, turn_id, body)
-) SELECT * FROM grown"""
+) SELECT {NOTIFY} FROM grown"""
 _MOVE = """
 INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns, undo, redo,
     redo_below)
 VALUES (%(tree)s, %(key)s, %(number)s, %(namespace)s, %(from_entry)s, %(to_entry)s, %(reason)s, %(at_ns)s, %(undo)s,
     %(redo)s, %(redo_below)s)"""
 _LEASE = """
-UPDATE sessiontree.head SET lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
+UPDATE sessiontree.head SET version = version + 1, lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
     lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
-WHERE tree = %(tree)s AND id = %(id)s"""
-_ERASE = """
+WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"""
+_ERASED = "e.tree = %(tree)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s"
+_ERASE = f"""
 WITH gone AS (
-    DELETE FROM sessiontree.document d USING sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
-        AND d.tree = %(tree)s AND d.owner = e.owner AND d.seq = e.seq
+    DELETE FROM sessiontree.document d USING sessiontree.entry e WHERE {_ERASED}
+        AND d.tree = %(tree)s AND d.owner = e.owner AND d.seq = e.seq AND d.namespace = %(namespace)s
 ), unmarked AS (
-    DELETE FROM sessiontree.artifact a USING sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
-        AND a.tree = %(tree)s AND a.owner = e.owner AND a.seq = e.seq
+    DELETE FROM sessiontree.artifact a USING sessiontree.entry e WHERE {_ERASED}
+        AND a.tree = %(tree)s AND a.owner = e.owner AND a.seq = e.seq AND a.namespace = %(namespace)s
 ), unsaved AS (
-    DELETE FROM sessiontree.checkpoint c USING sessiontree.entry e
-    WHERE e.tree = %(tree)s AND e.id = ANY(%(ids)s)
-        AND c.tree = %(tree)s AND c.owner = e.owner AND c.seq = e.seq
-) UPDATE sessiontree.entry SET body = %(body)s WHERE tree = %(tree)s AND id = ANY(%(ids)s)"""
-_DROP_ENTRIES = """
-WITH gone AS (
-    DELETE FROM sessiontree.document d
+    DELETE FROM sessiontree.checkpoint c USING sessiontree.entry e WHERE {_ERASED}
+        AND c.tree = %(tree)s AND c.owner = e.owner AND c.seq = e.seq AND c.namespace = %(namespace)s
+) UPDATE sessiontree.entry e SET body = %(body)s WHERE {_ERASED}"""
+_DROPPED = """
     USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-    WHERE d.tree = %(tree)s AND d.owner = x.owner AND d.seq = x.seq
-), unmarked AS (
-    DELETE FROM sessiontree.checkpoint c
-    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-    WHERE c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
-), hidden AS (
-    DELETE FROM sessiontree.artifact a
-    USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-    WHERE a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq
-) DELETE FROM sessiontree.entry e
-USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
-WHERE e.tree = %(tree)s AND e.owner = x.owner AND e.seq = x.seq"""
+    WHERE r.tree = %(tree)s AND r.owner = x.owner AND r.seq = x.seq AND r.namespace = %(namespace)s"""
+_DROP_ENTRIES = f"""
+WITH gone AS (DELETE FROM sessiontree.document r {_DROPPED}),
+    unmarked AS (DELETE FROM sessiontree.checkpoint r {_DROPPED}),
+    hidden AS (DELETE FROM sessiontree.artifact r {_DROPPED})
+DELETE FROM sessiontree.entry r {_DROPPED}"""
+_OF_THREAD = "tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"
 _DROP_ROWS = (
-    "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s",
-    "DELETE FROM sessiontree.thread WHERE tree = %(tree)s AND id = %(id)s",
-    "DELETE FROM sessiontree.head WHERE tree = %(tree)s AND id = %(id)s",
+    "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s AND namespace = %(namespace)s",
+    f"DELETE FROM sessiontree.thread WHERE {_OF_THREAD}",
+    f"DELETE FROM sessiontree.head WHERE {_OF_THREAD}",
     "INSERT INTO sessiontree.deleted_thread (tree, key, namespace, id) VALUES (%(tree)s, %(key)s, %(namespace)s, %(id)s)",
-    """DELETE FROM sessiontree.deleted_thread d WHERE d.tree = %(tree)s
-    AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = d.key)""",
+    """DELETE FROM sessiontree.deleted_thread d WHERE d.tree = %(tree)s AND d.namespace = %(namespace)s
+    AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e
+        WHERE e.tree = %(tree)s AND e.owner = d.key AND e.namespace = %(namespace)s)""",
     "UPDATE sessiontree.home SET tree = NULL WHERE id = %(id)s AND namespace = %(namespace)s",
 )
+_HAS_THREADS = "SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s AND namespace = %(namespace)s LIMIT 1"
 _UNNAME_TREE = """
 UPDATE sessiontree.home SET named_tree = NULL WHERE id = %(tree_id)s AND namespace = %(namespace)s
-    AND named_tree = %(tree)s AND NOT EXISTS (SELECT 1 FROM sessiontree.head WHERE tree = %(tree)s)"""
-_DROP_NAMES = """
-DELETE FROM sessiontree.home WHERE id = ANY(%(ids)s) AND namespace = %(namespace)s
-    AND tree IS NULL AND named_tree IS NULL"""
+    AND named_tree = %(tree)s"""
+_DROP_NAME = """
+DELETE FROM sessiontree.home WHERE id = %(id)s AND namespace = %(namespace)s AND tree IS NULL AND named_tree IS NULL"""
 
 
 def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
@@ -156,7 +148,7 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
     for fact in decision.facts:
         match fact:
             case PutThread(state=state) if view.head(state.meta.id) is not None:
-                values = _thread_values(state, view, namespace) | _head_values(state, view, namespace, stamp)
+                values = thread_values(state) | _head_values(state, view, namespace, stamp)
                 yield Statement(_CHANGED_BOTH, values)
             case PutHead(state=state):
                 yield Statement(_CHANGED_HEAD, _head_values(state, view, namespace, stamp))
@@ -179,9 +171,10 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
                 )
             case PutErased(state=state, nodes=nodes):
                 ids = [to_bytes(node.id) for node in nodes]
-                yield Statement(_ERASE, {"tree": view.uuid_of(state.tree), "ids": ids, "body": ERASED_BODY})
+                values = {"tree": view.uuid_of(state.tree), "namespace": namespace, "ids": ids, "body": ERASED_BODY}
+                yield Statement(_ERASE, values)
             case PutLease(state=state, lease=lease):
-                yield Statement(_LEASE, _lease_values(state, lease, view, stamp))
+                yield Statement(_LEASE, _lease_values(state, lease, stamp) | _place(state, view, namespace))
             case DropThread(state=state):
                 yield from _delete_thread(state, view, namespace)
             case PutPack(pack=pack):
@@ -196,8 +189,9 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
 
 def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: int) -> Iterator[Statement]:
     tree, name = view.uuid_of(state.tree), to_bytes(state.meta.id)
-    yield Statement(_NEW_THREAD, _thread_values(state, view, namespace))
-    yield Statement(_NEW_HEAD, _head_values(state, view, namespace, stamp))
+    head = _head_values(state, view, namespace, stamp)
+    yield Statement(_NEW_THREAD, thread_values(state) | head)
+    yield Statement(_NEW_HEAD, head)
     is_root = state.meta.tree == state.meta.id
     yield Statement(_PLACE_THREAD, {"tree": tree, "id": name, "namespace": namespace, "is_root": is_root})
     if not is_root:
@@ -213,6 +207,7 @@ def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) 
             "thread": to_bytes(state.meta.id),
             "owner": state.key,
             "namespace": namespace,
+            "channel": channel_of(namespace),
             "count": len(facts),
             "seqs": [fact.node.key for fact in facts],
             "ids": [to_bytes(fact.node.id) for fact in facts],
@@ -227,20 +222,25 @@ def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) 
     )
 
 
-def _delete_thread(state: ThreadState, view: SnapshotView, namespace: str) -> Iterator[Statement]:
+def _delete_thread(state: ThreadState, view: SnapshotView, namespace: str) -> Steps[None]:
     tree: UUID = view.uuid_of(state.tree)
     name, tree_name = to_bytes(state.meta.id), to_bytes(state.meta.tree)
     values = {"tree": tree, "key": state.key, "namespace": namespace, "id": name, "tree_id": tree_name}
     gone = view.deleted_entries.values()
     owners, seqs = [owner for owner, _ in gone], [seq for _, seq in gone]
     if view.deleted_entries:
-        yield Statement(_DROP_ENTRIES, {"tree": tree, "owners": owners, "seqs": seqs})
-    for sql in (*_DROP_ROWS, _UNNAME_TREE):
+        yield Statement(_DROP_ENTRIES, {"tree": tree, "owners": owners, "seqs": seqs, "namespace": namespace})
+    for sql in _DROP_ROWS:
         yield Statement(sql, values)
-    yield Statement(_DROP_NAMES, {"ids": [name, tree_name], "namespace": namespace})
+    # One statement for each table and name: a distributed server has them on different nodes.
+    if not (yield Statement(_HAS_THREADS, values)):
+        yield Statement(_UNNAME_TREE, values)
+    for unused in sorted({name, tree_name}):
+        yield Statement(_DROP_NAME, {"id": unused, "namespace": namespace})
 
 
-def _thread_values(state: ThreadState, view: SnapshotView, namespace: str) -> dict[str, Any]:
+def thread_values(state: ThreadState) -> dict[str, Any]:
+    """The columns of a thread's row that are made of the thread itself."""
     meta = state.meta
     words = {
         "tree_id": meta.tree,
@@ -259,9 +259,7 @@ def _thread_values(state: ThreadState, view: SnapshotView, namespace: str) -> di
         "id": meta.id,
     }
     return {
-        "tree": view.uuid_of(state.tree),
         "key": state.key,
-        "namespace": namespace,
         "base": _optional(state.base.id if state.base else None),
         "created_ns": meta.created_ns,
         "is_archived": meta.is_archived,
@@ -290,9 +288,8 @@ def _head_values(state: ThreadState, view: SnapshotView, namespace: str, stamp: 
     }
 
 
-def _lease_values(state: ThreadState, lease: Lease | None, view: SnapshotView, stamp: int) -> dict[str, Any]:
+def _lease_values(state: ThreadState, lease: Lease | None, stamp: int) -> dict[str, Any]:
     return {
-        "tree": view.uuid_of(state.tree),
         "id": to_bytes(state.meta.id),
         "stamp": stamp,
         "token": lease.token if lease else None,
@@ -301,6 +298,10 @@ def _lease_values(state: ThreadState, lease: Lease | None, view: SnapshotView, s
         "created_ns": lease.created_ns if lease else None,
         "expires_ns": lease.expires_ns if lease else None,
     }
+
+
+def _place(state: ThreadState, view: SnapshotView, namespace: str) -> dict[str, Any]:
+    return {"tree": view.uuid_of(state.tree), "namespace": namespace}
 
 
 def _optional(text: str | None) -> bytes | None:

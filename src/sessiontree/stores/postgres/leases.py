@@ -1,0 +1,66 @@
+"""Every step of a lease as one statement. One that changes nothing says why: it returns the thread as it is."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from psycopg.types.numeric import Int8
+
+from sessiontree.model import Lease
+from sessiontree.stores.commands import AcquireLease, ReleaseLease, RenewLease
+from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of, lease_of
+from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
+
+__all__ = ["LeaseCommand", "Leased", "change_lease"]
+
+LeaseCommand = AcquireLease | RenewLease | ReleaseLease
+
+_CHANGE = f"""
+WITH changed AS (
+    UPDATE sessiontree.head SET version = version + 1, {{change}}
+    WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s AND {{condition}}
+    RETURNING version, lease_token, lease_turn, lease_owner, lease_created_ns, lease_expires_ns
+)
+SELECT c.version, c.lease_token, c.lease_turn, c.lease_owner, c.lease_created_ns, c.lease_expires_ns, {STATE_COLUMNS}
+FROM {HEAD_FROM} LEFT JOIN changed c ON true
+WHERE h.tree = %(tree)s AND h.id = %(thread)s AND h.namespace = %(namespace)s"""
+_IS_HELD = "lease_token = %(token)s"
+_ACQUIRE = _CHANGE.format(
+    change="""fence = greatest(fence + 1, %(now)s), lease_token = greatest(fence + 1, %(now)s),
+        lease_turn = %(turn)s, lease_owner = %(owner)s, lease_created_ns = %(now)s, lease_expires_ns = %(expires)s""",
+    condition="(lease_token IS NULL OR lease_expires_ns <= %(now)s)",
+)
+_RENEW = _CHANGE.format(change="lease_expires_ns = %(expires)s", condition=_IS_HELD)
+_RELEASE = _CHANGE.format(
+    change="""lease_token = NULL, lease_turn = NULL, lease_owner = NULL, lease_created_ns = NULL,
+        lease_expires_ns = NULL""",
+    condition=_IS_HELD,
+)
+
+
+class Leased(NamedTuple):
+    """The lease after a step, and the version of its thread then."""
+
+    lease: Lease | None
+    version: int
+
+
+def change_lease(command: LeaseCommand, tree: UUID, namespace: str) -> Steps[Leased | ThreadHead | None]:
+    """Take, renew or release a lease; the thread as it was if that is not possible, None if it is not there."""
+    values: dict[str, Any] = {"tree": tree, "thread": to_bytes(command.thread_id), "namespace": namespace}
+    match command:
+        case AcquireLease():
+            words = {"turn": to_bytes(command.turn_id), "owner": to_bytes(command.owner)}
+            times = {"now": Int8(command.now_ns), "expires": Int8(command.expires_ns)}
+            rows = yield Statement(_ACQUIRE, values | words | times)
+        case RenewLease():
+            held = {"token": Int8(command.token), "expires": Int8(command.expires_ns)}
+            rows = yield Statement(_RENEW, values | held)
+        case ReleaseLease():
+            rows = yield Statement(_RELEASE, values | {"token": Int8(command.token)})
+    if not rows:
+        return None
+    (row,) = rows
+    version = row[0]
+    return head_of(row[6:]) if version is None else Leased(lease_of(command.thread_id, row[1:6]), version)
