@@ -9,12 +9,13 @@ from msgspec.structs import replace
 
 import sessiontree as st
 from postgres_server import with_options
-from sessiontree.stores.commands import UpdateThread
+from sessiontree.stores.commands import CreateThread
 from sessiontree.stores.postgres import steps as postgres_steps
 from sessiontree.stores.postgres.driver import run
 from tcp_proxy import Proxy
 
 COMMIT = b"COMMIT\0"
+WRITE = b"write_thread("
 
 
 @pytest.fixture
@@ -91,7 +92,7 @@ class TestACutConnection:
         far.append("t", st.user("under it"), lease=lease)
 
     def test_a_rewind_is_one_move(self, far, proxy, after):
-        proxy.cut_at(COMMIT, after=after)
+        proxy.cut_at(WRITE, after=after)
         assert far.rewind("t", "a").leaf == "a"
         assert proxy.was_cut.wait(10)
         assert [move.to_entry for move in far.reflog("t")] == ["a"]
@@ -112,7 +113,7 @@ class TestACutConnection:
         assert far.stats().threads == 2
 
     def test_an_update_counts_once(self, far, proxy, after):
-        proxy.cut_at(COMMIT, after=after)
+        proxy.cut_at(WRITE, after=after)
         assert far.update_thread("t", title="once").version == 2
         assert proxy.was_cut.wait(10)
         assert far.thread("t").version == 2
@@ -204,11 +205,10 @@ def test_a_transaction_that_dozed_off_is_done_again(tcp_server, namespace):
                 except StopIteration as finished:
                     return finished.value
 
-        changed = replace(journal.thread("t"), title="awake")
-        command = UpdateThread(thread_id="t", changed=changed, fields=("title",))
+        command = CreateThread(thread=replace(journal.thread("t"), id="u", tree="u", title="awake"))
         run(dozing(journal.store._operations.commit(command)), pool)
         assert attempts
-        assert (journal.thread("t").title, journal.thread("t").version) == ("awake", 2)
+        assert journal.thread("u").title == "awake"
 
 
 def test_where_nothing_was_sent_the_store_is_just_not_available(far, proxy, namespace):
@@ -230,7 +230,7 @@ def test_a_move_that_others_wrote_over_is_not_claimed(far, proxy, tcp_server, na
         except st.SessionTreeError as error:
             outcome.append(error)
 
-    proxy.cut_at(COMMIT, after=True)
+    proxy.cut_at(WRITE, after=True)
     proxy.refuse()
     worker = threading.Thread(target=rewind)
     worker.start()

@@ -90,8 +90,9 @@ def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) 
 
 
 def test_a_thread_from_before_titles_were_made_takes_the_slower_way_once(database: str) -> None:
-    with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
+    with st.open(database) as journal:
         journal.create_thread("old", title="Mine")
+    with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
         connection.execute("ALTER TABLE sessiontree.head DROP COLUMN needs_title")
         for statement in MIGRATIONS[4].statements:
             connection.execute(statement.encode())

@@ -132,7 +132,7 @@ class SingleCall:
         if refused is None:
             view.add_nodes(_expected_new(command), [])
         else:
-            view.add_nodes(needed_entries(command), refused.entries)
+            view.add_nodes(refused.given, refused.entries)
         try:
             decision = yield from decide_in_steps(command, view)
         except SessionTreeError:

@@ -80,9 +80,10 @@ class Written(NamedTuple):
 
 
 class Refused(NamedTuple):
-    """The call wrote nothing: the thread as it is, None if it is not there, and the given entries that exist."""
+    """The call wrote nothing: the thread as it is, None if it is not there, and those of the given entries that exist."""
 
     head: ThreadHead | None
+    given: Sequence[str]
     entries: list[Row]
 
 
@@ -115,7 +116,7 @@ def read_now(place: Place, given: Sequence[str], *, is_locked: bool) -> Steps[Re
     """The thread as it is, and those of the given entries that exist."""
     values = place.values() | {"given": _ids(given), "lock": is_locked}
     ((state, entries),) = yield Statement(_NOW, values)
-    return _refused(state, entries)
+    return _refused(given, state, entries)
 
 
 def append_at_leaf(command: Append, place: Place) -> Steps[Written | Refused]:
@@ -125,7 +126,8 @@ def append_at_leaf(command: Append, place: Place) -> Steps[Written | Refused]:
     values["leaf"] = None if command.expect_leaf is UNSET else [_optional(command.expect_leaf)]
     values["token"] = None if command.token is None else Int8(command.token)
     values["titled"] = True if may_be_title(command) else None
-    values["given"] = _ids([draft.id for draft in drafts if not draft.has_new_id])
+    given = [draft.id for draft in drafts if not draft.has_new_id]
+    values["given"] = _ids(given)
     if len(drafts) == 1:
         (draft,) = drafts
         values["id"] = to_bytes(draft.id)
@@ -134,14 +136,14 @@ def append_at_leaf(command: Append, place: Place) -> Steps[Written | Refused]:
         values["created"] = Int8(draft.created_ns)
         values["turn"] = to_bytes(draft.turn_id)
         values["body"] = draft.body
-        return (yield from _call(_APPEND_ENTRY, values))
+        return (yield from _call(_APPEND_ENTRY, values, given))
     ids = [to_bytes(draft.id) for draft in drafts]
     depths = range(1, len(drafts) + 1)
     messages = accumulate(draft.messages for draft in drafts)
     tokens = accumulate(draft.tokens for draft in drafts)
     values["words"] = _words(zip([None, *ids[:-1]], drafts, strict=True))
     values["numbers"] = _numbers(zip(depths, messages, tokens, drafts, strict=True))
-    return (yield from _call(_APPEND_MANY, values))
+    return (yield from _call(_APPEND_MANY, values, given))
 
 
 def write_decided(
@@ -170,10 +172,11 @@ def write_decided(
             Int8((new.tokens if new else 0) - tokens),
             Int8(state.updated_ns),
         ],
+        "needs_title": needs_title(state.meta),
         **_meta_values(facts),
         **_move_values(facts),
     }
-    return (yield from _call(_WRITE, values))
+    return (yield from _call(_WRITE, values, given))
 
 
 def entries_below(command: Append, parent: str | None) -> tuple[Entry, ...]:
@@ -194,16 +197,16 @@ def entries_below(command: Append, parent: str | None) -> tuple[Entry, ...]:
     return tuple(entries)
 
 
-def _call(sql: str, values: dict[str, Any]) -> Steps[Written | Refused]:
+def _call(sql: str, values: dict[str, Any], given: Sequence[str]) -> Steps[Written | Refused]:
     ((previous, seq, version, is_watched, state, entries),) = yield Statement(sql, values)
     if version is None:
-        return _refused(state, entries)
+        return _refused(given, state, entries)
     return Written(None if previous is None else to_text(previous), seq, version, bool(is_watched))
 
 
-def _refused(state: list[Any] | None, entries: list[list[Any]] | None) -> Refused:
+def _refused(given: Sequence[str], state: list[Any] | None, entries: list[list[Any]] | None) -> Refused:
     head = None if state is None else head_of((UUID(state[0]), *_row(state[1:])))
-    return Refused(head, [_row(entry) for entry in entries or ()])
+    return Refused(head, given, [_row(entry) for entry in entries or ()])
 
 
 def _row(values: list[Any]) -> Row:
@@ -228,13 +231,12 @@ def _numbers(entries: Any) -> list[Int8]:
 def _meta_values(facts: Sequence[Fact]) -> dict[str, Any]:
     changed = next((fact.state for fact in reversed(facts) if isinstance(fact, PutThread)), None)
     if changed is None:
-        return {"meta": None, "is_archived": None, "tags": None, "needs_title": None}
+        return {"meta": None, "is_archived": None, "tags": None}
     values = thread_values(changed)
     return {
         "meta": [values[name] for name in _META],
         "is_archived": values["is_archived"],
         "tags": values["tags"],
-        "needs_title": needs_title(changed.meta),
     }
 
 
