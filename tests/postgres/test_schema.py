@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import sessiontree as st
-from postgres_server import free_port, with_options
+from postgres_server import free_port, new_database, with_options
 from sessiontree.stores.postgres import PostgresOptions, PostgresStore
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
@@ -73,6 +73,40 @@ def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(da
     with psycopg.connect(database) as connection:
         rows = connection.execute("SELECT key, id, is_indexed FROM sessiontree.deleted_thread").fetchall()
     assert rows == [(7, b"gone", False)]
+
+
+def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None:
+    """The rows of a new store, in the tables as they were before."""
+    source = new_database()
+    with st.open(source) as journal:
+        journal.create_thread("t", title="Mine")
+        journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in "abc"])
+        journal.fork("t", at="b", new_id="f")
+        journal.rewind("t", "a")
+        before = (journal.entries("t"), journal.path("f"), journal.reflog("t"))
+    PostgresStore(database, migrations=MIGRATIONS[:7]).close()
+    with psycopg.connect(source) as old, psycopg.connect(database) as new:
+        for table in ("home", "thread", "head", "entry", "move"):
+            cursor = old.execute(f"SELECT * FROM sessiontree.{table}")
+            names = [column.name for column in cursor.description or ()]
+            kept = [number for number, name in enumerate(names) if name not in ("version", "previous_leaf")]
+            columns = ", ".join(names[number] for number in kept)
+            values = ", ".join("%s" for _ in kept)
+            for row in cursor:
+                statement = f"INSERT INTO sessiontree.{table} ({columns}) VALUES ({values})"
+                new.execute(statement.encode(), [row[number] for number in kept])
+    with st.open(database) as journal:
+        assert (journal.entries("t"), journal.path("f"), journal.reflog("t")) == before
+        assert journal.undo("t").leaf == "c"
+        assert journal.append("t", st.user("d"), fields={"title": "New"}).parent == "c"
+        assert journal.check() == []
+
+
+def test_a_program_before_schema_8_cannot_write_any_more(database: str) -> None:
+    """It would not count versions, and others would take its write for none."""
+    st.open(database).close()
+    with psycopg.connect(database) as connection, pytest.raises(psycopg.errors.UndefinedColumn):
+        connection.execute("UPDATE sessiontree.head SET leaf = 'x', previous = leaf")
 
 
 def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) -> None:
