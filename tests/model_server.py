@@ -1,7 +1,10 @@
 """A local HTTP server for the SDKs of model providers. What it answers is in ``provider_answers``."""
 
+from __future__ import annotations
+
 import json
 import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -10,7 +13,14 @@ from typing import Any
 class Reply:
     """What the server does with one request."""
 
-    def __init__(self, status=200, body=None, headers=None, raw=None, hold=None) -> None:
+    def __init__(
+        self,
+        status: int = 200,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        raw: bytes | None = None,
+        hold: threading.Event | None = None,
+    ) -> None:
         self.status = status
         self.raw = json.dumps(body or {}).encode() if raw is None else raw
         self.headers = headers or {}
@@ -23,7 +33,7 @@ class StreamReply:
     After ``pause_after`` events the server waits for ``go_on``; with ``is_cut`` it closes the connection there.
     """
 
-    def __init__(self, events, pause_after=None, is_cut=False) -> None:
+    def __init__(self, events: Sequence[bytes], pause_after: int | None = None, is_cut: bool = False) -> None:
         self.events = events
         self.pause_after = pause_after
         self.is_cut = is_cut
@@ -36,11 +46,11 @@ class ModelServer(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
-        self.replies = []
-        self.requests = []
+        self.replies: list[Reply | StreamReply] = []
+        self.requests: list[tuple[str, dict[str, str], Any]] = []
 
     @property
-    def url(self):
+    def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
@@ -48,6 +58,7 @@ class Handler(BaseHTTPRequestHandler):
     """Answers with the next reply, and closes the connection, so that no client keeps one open for its collector."""
 
     protocol_version = "HTTP/1.1"
+    server: ModelServer
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
@@ -68,7 +79,7 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(reply.raw)
 
-    def _stream(self, reply) -> None:
+    def _stream(self, reply: StreamReply) -> None:
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.send_header("transfer-encoding", "chunked")
@@ -93,7 +104,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def model_server():
+def model_server() -> Iterator[ModelServer]:
     with ModelServer() as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
@@ -104,7 +115,7 @@ def model_server():
             thread.join()
 
 
-def chat_answer(text, finish="stop"):
+def chat_answer(text: str | None, finish: str = "stop") -> dict[str, Any]:
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
@@ -115,7 +126,7 @@ def chat_answer(text, finish="stop"):
     }
 
 
-def messages_answer(text, stop="end_turn"):
+def messages_answer(text: str | None, stop: str = "end_turn") -> dict[str, Any]:
     return {
         "id": "msg_1",
         "type": "message",

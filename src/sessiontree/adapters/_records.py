@@ -1,0 +1,37 @@
+"""Records of frameworks in entries: a record is kept, word for word, beside the message that it means.
+
+Reading returns the record as it came, and everything else works on the message: lists, searches, counts, compaction, the
+viewer, requests to any provider. It is in ``origin`` under the name of its framework, so that an adapter knows its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from msgspec.structs import replace
+
+import sessiontree as st
+
+__all__ = ["kept", "record_of", "thread_id_of"]
+
+P = TypeVar("P", bound=st.Payload)
+
+
+def kept(payload: P, framework: str, record: Any) -> P:
+    """Return a payload with the record that it was made from."""
+    return replace(payload, origin={framework: record})
+
+
+def record_of(entry: st.Entry, framework: str) -> Any:
+    """Return the record that an entry was made from; ``None`` if it was made otherwise."""
+    return getattr(entry.payload, "origin", {}).get(framework)
+
+
+def thread_id_of(*names: str) -> str:
+    """Return the id of the thread for names that are unique together only.
+
+    >>> thread_id_of("google-adk", "app", "user/1", "s")
+    'google-adk/app/user%2F1/s'
+    """
+    return "/".join(quote(name, safe="") for name in names)
