@@ -101,7 +101,7 @@ def _read(stream: int) -> str:
 
 def _load_everything() -> None:
     for module in pkgutil.walk_packages(sessiontree.__path__, "sessiontree."):
-        if not module.name.startswith(("sessiontree.testing", "sessiontree.__main__")):
+        if not module.name.startswith(("sessiontree.testing", "sessiontree.__main__", "sessiontree.adapters.")):
             importlib.import_module(module.name)
     gc.freeze()
 

@@ -15,8 +15,13 @@ import sessiontree as st
 
 
 def _modules():
-    found = pkgutil.walk_packages(st.__path__, "sessiontree.")
-    return ["sessiontree", *(module.name for module in found if not module.name.endswith("__main__"))]
+    found = [module.name for module in pkgutil.walk_packages(st.__path__, "sessiontree.")]
+    return ["sessiontree", *(name for name in found if not name.endswith("__main__") and not _needs_framework(name))]
+
+
+def _needs_framework(name):
+    package, _, module = name.rpartition(".")
+    return package == "sessiontree.adapters" and not module.startswith("_")
 
 
 def test_all_names_what_is_there_and_nothing_twice():
