@@ -87,6 +87,7 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
+	$(BIN)/codespell *.md docs src examples tools benchmarks
 	$(BIN)/python tools/async_to_sync.py --check
 
 # What the commands show: the snapshots of the tests, and the pictures of the docs. Look at them before you commit them.
