@@ -11,6 +11,7 @@ import click
 from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean
+from sessiontree.cli.terminal_size import terminal_size
 
 __all__ = [
     "SETTINGS",
@@ -51,9 +52,7 @@ class _HelpFormatter(click.HelpFormatter):
     """Help that fits the terminal: click itself takes at least 50 columns."""
 
     def __init__(self, indent_increment: int = 2, width: int | None = None, max_width: int | None = None) -> None:
-        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, only needed for --help
-
-        fitting = max(_NARROWEST, min(get_terminal_size().columns, max_width or PROSE) - 1)
+        fitting = max(_NARROWEST, min(terminal_size().columns, max_width or PROSE) - 1)
         super().__init__(indent_increment, width or fitting, max_width)
 
 

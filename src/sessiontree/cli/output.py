@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import msgspec
 
 from sessiontree.cli.screen.lines import ATTENTION, DIM, FAILURE, GOOD, Line, in_ascii, paragraph
+from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.model.sanitize import for_terminal
 
 __all__ = ["LISTS", "PROSE", "SCHEMA_VERSION", "Output", "as_json"]
@@ -46,16 +47,12 @@ class Output:
     @property
     def width(self) -> int:
         """The number of columns of the terminal; 80 in a pipe, unless COLUMNS says otherwise."""
-        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed for JSON
-
-        return max(_NARROWEST, get_terminal_size((80, 24)).columns)
+        return max(_NARROWEST, terminal_size().columns)
 
     @property
     def height(self) -> int:
         """The number of rows of the terminal."""
-        from shutil import get_terminal_size  # noqa: PLC0415  slow to load, not needed for JSON
-
-        return get_terminal_size((80, 24)).lines
+        return terminal_size().lines
 
     def line(self, text: str = "") -> None:
         """Write one line of data. Text that comes from a conversation must be sanitized first."""

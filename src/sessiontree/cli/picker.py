@@ -8,7 +8,6 @@ import select
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from shutil import get_terminal_size
 from types import MappingProxyType
 
 import click
@@ -29,6 +28,7 @@ from sessiontree.cli.screen.picker import (
 from sessiontree.cli.screen.threads import NARROW, head_lines
 from sessiontree.cli.screen.tree import path_lines
 from sessiontree.cli.summaries import summaries
+from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.cli.views import build_view, view_of
 from sessiontree.errors import SessionTreeError
 from sessiontree.model import Record, Thread, ToolResultPart
@@ -66,7 +66,7 @@ def pick_thread(cli: CliContext, verb: str) -> Thread:
     if not threads:
         raise UsageError("There are no threads to choose from; start one with: sessiontree new.")
     known = {thread.id: thread for thread in threads}
-    is_narrow = get_terminal_size().columns < NARROW
+    is_narrow = terminal_size().columns < NARROW
     choice = Choice(
         verb=verb,
         rows=thread_rows(threads, cli.threads, cli.now, is_narrow=is_narrow),
@@ -163,7 +163,7 @@ class _Picker:
 
     def _moved(self, key: bytes) -> PickerState | None:
         state = self._state
-        page = max(1, get_terminal_size().lines - 6)
+        page = max(1, terminal_size().lines - 6)
         steps = ((_UP, -1), (_DOWN, 1), (_PAGE_UP, -page), (_PAGE_DOWN, page))
         step = next((by for names, by in steps if key in names), 0)
         if not step:
@@ -195,7 +195,7 @@ class _Picker:
         return self._previews[key]
 
     def _draw(self) -> None:
-        width, height = get_terminal_size()
+        width, height = terminal_size()
         lines = picker_lines(self._state, self._preview(preview_width(width)), width, height)
         out = self._cli.out
         texts = [line.cut(width).painted(has_colour=out.has_colour) for line in lines[:height]]
@@ -229,7 +229,7 @@ def _raw_screen() -> Iterator[Iterator[bytes]]:
 
 def _keys(terminal: int) -> Iterator[bytes]:
     """The keys: one sequence or text at a time. An empty one says that the size may have changed."""
-    size = get_terminal_size()
+    size = terminal_size()
     while True:
         ready, _, _ = select.select([terminal], [], [], 0.25)
         if ready:
@@ -237,8 +237,8 @@ def _keys(terminal: int) -> Iterator[bytes]:
             if not data:
                 return
             yield from _split(data)
-        elif get_terminal_size() != size:
-            size = get_terminal_size()
+        elif terminal_size() != size:
+            size = terminal_size()
             yield b""
 
 
