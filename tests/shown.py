@@ -20,6 +20,7 @@ from sessiontree.cli.screen.picker import (
     preview_width,
     thread_rows,
 )
+from sessiontree.cli.summaries import titles
 from sessiontree.cli.views import view_of
 from sessiontree.journal.address import data_file
 
@@ -199,7 +200,7 @@ def show_picker(screen: Screen, name: str) -> str:
         width = cli.out.width
         results = NO_RESULTS
         if name == "picker":
-            threads = cli.journal.list_threads(is_empty=False).threads
+            threads = titles(cli, cli.journal.list_threads(is_empty=False).threads)
             rows, query, verb = thread_rows(threads, cli.threads, NOW, is_narrow=width < 60), "log", "show"
         else:
             view = view_of(cli, cli.journal.thread(SHOP))

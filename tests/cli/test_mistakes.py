@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 import sessiontree as st
 from sample_store import SHOP
 from screens import Screen, plain
+from sessiontree.cli.context import CliContext
+from sessiontree.cli.summaries import titles
 
 
 def shown(screen: Screen, *arguments: str, typed: str = "", code: int = 0) -> str:
@@ -92,3 +95,34 @@ def test_the_head_is_called_by_the_entry_that_is_shown(screen: Screen) -> None:
 
 def test_a_hint_names_the_store_that_was_given(screen: Screen) -> None:
     assert "go on: sessiontree append --store mine.db " in shown(screen, "--store", "mine.db", "new", "hello")
+
+
+def test_advice_after_an_error_names_the_store_that_was_given(screen: Screen) -> None:
+    with st.open(screen.store.parent / "mine.db") as journal:
+        journal.append("talk", st.user("hello"), create=True)
+    answer = shown(screen, "--store", "mine.db", "show", "nowhere", code=1)
+    assert "sessiontree ls --store mine.db" in answer
+    assert shown(screen, "--store", "mine.db", "shw", code=2).endswith("did you mean show Show a conversation")
+
+
+def test_markdown_of_a_compacted_thread_has_the_whole_conversation(screen: Screen) -> None:
+    with st.open(screen.store) as journal:
+        for number in range(8):
+            journal.append_many("long", [st.user(f"question {number}"), st.assistant("yes")], create=True)
+        policy = st.CompactionPolicy(keep_recent_tokens=1)
+        journal.compact("long", lambda _request: "what was said", policy=policy, force=True)
+        context = journal.export("long")
+    whole = plain(screen.run("export", "long", "--to", "md"))
+    assert "question 1" not in context
+    assert [f"question {number}" in whole for number in range(8)] == [True] * 8
+    assert "## Summary of the conversation so far\n\nwhat was said" in whole
+
+
+def test_the_picker_calls_an_untitled_thread_by_its_first_words(screen: Screen) -> None:
+    with st.open(screen.store) as journal:
+        thread = journal.append_many("untitled", [st.user("where is the spanner?")], create=True)[0].thread_id
+        journal.update_thread(thread, title="")
+    screen.run("ls")
+    with closing(CliContext()) as cli:
+        named = {one.id: words for one, words in titles(cli, cli.journal.list_threads().threads)}
+    assert named["untitled"] == "where is the spanner?"

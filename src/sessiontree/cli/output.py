@@ -118,7 +118,7 @@ class Output:
     def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
         """Write an error to stderr: one sentence, then what helps. A password in an address is not shown."""
         text = _PASSWORD.sub(lambda found: f"{found[1] or found[3]}***{found[2] or ''}", text)
-        below = [_fitting(line, self.width) for line in advice]
+        below = [_fitting(_typed(line, self._store), self.width) for line in advice]
         self.say([*self._sentence(text), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
@@ -163,6 +163,15 @@ def _with_store(command: str, store: str) -> str:
     from shlex import quote  # noqa: PLC0415  only needed with --store
 
     return " ".join([*words[:2], "--store", quote(store), *words[2:]])
+
+
+def _typed(line: Line, store: str) -> Line:
+    """Advice whose commands are about the store that ``--store`` named; help is the same for every store."""
+    shown = Line()
+    for text, style in line.spans:
+        is_about_store = text.startswith("sessiontree ") and "--help" not in text and "--store" not in text
+        shown.add(_with_store(text, store) if is_about_store else text, style)
+    return shown
 
 
 def hint_lines(pieces: Sequence[tuple[str, str]], width: int) -> list[Line]:

@@ -27,7 +27,7 @@ from sessiontree.cli.screen.picker import (
 )
 from sessiontree.cli.screen.threads import NARROW, head_lines
 from sessiontree.cli.screen.tree import path_lines
-from sessiontree.cli.summaries import summaries
+from sessiontree.cli.summaries import summaries, titles
 from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.cli.views import build_view, view_of
 from sessiontree.errors import SessionTreeError
@@ -69,7 +69,7 @@ def pick_thread(cli: CliContext, verb: str) -> Thread:
     is_narrow = terminal_size().columns < NARROW
     choice = Choice(
         verb=verb,
-        rows=thread_rows(threads, cli.threads, cli.now, is_narrow=is_narrow),
+        rows=thread_rows(titles(cli, threads), cli.threads, cli.now, is_narrow=is_narrow),
         preview=lambda name, width: thread_preview(cli, known[name], None, width),
         further=lambda query: _said(cli, query),
         keys=(("tab", "tree"), ("^f", "fork"), ("^r", "rewind"), ("^y", "copy id")),

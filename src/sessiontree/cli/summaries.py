@@ -8,7 +8,7 @@ from sessiontree.cli.context import CliContext
 from sessiontree.model import Entry, Thread, ThreadQuery
 from sessiontree.render.threads import ThreadSummary, summary_of, title_of
 
-__all__ = ["count_threads", "summaries", "summary", "title"]
+__all__ = ["count_threads", "summaries", "summary", "title", "titles"]
 
 
 _MOST_COUNTED = 1000
@@ -32,6 +32,16 @@ def summaries(cli: CliContext, threads: Iterable[Thread]) -> list[ThreadSummary]
 def title(cli: CliContext, thread: Thread) -> str:
     """Return the title of a thread, the same as in a list."""
     return title_of(thread, cli.now, () if thread.title.strip() else cli.journal.path(thread.id))
+
+
+def titles(cli: CliContext, threads: Iterable[Thread]) -> list[tuple[Thread, str]]:
+    """Return threads with their titles, the same as in a list; once enough was read, untitled ones with folder and day."""
+    room = _MOST_READ
+    found: list[tuple[Thread, str]] = []
+    for thread in threads:
+        room -= 0 if thread.title.strip() else thread.entries
+        found.append((thread, title(cli, thread) if room >= 0 else title_of(thread, cli.now)))
+    return found
 
 
 def count_threads(cli: CliContext, query: ThreadQuery) -> int | None:

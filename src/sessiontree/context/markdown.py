@@ -43,16 +43,26 @@ from sessiontree.model import (
 )
 from sessiontree.model._base import Progress, convert, counted
 
-__all__ = ["history", "markdown"]
+__all__ = ["history", "markdown", "whole_markdown"]
 
 
 _PARTIAL = "Assistant (partial answer)"
+_SUMMARY = "Summary of the conversation so far"
 _HEADINGS = {"user": "User", "assistant": "Assistant", "system": "System"}
 
 
 def markdown(thread: Thread, path: Sequence[Entry], progress: Progress | None = None) -> str:
     """Return a path as Markdown, from its last compaction on."""
-    messages = history(path)
+    return _document(thread, history(path), progress)
+
+
+def whole_markdown(thread: Thread, path: Sequence[Entry], progress: Progress | None = None) -> str:
+    """Return a path as Markdown from its first message on; the summaries stand where the compactions are."""
+    messages = [message for entry in path for message in _said(entry)]
+    return _document(thread, messages, progress)
+
+
+def _document(thread: Thread, messages: Sequence[Message], progress: Progress | None) -> str:
     blocks = (block for message in counted(messages, progress) for block in _message(message))
     return "".join([*_head(thread, len(messages)), *blocks])
 
@@ -64,6 +74,16 @@ def history(path: Sequence[Entry]) -> list[Message]:
     head = _summary(boundary) if isinstance(boundary, Compaction) else []
     entries = (*window.tail, *window.after)
     return [*head, *(_marked(entry.payload, entry.message) for entry in entries if entry.message)]
+
+
+def _said(entry: Entry) -> list[Message]:
+    match entry.payload:
+        case Compaction(summary=summary) if summary:
+            return [Message(role="system", parts=(TextPart(text=summary),), extra={"role": _SUMMARY})]
+        case payload if entry.message:
+            return [_marked(payload, entry.message)]
+        case _:
+            return []
 
 
 def _marked(payload: Payload, message: Message) -> Message:

@@ -94,7 +94,8 @@ class AsyncFindingVerbs(AsyncVerbs):
         """Return a thread as text: its path as ``markdown``, or ``json`` or ``jsonl`` for ``import_sessions``.
 
         ``scope`` is ``path``, ``thread`` (every branch, the default) or ``tree`` (with all forks). ``leaf`` exports the
-        path to that entry instead of the one to the thread's leaf.
+        path to that entry instead of the one to the thread's leaf. Markdown begins at the last compaction, with
+        ``scope="path"`` at the first message.
         ``progress(done, total)`` is called with numbers of entries.
         """
         return await self.run(reads.export(id_of(thread_id), format, scope, leaf, progress))

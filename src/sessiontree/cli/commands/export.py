@@ -195,7 +195,7 @@ def _render(journal: Journal, chosen: _Chosen, format_name: str, progress: Progr
         return "".join(msgspec.json.encode(row).decode() + "\n" for row in found)
     if format_name != "html":
         shape, end = _TEXT_FORMATS[format_name], msgspec.UNSET if leaf is None else leaf
-        limit = None if shape == "markdown" else scope
+        limit = "path" if shape == "markdown" else scope
         return journal.export(thread.id, format=shape, scope=limit, leaf=end, progress=progress)
     from sessiontree.render.html import PageContent, render_html  # noqa: PLC0415  slow to load
 

@@ -11,7 +11,6 @@ from sessiontree.model import Record, Thread
 from sessiontree.render.branches import Branches
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.ids import ShortIds
-from sessiontree.render.threads import title_of
 from sessiontree.render.times import when
 from sessiontree.render.turns import is_bookkeeping
 
@@ -57,17 +56,19 @@ class PickerState(Record, frozen=True, kw_only=True):
     keys: tuple[tuple[str, str], ...] = ()
 
 
-def thread_rows(threads: Sequence[Thread], ids: ShortIds, now: datetime, *, is_narrow: bool) -> list[PickerRow]:
-    """Return threads as rows."""
+def thread_rows(
+    threads: Sequence[tuple[Thread, str]], ids: ShortIds, now: datetime, *, is_narrow: bool
+) -> list[PickerRow]:
+    """Return threads, each with its title, as rows."""
     return [
         PickerRow(
             id=thread.id,
             short=ids.end_of(thread.id),
-            words=title_of(thread, now),
+            words=title,
             right=Line((when(thread.updated_at, now, is_short=is_narrow), DIM)),
             found_by=f"{thread.id} {thread.workspace}",
         )
-        for thread in threads
+        for thread, title in threads
     ]
 
 

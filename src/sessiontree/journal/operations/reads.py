@@ -92,6 +92,7 @@ def export(
 ) -> Operation[str]:
     """Return a thread as text; with ``leaf``, the path to that entry."""
     thread: Thread = yield ReadThread(thread_id=thread_id)
+    asked = scope
     if leaf is not UNSET:
         if scope not in (None, "path"):
             raise InvalidInputError(f"leaf= exports the path to one entry, not scope={scope!r}")
@@ -99,10 +100,11 @@ def export(
     if format == "markdown":
         if scope not in (None, "path"):
             raise InvalidInputError("Markdown can only show one path; use json or jsonl for a whole thread or tree")
-        from sessiontree.context.markdown import markdown  # noqa: PLC0415  most programs never export
+        is_whole = asked == "path"
+        from sessiontree.context.markdown import markdown, whole_markdown  # noqa: PLC0415  most programs never export
 
         path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
-        return markdown(thread, path, progress)
+        return whole_markdown(thread, path, progress) if is_whole else markdown(thread, path, progress)
     if format not in ("json", "jsonl"):
         raise InvalidInputError(f"unknown export format {format!r}; use markdown, json or jsonl")
     return (yield from _native(thread, format, scope or "thread", progress))
