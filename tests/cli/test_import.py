@@ -78,7 +78,7 @@ def test_one_command_brings_everything_home(machine: Machine) -> None:
         "goose": 1,
         "copilot": 1,
     }
-    again = machine.json("import", "--yes")["reports"]
+    again = machine.json("import", "--yes", code=3)["reports"]
     assert sum(one.get("entries_added", 0) for one in again) == 0
     assert "app.py" in machine.run("search", "app.py")[0]
 

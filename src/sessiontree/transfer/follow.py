@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sessiontree.journal import Journal
-from sessiontree.transfer.formats import ImportReport, import_sessions, named
+from sessiontree.transfer.formats import ImportReport, KnownFiles, import_changed, named
 
 __all__ = ["Follower", "Source"]
 
@@ -32,6 +32,7 @@ class Follower:
         self._sources = sources
         self._done: dict[Path, tuple[int, int]] = {}
         self._seen: dict[Path, tuple[int, int]] = {}
+        self._known: dict[str, KnownFiles] = {}
         self._is_first = True
 
     def poll(self) -> Iterator[ImportReport]:
@@ -39,9 +40,7 @@ class Follower:
         if self._is_first:
             self._is_first = False
             self._done = {path: stamp for source in self._sources for path, stamp in _stamps(source.path)}
-            yield from (
-                import_sessions(self._journal, path, format=name) for name, path in self._sources if path.exists()
-            )
+            yield from (self._import(path, name) for name, path in self._sources if path.exists())
             return
         for source in self._sources:
             yield from self._changes(source)
@@ -57,11 +56,15 @@ class Follower:
             self._done[path] = stamp
             del self._seen[path]
             if named(source.format).detect(path):
-                yield import_sessions(self._journal, path, format=source.format)
+                yield self._import(path, source.format)
             else:
                 is_changed = True
         if is_changed:
-            yield import_sessions(self._journal, source.path, format=source.format)
+            yield self._import(source.path, source.format)
+
+    def _import(self, path: Path, format_name: str) -> ImportReport:
+        known = self._known.setdefault(format_name, KnownFiles(self._journal, format_name))
+        return import_changed(self._journal, path, format_name, known)
 
 
 def _stamps(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -22,13 +22,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
 from sessiontree.transfer.formats._artifacts import with_artifacts
-from sessiontree.transfer.formats._batches import UNFINISHED
 from sessiontree.transfer.formats._files import ExportTarget, exported_threads
 from sessiontree.transfer.formats._load import load
 from sessiontree.transfer.formats._records import (
@@ -39,6 +38,7 @@ from sessiontree.transfer.formats._records import (
     Tally,
     is_unreadable,
 )
+from sessiontree.transfer.formats._resume import KnownFiles
 
 __all__ = [
     "FORMATS",
@@ -48,8 +48,10 @@ __all__ = [
     "Format",
     "ImportNote",
     "ImportReport",
+    "KnownFiles",
     "detect",
     "export_sessions",
+    "import_changed",
     "import_everything",
     "import_sessions",
     "session_files",
@@ -224,6 +226,14 @@ class _Options(NamedTuple):
     prefix: str = ""
     progress: Progress | None = None
     claimed: set[Path] | None = None
+    known: KnownFiles | None = None
+
+
+def import_changed(journal: Journal, source: Path, name: str, known: KnownFiles) -> ImportReport:
+    """Import what has changed in a file or folder since the import that ``known`` knows about."""
+    report = _import(journal, source, name, _Options(known=known))
+    known.refresh(report.threads)
+    return report
 
 
 def _import_files(journal: Journal, path: Path, name: str, options: _Options) -> ImportReport:
@@ -237,7 +247,7 @@ def _import_files(journal: Journal, path: Path, name: str, options: _Options) ->
 
 
 def _tally(journal: Journal, path: Path, name: str, options: _Options) -> Tally:
-    known = _known_files(journal, name, options.prefix)
+    known = options.known or KnownFiles(journal, name, options.prefix)
     return Tally(named(name).size(path), options.progress, known, options.claimed)
 
 
@@ -258,17 +268,6 @@ def _read(journal: Journal, path: Path, name: str, options: _Options, tally: Tal
             session = session._replace(items=map(with_artifacts, session.items))
         if session is not None:
             load(journal, session, tally, format_name=name, prefix=options.prefix)
-
-
-def _known_files(journal: Journal, format_name: str, prefix: str) -> dict[str, Any]:
-    """The files that were imported, with what tells whether they have changed since."""
-    known: dict[str, Any] = {}
-    for thread in journal.iter_threads(is_archived=None, order="created", limit=1000):
-        origin = thread.origin
-        is_whole = origin.get("format") == format_name and UNFINISHED not in origin
-        if is_whole and "file" in origin and thread.id == prefix + str(origin.get("session")):
-            known[origin["file"]["path"]] = origin["file"]["marks"]
-    return known
 
 
 def _with_something_readable(session: ImportedSession, tally: Tally, format_name: str) -> ImportedSession | None:

@@ -39,15 +39,13 @@ from sessiontree.model import (
     reachable,
 )
 from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
+from sessiontree.transfer.formats._resume import UNFINISHED, LooksBackError
 
-__all__ = ["OURS", "UNFINISHED", "Batches", "Start", "has_files", "is_same", "update_fields"]
+__all__ = ["OURS", "Batches", "Start", "has_files", "is_same", "update_fields"]
 
 
 OURS = "native"
 """The format whose threads keep the origin that they have."""
-
-UNFINISHED = "unfinished"
-"""Key in a thread's origin while an import runs: the leaf before the import. An interrupted import leaves it there."""
 
 _MOST_DRAFTS = 2000
 _MOST_BYTES = 8 * 1024 * 1024
@@ -79,7 +77,9 @@ class Start(NamedTuple):
 class Batches:
     """Collects drafts that follow one another and writes them together. Known records are counted, not written."""
 
-    def __init__(self, journal: Journal, start: Start, place: str, tally: Tally, format_name: str) -> None:
+    def __init__(
+        self, journal: Journal, start: Start, place: str, tally: Tally, format_name: str, *, goes_on: bool = False
+    ) -> None:
         self.before = start.thread
         self.is_new = start.state != "found"
         self.added = 0
@@ -88,6 +88,7 @@ class Batches:
         self._journal = journal
         self._fields = start.fields
         self._is_missing = start.state == "missing"
+        self._goes_on = goes_on
         self._place = place
         self._tally = tally
         self.format_name = format_name
@@ -221,6 +222,9 @@ class Batches:
             self._append(run, parent)
 
     def _note_kept(self, entry_id: str) -> None:
+        if self._goes_on:
+            # Perhaps an id that the part which was not read again has, too.
+            raise LooksBackError(entry_id)
         problem = f"record {entry_id!r} differs from the entry in the journal; the journal's entry was kept"
         self.note("conflict", problem)
 
@@ -262,7 +266,9 @@ def update_fields(
     found: ThreadFields = session.finish(replace(thread, origin=known))
     fields: dict[str, Any] = {name: value for name, value in found.items() if not _was_changed_here(thread, name)}
     given: Any = {**session.fields, **found}
-    origin = {"format": format_name, **fields.get("origin", known), "leaf": leaf, "given": _hashes(given)}
+    origin = {"format": format_name, **fields.get("origin", known), "leaf": leaf}
+    before = known.get("given", {}) if session.goes_on is not None else {}
+    origin["given"] = {**before, **_hashes(given)}
     fields["origin"] = {name: value for name, value in origin.items() if name != UNFINISHED}
     changed = {name: value for name, value in fields.items() if getattr(thread, name) != value}
     if changed:

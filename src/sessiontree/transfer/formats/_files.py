@@ -12,6 +12,7 @@ import hashlib
 import io
 import re
 import sys
+import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -26,8 +27,10 @@ from sessiontree.transfer.formats._records import ExportReport, ImportNote, Note
 
 __all__ = [
     "LONGEST_LINE",
+    "START",
     "ExportTarget",
     "Line",
+    "Place",
     "as_kept",
     "blob_data",
     "exported_threads",
@@ -59,42 +62,60 @@ _BLANK = (b"\n", b"\r\n", b"\r")
 
 
 class Line(NamedTuple):
-    """A line of a file. ``body`` is without the line break; ``is_ended`` says whether there was one."""
+    """A line of a file. ``body`` is without the line break; ``is_ended`` says whether there was one.
+
+    ``checksum`` is that of everything before the line; ``None`` if it is not known.
+    """
 
     body: bytes
     offset: int
     is_ended: bool
+    checksum: int | None = None
 
 
-def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE) -> Iterator[Line]:
+class Place(NamedTuple):
+    """Where to begin to read a file, and the checksum of everything before it."""
+
+    offset: int = 0
+    checksum: int = 0
+
+
+START = Place()
+
+
+def lines_of(path: Path, tally: Tally, *, longest: int = LONGEST_LINE, place: Place = START) -> Iterator[Line]:
     """The lines of a file that are not empty. A line longer than ``longest`` is noted as damage and skipped.
 
     A read error is noted and ends the lines.
     """
     try:
-        yield from _lines(path, tally, longest)
+        yield from _lines(path, tally, longest, place)
     except OSError as error:
         tally.note("damage", str(path), f"the rest of the file cannot be read: {error}")
 
 
-def _lines(path: Path, tally: Tally, longest: int) -> Iterator[Line]:
-    offset = reported = 0
-    blank = 0
+def _lines(path: Path, tally: Tally, longest: int, place: Place) -> Iterator[Line]:
+    offset, reported, blank = place.offset, 0, 0
+    checksum: int | None = place.checksum
     with open_plain(path) as file:
+        if offset:
+            file.seek(offset)
         while body := file.readline(longest):
-            start, size = offset, len(body)
+            start, size, before = offset, len(body), checksum
             offset += size
+            checksum = None if checksum is None else zlib.crc32(body, checksum)
             if offset - reported >= _PROGRESS_BYTES:
                 tally.advance(offset - reported)
                 reported = offset
             if body in _BLANK:
                 blank += 1
             elif body.endswith(b"\n"):
-                yield Line(body[:-1], start, True)
+                yield Line(body[:-1], start, True, before)
             elif size < longest:
-                yield Line(body, start, False)
+                yield Line(body, start, False, before)
             else:
                 offset += _skip_line(file, longest)
+                checksum = None
                 size = offset - start
                 tally.note("damage", str(path), f"a line of {size} bytes is too long", offset=start, size=size)
     tally.advance(offset - reported)

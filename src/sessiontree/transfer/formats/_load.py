@@ -17,8 +17,9 @@ from sessiontree.errors import (
 )
 from sessiontree.journal import Draft, Journal, make_draft
 from sessiontree.model import Checkpoint, Thread, ThreadFields
-from sessiontree.transfer.formats._batches import OURS, UNFINISHED, Batches, Start, has_files, is_same, update_fields
+from sessiontree.transfer.formats._batches import OURS, Batches, Start, has_files, is_same, update_fields
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, with_origin
+from sessiontree.transfer.formats._resume import UNFINISHED, LooksBackError, save_point
 
 __all__ = ["load"]
 
@@ -28,7 +29,21 @@ _MOST_WAITING = 10_000
 
 
 def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
-    """Bring one session up to date with its source; entries that the journal already has are not changed."""
+    """Bring one session up to date with its source; entries that the journal already has are not changed.
+
+    If a session that goes on refers to what was read before, its source is read as a whole.
+    """
+    notes = len(tally.notes)
+    try:
+        _load(journal, session, tally, format_name=format_name, prefix=prefix)
+    except LooksBackError:
+        assert session.goes_on is not None
+        del tally.notes[notes:]
+        for one in session.goes_on.whole():
+            _load(journal, one, tally, format_name=format_name, prefix=prefix)
+
+
+def _load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
     thread_id = prefix + session.id
     if session.fork is not None and session.alone is not None and not _is_there(journal, prefix, session.fork):
         session = session.alone()
@@ -42,7 +57,7 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
     except (InvalidInputError, EntryNotFoundError, ThreadNotFoundError) as error:
         tally.note("damage", session.place, f"the session cannot be created: {error}", thread_id=thread_id)
         return
-    batches = Batches(journal, start, session.place, tally, format_name)
+    batches = Batches(journal, start, session.place, tally, format_name, goes_on=session.goes_on is not None)
     try:
         batches.begin()
         _import_records(journal, session, batches, tally)
@@ -78,6 +93,8 @@ def _import_records(journal: Journal, session: ImportedSession, batches: Batches
     if session.fork is not None:
         before = batches.before
         stream.inherit(entry.id for entry in journal.path(before.id, before.forked_from_entry or None))
+    if session.goes_on is not None:
+        stream.inherit(session.goes_on.entries)
     last_size = tally.bytes_read
     for item in session.items:
         stream.read(item, tally.bytes_read - last_size)
@@ -86,6 +103,9 @@ def _import_records(journal: Journal, session: ImportedSession, batches: Batches
     thread, left = _with_leaf(journal, batches, stream, session)
     if batches.format_name != OURS:
         update_fields(journal, thread, left, session, batches.format_name)
+    point = session.resume_point()
+    if point is not None and stream.is_as_in_source:
+        save_point(journal, thread.id, point)
 
 
 def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoundError, thread_id: str) -> str:
@@ -104,6 +124,8 @@ def _why_left_out(error: ThreadExistsError | DuplicateEntryError | ThreadNotFoun
 def _find_or_begin(journal: Journal, session: ImportedSession, thread_id: str, format_name: str) -> Start:
     with suppress(ThreadNotFoundError):
         return Start(journal.thread(thread_id), "found")
+    if session.goes_on is not None:
+        raise LooksBackError(thread_id)
     fields: ThreadFields = {"updated_ns": _time(session.updated_ns), **session.fields}
     if format_name != OURS:
         fields["origin"] = {"format": format_name, **fields.get("origin", {}), UNFINISHED: None}
@@ -190,7 +212,7 @@ class _Stream:
         self._waits: set[str] = set()
 
     def inherit(self, entry_ids: Iterable[str]) -> None:
-        """Register the entries that this thread inherits from the one that it was forked from."""
+        """Register entries that are there already: of the thread that this one was forked from, or of an earlier import."""
         for entry_id in entry_ids:
             self._seen.add(entry_id)
             self.tip = entry_id
@@ -234,6 +256,11 @@ class _Stream:
         if self.tip is not None:
             self._batches.note("repair", f"the leaf {entry_id!r} is missing; the thread ends at {self.tip!r}")
         return self.tip
+
+    @property
+    def is_as_in_source(self) -> bool:
+        """Whether every record has the id that the source gives it."""
+        return not (self._names or self._dropped)
 
     def has_read(self, entry_id: str | None) -> bool:
         return entry_id in self._seen

@@ -8,7 +8,6 @@ import math
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from msgspec import UNSET, UnsetType
@@ -18,10 +17,12 @@ from sessiontree.model import Blob, Custom, Payload, Progress, Record, Thread, T
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
+    from sessiontree.transfer.formats._resume import KnownFiles, ResumePoint
 
 __all__ = [
     "UNREADABLE",
     "ExportReport",
+    "GoesOn",
     "ImportNote",
     "ImportReport",
     "ImportedRecord",
@@ -59,6 +60,13 @@ class ImportedRecord(NamedTuple):
     blobs: tuple[Blob, ...] = ()
 
 
+class GoesOn(NamedTuple):
+    """The entries of an earlier import that items may follow, the last one at the end; and how to read everything."""
+
+    entries: tuple[str, ...]
+    whole: Callable[[], Iterable[ImportedSession]]
+
+
 class ImportedSession(NamedTuple):
     """A session of a source. ``items`` is read once; ``leaf`` and ``finish`` are called after that.
 
@@ -66,7 +74,8 @@ class ImportedSession(NamedTuple):
     metadata that is known only now. ``fork`` is the thread and the entry that this one was forked from, if both share
     a tree; ``alone`` returns the session to import instead if that thread is not in the journal. Without ``has_head``
     it counts as a session only if one of its items is readable. ``find`` returns the thread that the session was exported
-    from, where that has another id.
+    from, where that has another id. ``goes_on`` is set if the items before ``items`` were imported earlier. ``resume_point``
+    is called after the items, too, and returns where to go on next time.
     """
 
     id: str
@@ -81,6 +90,8 @@ class ImportedSession(NamedTuple):
     has_head: bool = True
     alone: Callable[[], ImportedSession] | None = None
     find: Callable[[Journal], Thread | None] = lambda _journal: None
+    goes_on: GoesOn | None = None
+    resume_point: Callable[[], ResumePoint | None] = lambda: None
 
 
 def chain_id(previous: str, body: bytes) -> str:
@@ -111,6 +122,15 @@ class LineIds:
         self._log = f"{zlib.crc32(log.encode('utf-8', 'surrogateescape')):08x}"
         self._number = 0
         self._sum = 0
+
+    @property
+    def state(self) -> list[int]:
+        """What ``restore`` needs to go on with the same ids."""
+        return [self._number, self._sum]
+
+    def restore(self, state: list[int]) -> None:
+        """Go on after the line at which ``state`` was taken."""
+        self._number, self._sum = state
 
     def next(self, body: bytes) -> str:
         """The id of the next line."""
@@ -253,14 +273,14 @@ class Tally:
         self,
         total_bytes: int = 0,
         progress: Progress | None = None,
-        known_files: Mapping[str, Any] = MappingProxyType({}),
+        known: KnownFiles | None = None,
         claimed: set[Path] | None = None,
     ) -> None:
         self.threads: dict[str, None] = {}
         self.not_understood = 0
         self.unchanged = 0
         self.sessions: set[str] = set()
-        self._known_files = known_files
+        self._known_files = known
         self._claimed = set() if claimed is None else claimed
         self.created = 0
         self.added = 0
@@ -282,8 +302,17 @@ class Tally:
         return is_free
 
     def is_unchanged(self, stamp: Mapping[str, Any]) -> bool:
-        """Whether a file is as it was when it was imported."""
-        return bool(self._known_files.get(stamp["path"]) == stamp["marks"])
+        """Whether a file is as it was when it was imported; what was damaged in it is noted again."""
+        known = self._known_files
+        if known is None or not known.is_unchanged(stamp):
+            return False
+        for offset, size, problem in known.damage(stamp):
+            self.note("damage", stamp["path"], problem, offset=offset, size=size)
+        return True
+
+    def resume_point(self, stamp: Mapping[str, Any]) -> ResumePoint | None:
+        """Where to go on with a file that has changed since it was imported."""
+        return self._known_files.point(stamp) if self._known_files is not None else None
 
     def advance(self, size: int) -> None:
         """Report that ``size`` more bytes were read."""

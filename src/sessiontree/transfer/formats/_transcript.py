@@ -12,14 +12,16 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields, encode_payload
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import Line, head_of, lines_of, size_of
+from sessiontree.transfer.formats._files import START, Line, Place, head_of, lines_of, size_of
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -28,6 +30,7 @@ from sessiontree.transfer.formats._records import (
     unreadable,
     with_origin,
 )
+from sessiontree.transfer.formats._resume import ResumePoint, is_unchanged_before
 from sessiontree.transfer.formats._wire import Json, as_text, parse
 
 __all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "marked", "stamp_of", "whole_json"]
@@ -114,12 +117,14 @@ def _head_of(path: Path) -> Head:
 
 Recognise = Callable[[Head], bool]
 Read = Callable[[Path, Tally], Iterator[ImportedSession]]
+Resume = Callable[[Path, Tally, ResumePoint], ImportedSession]
 
 
 class FileFormat:
     """A format with one or more sessions to a file, in a file or anywhere below a folder.
 
-    ``order`` sorts the files of a folder, so that what others build on is read first.
+    ``order`` sorts the files of a folder, so that what others build on is read first. ``resume`` returns the session of a
+    log that goes on at a point; without it a file that has changed is read as a whole.
     """
 
     def __init__(
@@ -129,12 +134,14 @@ class FileFormat:
         *names: str,
         order: Callable[[Path], Any] = str,
         parts: Callable[[Path], Iterable[Path]] = lambda path: (path,),
+        resume: Resume | None = None,
     ) -> None:
         self._recognises = recognises
         self._read = read
         self._names = names
         self._order = order
         self._parts = parts
+        self._resume = resume
 
     def detect(self, source: Path) -> bool:
         """Whether the file, or one of the first files of the folder, is of this format."""
@@ -158,7 +165,16 @@ class FileFormat:
                 changed.append(path)
         for path in sorted(changed, key=self._order):
             if tally.claim(path):
-                yield from self._read(path, tally)
+                yield from self._read_or_resume(path, tally)
+
+    def _read_or_resume(self, path: Path, tally: Tally) -> Iterator[ImportedSession]:
+        point = tally.resume_point(stamp_of(path)) if self._resume is not None else None
+        if self._resume is None or point is None or not is_unchanged_before(path, point):
+            yield from self._read(path, tally)
+            return
+        session = self._resume(path, tally, point)
+        assert session.goes_on is not None
+        yield session._replace(goes_on=session.goes_on._replace(whole=partial(self._read, path, tally)))
 
     def files(self, source: Path) -> list[Path]:
         """The files of this format; a file that was named is one of them whatever it is."""
@@ -213,6 +229,11 @@ class Recorder:
         self.origin: Json = {"session": id, **({"file": stamp} if stamp else {})}
         self._unknown: Counter[str] = Counter()
         self._mended: list[str] = []
+        self._mended_before = 0
+        self._damaged: list[tuple[int, int, str]] = []
+        self._start = START
+        self._point: ResumePoint | None = None
+        self.next_point = 2 * _POINT_EVERY
 
     def session(self, items: Iterable[ImportedRecord], **more: Any) -> ImportedSession:
         """The session; its metadata is complete after the last item."""
@@ -226,7 +247,37 @@ class Recorder:
             fields=fields,
             items=items,
             finish=self._finish,
+            resume_point=self._point_now,
             **more,
+        )
+
+    def resume(self, point: ResumePoint) -> None:
+        """Go on where an earlier import was."""
+        state, self._point = point.recorder, point
+        self._start = Place(point.offset, point.checksum)
+        self.next_point = point.offset + _POINT_EVERY
+        self.ids.restore(state["ids"])
+        for name in _RESUMED:
+            setattr(self, name, state[name])
+        self._mended_before = state["mended"]
+
+    def lines(self, path: Path) -> Iterator[tuple[Json | None, Line, str]]:
+        """The records of a log, from its beginning or from where an earlier import was."""
+        return json_records(path, self, self._start)
+
+    def remember_point(self, line: Line, state: Json) -> None:
+        """Remember the beginning of a line as a place to go on from; ``state`` is what its reader knows there."""
+        if line.checksum is None or "file" not in self.origin:
+            return
+        self.next_point = line.offset + _POINT_EVERY
+        own = {
+            "ids": self.ids.state,
+            **{name: getattr(self, name) for name in _RESUMED},
+            "mended": self._mended_before + len(self._mended),
+        }
+        marks = self.origin["file"]["marks"]
+        self._point = ResumePoint(
+            session=self.id, offset=line.offset, checksum=line.checksum, marks=marks, recorder=own, reader=state
         )
 
     def time(self, time_ns: int | None) -> int:
@@ -257,6 +308,7 @@ class Recorder:
         """A line that cannot be read, kept as bytes."""
         self.tally.note("damage", self.place, problem, offset=line.offset, size=len(line.body), thread_id=self.id)
         self._mended.append(f"at byte {line.offset}: {problem}")
+        self._damaged.append((line.offset, len(line.body), problem))
         payload = unreadable(line.body, problem, is_ended=line.is_ended)
         return ImportedRecord(payload, self.ids.next(line.body), self.last_ns, parent)
 
@@ -265,7 +317,7 @@ class Recorder:
             self.tally.not_understood += number
             problem = f"{number} records of type {name!r} are not understood; they were kept as they are"
             self.tally.note("hint", self.place, problem, thread_id=thread.id)
-        mended = {"mended": self._mended[:_MOST_REMEMBERED], "mended_count": len(self._mended)} if self._mended else {}
+        found = {**self._all_mended(thread), **self._all_damaged(thread)}
         fields: ThreadFields = {
             "title": self.title,
             "workspace": self.workspace,
@@ -278,12 +330,33 @@ class Recorder:
         }
         known: Any = {name: value for name, value in fields.items() if value}
         raw = {"raw": as_text(self.origin["raw"])} if _is_deep(self.origin.get("raw"), _DEEPEST) else {}
-        known |= {"origin": {**thread.origin, **self.origin, **raw, **mended}}
+        known |= {"origin": {**thread.origin, **self.origin, **raw, **found}}
         if self.last_ns > thread.updated_ns:
             known["updated_ns"] = self.last_ns
         return known  # type: ignore[no-any-return]
 
+    def _all_mended(self, thread: Thread) -> Json:
+        before = thread.origin.get("mended", [])[: self._mended_before]
+        mended, count = [*before, *self._mended], self._mended_before + len(self._mended)
+        return {"mended": mended[:_MOST_REMEMBERED], "mended_count": count} if count else {}
 
+    def _all_damaged(self, thread: Thread) -> Json:
+        known = thread.origin.get("damaged", [])
+        before = [one for one in known if one[0] < self._start.offset]
+        for offset, size, problem in before:
+            self.tally.note("damage", self.place, problem, offset=offset, size=size, thread_id=thread.id)
+        damaged = [*before, *self._damaged][:_MOST_REMEMBERED]
+        return {"damaged": damaged} if damaged or known else {}
+
+    def _point_now(self) -> ResumePoint | None:
+        """The point, with the marks of the file as it was before it was read now."""
+        if self._point is None:
+            return None
+        return replace(self._point, marks=self.origin["file"]["marks"])
+
+
+_RESUMED = ("created_ns", "last_ns", "model", "provider", "workspace")
+_POINT_EVERY = 64 * 1024
 _MOST_REMEMBERED = 200
 _DEEPEST = 60
 
@@ -296,12 +369,12 @@ def _is_deep(value: Any, left: int) -> bool:
     return left == 0 or any(_is_deep(one, left - 1) for one in inner)
 
 
-def json_records(path: Path, recorder: Recorder) -> Iterator[tuple[Json | None, Line, str]]:
+def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterator[tuple[Json | None, Line, str]]:
     """The JSON objects of a file's lines; ``None`` and the problem for a line that has none.
 
     A line may hold several objects without a line break between them, as after two writers at once.
     """
-    for line in lines_of(path, recorder.tally):
+    for line in lines_of(path, recorder.tally, place=place):
         if line.body.isspace():
             continue
         try:
@@ -330,7 +403,9 @@ def _several(line: Line) -> list[tuple[Json, Line]]:
     except _go.JsonError:
         return []
     return [
-        (value, line._replace(body=body)) for value, body in zip(values, bodies, strict=True) if isinstance(value, dict)
+        (value, line._replace(body=body, checksum=None))
+        for value, body in zip(values, bodies, strict=True)
+        if isinstance(value, dict)
     ]
 
 

@@ -21,7 +21,7 @@ _LARGEST = 64 * 1024 * 1024
 def with_full_output(record: ImportedRecord, folder: Path) -> ImportedRecord:
     """The record with the whole output of a tool as an artifact, if the result names a file in the session's folder."""
     payload: Any = record.payload
-    if not isinstance(payload, ToolResultMessage) or not folder.is_dir():
+    if not isinstance(payload, ToolResultMessage):
         return record
     blobs = list(record.blobs)
     parts = []

@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec import UNSET
+from msgspec import UNSET, to_builtins
 
 from sessiontree.model import Blob, Compaction, Payload, ToolResultMessage, Usage
 from sessiontree.model.builders import user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
-from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._records import GoesOn, ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._resume import LooksBackError, ResumePoint
 from sessiontree.transfer.formats._transcript import (
     FileFormat,
     Recorder,
@@ -42,6 +43,8 @@ __all__ = ["detect", "session_files", "sessions", "size"]
 
 _UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _LINE_ID = re.compile(rb'"uuid"\s*:\s*"([^"]+)"')
+_TITLES = ("custom-title", "ai-title", "summary", "summary of another")
+_LONGEST_TURN = 2000
 Lines = Iterable[tuple[Json | None, Line, str]]
 
 
@@ -77,7 +80,12 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     yield reader.forked_session(fork)._replace(alone=whole)
 
 
-_format = FileFormat(recognises, _read, "*.jsonl", "*.json", order=_order)
+def _resume(path: Path, tally: Tally, point: ResumePoint) -> ImportedSession:
+    is_agent = path.name.startswith("agent-")
+    return _Reader(path, tally, point.session, {}, leaves_sidechains=not is_agent).resumed_session(point)
+
+
+_format = FileFormat(recognises, _read, "*.jsonl", "*.json", order=_order, resume=_resume)
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
@@ -117,6 +125,8 @@ class _Reader:
         stamp = stamp_of(path) if path.is_file() else None
         self.recorder = Recorder(path, tally, id=session_id, created_ns=created, stamp=stamp)
         self._path = path
+        outputs = path.with_suffix("") / "tool-results"
+        self._outputs = outputs if outputs.is_dir() else None
         self._leaves_sidechains = leaves_sidechains
         self._chain = Chain()
         self._open: list[tuple[Json, str]] = []
@@ -128,6 +138,8 @@ class _Reader:
         self._root: str | None = None
         self._is_flat = False
         self._later: set[str] | None = None
+        self._is_resumed = False
+        self._titled = ""
 
     def session(self, lines: Lines) -> ImportedSession:
         return self.recorder.session(self._items(lines))
@@ -138,6 +150,35 @@ class _Reader:
         self._has_begun, self._root = True, fork.entry
         lines = (found for found in json_records(self._path, self.recorder) if found[1].offset >= fork.end)
         return self.recorder.session(self._items(lines), fork=(fork.source, fork.entry))
+
+    def resumed_session(self, point: ResumePoint) -> ImportedSession:
+        """The session from a point on."""
+        state = point.reader
+        self.recorder.resume(point)
+        self._chain, self._is_resumed = Chain(state["chain"]), True
+        self._has_begun, self._root, self._is_flat = state["has_begun"], state["root"], state["is_flat"]
+        self._spent = {name: Usage(**spent) for name, spent in state["spent"].items()}
+        self._titled = state["titled"]
+        entries = (*filter(None, [self._root]), *state["chain"]["turn"].values(), *filter(None, [self._chain.tip]))
+        goes_on = GoesOn(entries, tuple)
+        return self.recorder.session(self._items(self.recorder.lines(self._path)), goes_on=goes_on)
+
+    def _remember_point(self, line: Line) -> None:
+        """Remember a place to go on from, if nothing is half read there."""
+        is_half_read = self._open or self._held or self._boundary
+        if is_half_read or self._chain.turn_size > _LONGEST_TURN:
+            return
+        self.recorder.remember_point(
+            line,
+            {
+                "chain": self._chain.state,
+                "has_begun": self._has_begun,
+                "root": self._root,
+                "is_flat": self._is_flat,
+                "spent": {name: to_builtins(self._spent[name]) for name in list(self._spent)[-1:]},
+                "titled": self._title_kind() or self._titled,
+            },
+        )
 
     def start_as_agent(self, path: Path) -> None:
         """Link a subagent to the session and the call that started it."""
@@ -155,6 +196,8 @@ class _Reader:
 
     def _items(self, lines: Lines) -> Iterator[ImportedRecord]:
         for wire, line, problem in lines:
+            if line.offset >= self.recorder.next_point:
+                self._remember_point(line)
             if wire is None or not ("type" in wire or "message" in wire):
                 yield from self._close()
                 broken = self.recorder.broken(line, problem or "the record has no type", self._chain.tip)
@@ -162,6 +205,8 @@ class _Reader:
                 yield broken
             elif not (self._leaves_sidechains and wire.get("isSidechain") is True):
                 yield from self._record(wire, line)
+            elif self._is_resumed:
+                raise LooksBackError(text(wire.get("uuid")))
         yield from self._close()
         self._name()
 
@@ -224,7 +269,7 @@ class _Reader:
         parent = self._parent(wire, is_answer=is_result)
         starts = not is_result and wire.get("isMeta") is not True
         record = self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id, starts_turn=starts)
-        yield with_full_output(record, self._path.with_suffix("") / "tool-results")
+        yield with_full_output(record, self._outputs) if self._outputs else record
         for payload in payloads[1:]:
             yield self._put(payload, f"{entry_id}+", wire, entry_id, entry_id)
 
@@ -284,7 +329,7 @@ class _Reader:
 
     def _checkpoint(self, wire: Json) -> tuple[Payload, tuple[Blob, ...]]:
         line_id = text(wire.get("messageId"))
-        target = self._chain.entry(line_id) if self._chain.knows(line_id) else line_id
+        target = self._chain.entry_or_line(line_id)
         snapshot, root = mapping(wire.get("snapshot")), self.recorder.workspace
         found, blobs = checkpoint_of(snapshot, backup_folder(self._path, self.recorder.id), target=target, root=root)
         return kept(found, wire), blobs
@@ -363,9 +408,14 @@ class _Reader:
                 tag = text(wire.get("tag"))
                 self.recorder.tags = (tag,) if tag else ()
 
+    def _title_kind(self) -> str:
+        return next((name for name in _TITLES if self._titles.get(name)), "")
+
     def _name(self) -> None:
-        order = ("custom-title", "ai-title", "summary", "summary of another")
-        self.recorder.title = next((self._titles[name] for name in order if self._titles.get(name)), "")
+        """Set the title, unless an earlier import found one of a better kind."""
+        kind = self._title_kind()
+        if kind and (not self._titled or _TITLES.index(kind) <= _TITLES.index(self._titled)):
+            self.recorder.title = self._titles[kind]
 
 
 def _queued_prompt(wire: Json) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterator
 from functools import lru_cache
 from itertools import chain
@@ -13,7 +14,8 @@ from sessiontree.model import Compaction, ModelChange, Part, Payload, RunFailure
 from sessiontree.model.builders import assistant, system, user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
-from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._records import GoesOn, ImportedRecord, ImportedSession, Tally
+from sessiontree.transfer.formats._resume import LooksBackError, ResumePoint
 from sessiontree.transfer.formats._transcript import (
     FileFormat,
     Head,
@@ -77,6 +79,8 @@ _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
 _DEEPEST_BASE = 32
+_TURNS_KEPT = 20
+_TEXTS_KEPT = 200
 
 
 def _recognises(head: Head) -> bool:
@@ -103,7 +107,11 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     yield reader.session(reader.lines())
 
 
-_format = FileFormat(_recognises, _read, "*.jsonl", "*.jsonl.zst", "rollout-*.json")
+def _resume(path: Path, tally: Tally, point: ResumePoint) -> ImportedSession:
+    return _Reader(path, tally, _first_meta(path)).resumed_session(point)
+
+
+_format = FileFormat(_recognises, _read, "*.jsonl", "*.jsonl.zst", "rollout-*.json", resume=_resume)
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
@@ -142,7 +150,8 @@ class _Reader:
         self._held: list[ImportedRecord] = []
         self._turns: list[_Turn] = []
         self._users: dict[str, str] = {}
-        self._said: set[str] = set()
+        self._said: dict[int, None] = {}
+        self._is_resumed = False
         self._shown: list[tuple[str, str, Json, str]] = []
         self._totals: object = None
         self._learn_meta(meta)
@@ -153,6 +162,30 @@ class _Reader:
 
     def session(self, lines: Iterator[tuple[Json | None, Line, str]]) -> ImportedSession:
         return self.recorder.session(self._items(lines))
+
+    def resumed_session(self, point: ResumePoint) -> ImportedSession:
+        """The session from a point on."""
+        state, self._is_resumed = point.reader, True
+        self.recorder.resume(point)
+        self._tip, self._totals = state["tip"], state["totals"]
+        self._turns = [_Turn(parent) for parent in state["turns"]]
+        self._said = dict.fromkeys(state["said"])
+        entries = (*filter(None, state["turns"]), *filter(None, [self._tip]))
+        return self.recorder.session(self._items(self.recorder.lines(self._path)), goes_on=GoesOn(entries, tuple))
+
+    def _remember_point(self, line: Line) -> None:
+        """Remember a place to go on from, if nothing is half read there."""
+        if self._open or self._held or self._shown or self._path.suffix == ".zst":
+            return
+        self.recorder.remember_point(
+            line,
+            {
+                "tip": self._tip,
+                "totals": self._totals,
+                "turns": [turn.parent for turn in self._turns[-_TURNS_KEPT:]],
+                "said": list(self._said)[-_TEXTS_KEPT:],
+            },
+        )
 
     def _learn_meta(self, meta: Json) -> None:
         recorder, git = self.recorder, mapping(meta.get("git"))
@@ -171,6 +204,8 @@ class _Reader:
 
     def _items(self, lines: Iterator[tuple[Json | None, Line, str]]) -> Iterator[ImportedRecord]:
         for wire, line, problem in lines:
+            if line.offset >= self.recorder.next_point:
+                self._remember_point(line)
             if wire is None:
                 yield from self._close()
                 yield self._follow(self.recorder.broken(line, problem, self._tip))
@@ -220,7 +255,7 @@ class _Reader:
     def _item(self, item: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
         parts = answer_parts(item)
         if parts is not None:
-            self._said.update(part.text for part in parts if isinstance(part, TextPart))
+            self._said |= dict.fromkeys(_fingerprint(part.text) for part in parts if isinstance(part, TextPart))
             self._open.append((wire, parts, entry_id))
             return
         yield from self._close()
@@ -242,7 +277,7 @@ class _Reader:
             yield from self._say_what_was_shown(but=words)
             self._turns.append(_Turn(self._tip))
             self._users[words] = entry_id
-        self._said.add(words)
+        self._said[_fingerprint(words)] = None
         yield self._put(kept(message_payload(item), wire), entry_id)
 
     def _event(self, payload: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
@@ -250,7 +285,7 @@ class _Reader:
         match kind:
             case "user_message" | "agent_message":
                 words = text(payload.get("message"))
-                if words and words not in self._said:
+                if words and _fingerprint(words) not in self._said:
                     self._shown.append((kind, words, wire, entry_id))
                 else:
                     yield from self._aside(self.recorder.side(kind, wire), entry_id)
@@ -279,6 +314,8 @@ class _Reader:
 
     def _roll_back(self, turns: int) -> None:
         """Go back to before the prompt of the n-th last turn; what followed it stays, as a branch."""
+        if self._is_resumed and turns > len(self._turns):
+            raise LooksBackError(f"{turns} turns")
         for _ in range(min(turns, len(self._turns))):
             self._tip = self._turns.pop().parent
 
@@ -286,7 +323,7 @@ class _Reader:
         """Messages that only the screen's log has become messages; those that are in both are left to the other log."""
         shown, self._shown = self._shown, []
         for kind, words, wire, entry_id in shown:
-            if words in self._said or words == but:
+            if _fingerprint(words) in self._said or words == but:
                 yield self._put(self.recorder.side(kind, wire), entry_id)
             elif kind == "user_message":
                 self._turns.append(_Turn(self._tip))
@@ -295,6 +332,8 @@ class _Reader:
                 yield self._put(kept(assistant(words, model=self.recorder.model), wire), entry_id)
 
     def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Payload:
+        if self._is_resumed:
+            raise LooksBackError(entry_id)
         history = objects(payload.get("replacement_history"))
         texts = [
             "".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart))
@@ -333,6 +372,11 @@ class _Reader:
             yield self._put(payload, entry_id)
 
 
+def _fingerprint(words: str) -> int:
+    """A number for a text that tells it from others: texts themselves are not kept."""
+    return len(words) << 32 | zlib.crc32(words.encode("utf-8", "surrogatepass"))
+
+
 @lru_cache(maxsize=64)
 def _names(home: Path) -> dict[str, str]:
     """The names that people gave to threads; the last one wins."""
@@ -369,4 +413,4 @@ def _base_lines(path: Path, base: Json, recorder: Recorder, depth: int) -> Itera
         ordinal = count((wire or {}).get("ordinal")) or number
         if (end and line.offset >= end) or (not end and last and ordinal >= last):
             return
-        yield wire, line, problem
+        yield wire, line._replace(checksum=None), problem
