@@ -11,7 +11,8 @@ modules here are generated from their ``_async`` sources by ``tools/async_to_syn
 """
 
 from sessiontree.journal.journal import Journal
+from sessiontree.journal.operations.changes import Changes
 from sessiontree.journal.operations.entries import NewEntry, make_draft
 from sessiontree.stores.commands import Draft, PositionedDraft
 
-__all__ = ["Draft", "Journal", "NewEntry", "PositionedDraft", "make_draft"]
+__all__ = ["Changes", "Draft", "Journal", "NewEntry", "PositionedDraft", "make_draft"]

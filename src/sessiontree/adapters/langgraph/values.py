@@ -1,0 +1,162 @@
+"""Values of channels in and out of the records: serialising, comparing with the checkpoint before, decoding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import ChannelVersions, Checkpoint
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from msgspec import Struct, to_builtins
+from msgspec.structs import replace
+
+from sessiontree.adapters._langchain_messages import to_payload
+from sessiontree.adapters.langgraph.lists import plan_list
+from sessiontree.adapters.langgraph.records import (
+    ITEM,
+    CheckpointRecord,
+    ListRecord,
+    NumberedItem,
+    Raw,
+    ValuesRecord,
+    data_of,
+)
+from sessiontree.journal import NewEntry
+from sessiontree.model import Payload
+
+__all__ = ["KnownCheckpoint", "PlannedPut", "Serializer", "plan_put"]
+
+
+class KnownCheckpoint(Struct, frozen=True):
+    """A stored checkpoint, with the contents of its lists to compare the next value with."""
+
+    record: CheckpointRecord
+    versions: ChannelVersions
+    lists: dict[str, list[bytes]]
+
+
+class PlannedPut(Struct, frozen=True):
+    """The entries that a put appends, the checkpoint last, and what the next put compares with."""
+
+    entries: list[NewEntry]
+    stored: KnownCheckpoint
+
+
+class Serializer:
+    """LangGraph's serializer, for values and for items of lists.
+
+    ``is_readable`` is false if it encrypts: then messages must not be stored in plain text either.
+    """
+
+    def __init__(self, serde: SerializerProtocol) -> None:
+        self._serde = serde
+        self.is_readable = isinstance(serde, JsonPlusSerializer)
+        self._plain = JsonPlusSerializer()
+
+    def dump(self, value: Any) -> Raw:
+        """Serialise a value."""
+        return Raw(*self._serde.dumps_typed(value))
+
+    def load(self, raw: Raw) -> Any:
+        """Return a value."""
+        return self._serde.loads_typed((raw.type, raw.data))
+
+    def load_many(self, raws: Sequence[Raw]) -> list[Any]:
+        """Return the values of a list; all at once where the form allows it, which is faster."""
+        if self.is_readable and all(raw.type == "msgpack" for raw in raws):
+            head = b"\xdd" + len(raws).to_bytes(4, "big")  # an array of msgpack, then its items
+            values: list[Any] = self._serde.loads_typed(("msgpack", head + b"".join([raw.data for raw in raws])))
+            return values
+        return [self.load(raw) for raw in raws]
+
+    def content(self, value: Any, raw: Raw | None = None) -> bytes:
+        """Return bytes that are equal for equal values, which encrypted ones are not."""
+        kind, data = self._plain.dumps_typed(value) if raw is None or not self.is_readable else (raw.type, raw.data)
+        return kind.encode() + b"\0" + data
+
+
+def plan_put(
+    serializer: Serializer,
+    before: KnownCheckpoint | None,
+    checkpoint: Checkpoint,
+    new_versions: ChannelVersions,
+    *,
+    parent: str | None,
+    metadata: dict[str, Any],
+) -> PlannedPut:
+    """Plan what has to be stored of a checkpoint, after the one before it. ``parent`` may be one that is not stored."""
+    values: dict[str, str] = {}
+    changed: dict[str, Raw] = {}
+    lists: dict[str, ListRecord] = {}
+    contents: dict[str, list[bytes]] = {}
+    messages: list[Payload] = []
+    items: list[NumberedItem] = []
+    for channel, value in checkpoint["channel_values"].items():
+        if before is not None and _is_unchanged(channel, before, checkpoint, new_versions):
+            if channel in before.record.values:
+                values[channel] = before.record.values[channel]
+            else:
+                lists[channel], contents[channel] = before.record.lists[channel], before.lists[channel]
+        elif type(value) is list and value:
+            lists[channel], contents[channel], new = _add_list(serializer, before, channel, value)
+            for item, content in new:
+                if serializer.is_readable and isinstance(content, BaseMessage):
+                    messages.append(to_payload(content, {ITEM: to_builtins(item)}))
+                else:
+                    items.append(item)
+        else:
+            changed[channel] = serializer.dump(value)
+    payloads = list(messages)
+    if changed or items:
+        payloads.append(data_of(ValuesRecord(values=changed, items=tuple(items))))
+    ids = [f"{checkpoint['id']}/{number}" for number in range(len(payloads))]
+    record = CheckpointRecord(
+        id=checkpoint["id"],
+        parent=parent,
+        checkpoint=serializer.dump({name: part for name, part in checkpoint.items() if name != "channel_values"}),
+        metadata=metadata,
+        values={**values, **dict.fromkeys(changed, ids[-1] if ids else "")},
+        lists=_look_further_back(lists, len(payloads)),
+        last_item=ids[-1] if ids else "" if before is None else before.record.last_item,
+    )
+    entries = [NewEntry(content=payload, id=name) for payload, name in zip(payloads, ids, strict=True)]
+    entries.append(NewEntry(content=data_of(record), id=record.id, turn_id=str(metadata.get("run_id") or "")))
+    entries[0] = replace(entries[0], parent=None if before is None else before.record.id)
+    return PlannedPut(entries, KnownCheckpoint(record, dict(checkpoint["channel_versions"]), contents))
+
+
+def _is_unchanged(channel: str, before: KnownCheckpoint, checkpoint: Checkpoint, new_versions: ChannelVersions) -> bool:
+    version = checkpoint["channel_versions"].get(channel)
+    return (
+        version is not None
+        and channel not in new_versions
+        and before.versions.get(channel) == version
+        and (channel in before.record.values or channel in before.record.lists)
+    )
+
+
+def _add_list(
+    serializer: Serializer, before: KnownCheckpoint | None, channel: str, value: list[Any]
+) -> tuple[ListRecord, list[bytes], list[tuple[NumberedItem, Any]]]:
+    """Return the record of a list, the contents of its items, and those of them that are new, with their values."""
+    known = None if before is None else before.record.lists.get(channel)
+    old = before.lists[channel] if before is not None and known is not None else []
+    count = 0 if known is None else known.count
+    raws = [serializer.dump(item) for item in value]
+    contents = [serializer.content(item, raw) for item, raw in zip(value, raws, strict=True)]
+    plan = plan_list(old, () if known is None else known.ranges, count, contents)
+    new = [
+        (NumberedItem(channel=channel, number=number, raw=raws[position]), value[position])
+        for number, position in enumerate(plan.new, count)
+    ]
+    lookback = 0 if known is None or len(new) == len(value) else known.lookback
+    return ListRecord(ranges=plan.ranges, count=count + len(new), lookback=lookback), contents, new
+
+
+def _look_further_back(lists: dict[str, ListRecord], added: int) -> dict[str, ListRecord]:
+    return {
+        channel: ListRecord(ranges=record.ranges, count=record.count, lookback=record.lookback + added)
+        for channel, record in lists.items()
+    }
