@@ -8,7 +8,7 @@ DEMO := .venv-demo
 SITE := .venv-docs
 RELEASE := .venv-release
 
-.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs test-package check generate format bench \
+.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs test-package check generate format bench bench-quick \
 	lock lock-adapters clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
@@ -120,8 +120,19 @@ $(RELEASE)/.ready: requirements-release.lock
 	$(RELEASE)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-release.lock
 	touch $(RELEASE)/.ready
 
-bench: $(READY)
-	$(BIN)/python benchmarks/journal_cost.py
+# Measures sessiontree beside raw storage and its peers, and writes docs/benchmarks/. Less than 20 minutes on a quiet machine;
+# `make bench-quick` takes less than 2 and only prints. The peers have an environment of their own.
+BENCH := .venv-bench
+bench: $(BENCH)/.ready
+	PYTHONPATH=src $(BENCH)/bin/python -W ignore -m benchmarks $(ARGS)
+
+bench-quick: $(BENCH)/.ready
+	PYTHONPATH=src $(BENCH)/bin/python -W ignore -m benchmarks --quick $(ARGS)
+
+$(BENCH)/.ready: requirements-bench.lock
+	$(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-bench.lock
+	@touch $(BENCH)/.ready
 
 COMPILE_GROUPS := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
 	--no-annotate --no-emit-index-url
@@ -135,6 +146,7 @@ lock: $(READY)
 	$(COMPILE_GROUPS) -c requirements.lock --group browser -o requirements-browser.lock
 	$(COMPILE_GROUPS) --group docs -o requirements-docs.lock
 	$(COMPILE_GROUPS) --group release -o requirements-release.lock
+	$(COMPILE) --extra postgres --extra otel --group bench -o requirements-bench.lock
 
 # The newest versions of the frameworks.
 lock-adapters: $(READY)
@@ -153,4 +165,4 @@ $(READY): requirements.lock pyproject.toml
 	touch $(READY)
 
 clean:
-	rm -rf $(VENV) $(DEMO) $(SITE) $(RELEASE) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) $(DEMO) $(SITE) $(RELEASE) $(BENCH) $(ADAPTERS) $(ADAPTERS_OPENAI2) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

@@ -195,7 +195,8 @@ def _choose_cut(
     That is the target, or the limit if the policy keeps a number of messages. What is ``unread`` is kept, but for
     questions without an answer if they do not fit into the limit. If results were cut, that may be enough.
     """
-    allowed = [index for index in cut_points(items) if index <= last_cut(items)]
+    latest = last_cut(items)
+    allowed = [index for index in cut_points(items) if index <= latest]
     recent = min(unread, _recent_from(items, sizes.policy))
     start = max((index for index in allowed if index <= recent), default=0)
     goal = sizes.limit if sizes.policy.keep_recent_messages else sizes.target

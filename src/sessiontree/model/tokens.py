@@ -124,7 +124,7 @@ def estimate_text(text: str) -> int:
     """Estimate the tokens of a text by its classes of characters; of a long text, by samples from all of it.
 
     A few blanks at the ends do not count. Of prose, code, JSON, tables, encoded data and the large scripts, the
-    estimate is between 0.8 and 1.5 of the tokens in the encoding o200k; ``benchmarks/fit_estimate.py`` fitted it.
+    estimate is between 0.8 and 1.5 of the tokens in the encoding o200k; ``benchmarks/quality/fit_estimate.py`` fitted it.
     """
     inner = text.strip(BLANKS)
     if len(text) - len(inner) < _MARGIN:

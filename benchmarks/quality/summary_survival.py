@@ -1,6 +1,6 @@
 """What survives of a conversation when it is summarised again and again: decisions, files, goals, open items.
 
-Run: python benchmarks/summary_survival.py FILE... [--generations 10] [--window 64000] [--model NAME [--base-url URL]]
+Run: python benchmarks/quality/summary_survival.py FILE... [--generations 10] [--window 64000] [--model NAME [--base-url URL]]
 
 Each file is a transcript that ``import_sessions`` reads. Its messages are appended in equal parts; after each part the
 conversation is compacted, and the summary is searched. Three decisions are planted in each part, one said by the user and

@@ -1,6 +1,6 @@
 """Fit the constants of the token estimate to o200k, and print the estimate of each kind of text beside the real count.
 
-Run: python benchmarks/fit_estimate.py [--fit]
+Run: python benchmarks/quality/fit_estimate.py [--fit]
 
 Without ``--fit`` it measures the constants that ``sessiontree.model.tokens`` has. ``before`` is the rule that they
 replaced: a third of the ASCII characters, plus one for each other character.
@@ -14,7 +14,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from sample_texts import sample_texts
 from sessiontree.model import tokens

@@ -1,0 +1,92 @@
+"""What a system takes: bytes written and kept, memory, and the time until a short program has stored its first message."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.case import Case, Sample, long_chat, seconds
+from benchmarks.runner import run_bounded, worker_command
+from benchmarks.system import CHAT, System
+from benchmarks.texts import text
+
+
+def disk(system: System, size: int) -> Iterator[Sample]:
+    raw = sum(len(text(number)) + 60 for number in range(size))
+    while True:
+        yield {"on disk": system.bytes_on_disk() / size, "to raw JSON": system.bytes_on_disk() / raw}
+
+
+def written(system: System, size: int) -> Iterator[Sample]:
+    while True:
+        before = _written()
+        for _ in range(20):
+            system.call(system.append, CHAT, text(size))
+        yield {"written": (_written() - before) / 20}
+
+
+def _written() -> int:
+    """Bytes that this process passed to write calls."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["wchar"])
+
+
+def memory(system: System, size: int) -> Iterator[Sample]:
+    system.call(system.read, CHAT)
+    while True:
+        yield {"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}
+
+
+def start(system: System, size: int) -> Iterator[Sample]:
+    while True:
+        folder = system.folder / "start"
+        folder.mkdir()
+        command = worker_command("once", *type(system).place(), str(folder))
+        yield {"start": seconds(partial(run_bounded, command, 60)) * 1e3}
+        shutil.rmtree(folder)
+
+
+CASES = [
+    Case(
+        name="bytes on disk",
+        about="Bytes on disk for each message of 1 KB, with indexes and logs, and beside the same messages as JSON lines.",
+        run=disk,
+        metrics={"on disk": "B", "to raw JSON": "x"},
+        sizes=(10_000,),
+        size_means="messages",
+        needs=("read", "fill"),
+        prepare=long_chat,
+        rounds=1,
+    ),
+    Case(
+        name="bytes written",
+        about="Bytes that one append of 1 KB passes to write calls; a server's own writes are not seen.",
+        run=written,
+        metrics={"written": "B"},
+        sizes=(10_000,),
+        size_means="messages",
+        prepare=long_chat,
+        rounds=2,
+    ),
+    Case(
+        name="memory",
+        about="Peak memory of a process that reads a whole conversation, with the packages that it imports.",
+        run=memory,
+        metrics={"peak": "MB"},
+        sizes=(10_000,),
+        size_means="messages",
+        needs=("read",),
+        prepare=long_chat,
+        rounds=1,
+    ),
+    Case(
+        name="start",
+        about="From nothing to the first stored message: interpreter, imports, opening, one append, closing.",
+        run=start,
+        metrics={"start": "ms"},
+        rounds=3,
+    ),
+]

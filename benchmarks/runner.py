@@ -1,0 +1,207 @@
+"""Run cases x systems: in each round every system gives one sample of a case, so that a slow moment falls on all of them.
+
+Every system runs in a process of its own. A system that fails, or does not answer in time, loses that case and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+
+from msgspec import Struct
+
+from benchmarks.case import Case, Sample
+from benchmarks.system import System
+
+ANSWER_SECONDS = 60.0
+FILL_SECONDS = 150.0
+ROOT = Path(__file__).parent.parent
+
+Log = Callable[[str], None]
+
+
+class Measured(Struct, kw_only=True):
+    """What came of one case on one system at one size: all samples in the order of their rounds, or why there are none."""
+
+    case: str
+    system: str
+    size: int
+    samples: list[Sample] = []
+    error: str = ""
+
+
+class Limits(Struct, frozen=True, kw_only=True):
+    """How long a run may take. ``case_seconds`` ends the rounds of a case at one size, after ``least_rounds`` of them."""
+
+    total_seconds: float
+    case_seconds: float
+    rounds: int
+    least_rounds: int
+    largest_size: int
+
+
+class Worker:
+    """A process that measures one case on one system."""
+
+    def __init__(self, case: Case, system: type[System], size: int, folder: Path) -> None:
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115  closed in stop
+        arguments = ("sample", case.name, *system.place(), str(size), str(folder))
+        self.process = subprocess.Popen(
+            worker_command(*arguments),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log, cwd=ROOT, start_new_session=True,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        self._answers = self.process.stdout
+
+    def sample(self, seconds: float) -> Sample:
+        """Ask for one sample. Raises TimeoutError, or RuntimeError with the last line of the error."""
+        with suppress(BrokenPipeError):
+            assert self.process.stdin is not None
+            self.process.stdin.write(b"\n")
+            self.process.stdin.flush()
+        line, end = b"", time.monotonic() + seconds
+        while not line.endswith(b"\n"):
+            if not select.select([self._answers], [], [], max(0.0, end - time.monotonic()))[0]:
+                raise TimeoutError(f"no answer in {seconds:.0f} s")
+            piece = os.read(self._answers.fileno(), 65536)
+            if not piece:
+                raise RuntimeError(self._last_words())
+            line += piece
+        sample: Sample = json.loads(line)
+        return sample
+
+    def _last_words(self) -> str:
+        self.log.seek(0)
+        lines = self.log.read().decode(errors="replace").strip().splitlines()
+        return lines[-1][:200] if lines else "the process ended without a word"
+
+    def stop(self) -> None:
+        """End the process and those that it started."""
+        assert self.process.stdin is not None
+        with suppress(BrokenPipeError):
+            self.process.stdin.close()
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(5)
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._answers.close()
+        self.log.close()
+
+
+class Runner:
+    """Measures the cases one after the other, with the stores in a folder."""
+
+    def __init__(self, systems: dict[str, type[System]], folder: Path, limits: Limits, log: Log) -> None:
+        self._systems = systems
+        self._folder = folder
+        self._limits = limits
+        self._log = log
+        self._end = time.monotonic() + limits.total_seconds
+        self._unfilled: dict[Path, str] = {}
+
+    def run(self, cases: Sequence[Case]) -> list[Measured]:
+        """Measure every case at every size."""
+        found: list[Measured] = []
+        for case in cases:
+            for size in case.sizes:
+                if size <= self._limits.largest_size and time.monotonic() < self._end:
+                    found += self._measure(case, size)
+        return found
+
+    def _measure(self, case: Case, size: int) -> list[Measured]:
+        names = [name for name, system in self._systems.items() if case.takes(system, size)]
+        results = {name: Measured(case=case.name, system=name, size=size) for name in names}
+        folders: dict[str, Path] = {}
+        for name in names:
+            try:
+                folders[name] = self._store(case, name, size)
+            except RuntimeError as error:
+                results[name].error = str(error)
+        start = time.monotonic()
+        with ExitStack() as stack:
+            workers: dict[str, Worker] = {}
+            for name, folder in folders.items():
+                workers[name] = Worker(case, self._systems[name], size, folder)
+                stack.callback(workers[name].stop)
+            for number in range(min(case.rounds, self._limits.rounds) + 1):
+                now = time.monotonic()
+                if number > self._limits.least_rounds and (now - start > self._limits.case_seconds or now > self._end):
+                    break
+                self._round(workers, results, is_warm_up=number == 0)
+        if case.prepare is None:
+            for folder in folders.values():
+                shutil.rmtree(folder, ignore_errors=True)
+        self._log(f"{case.name}{f', {size:,}' if size else ''}: {time.monotonic() - start:.1f} s")
+        return list(results.values())
+
+    def _round(self, workers: dict[str, Worker], results: dict[str, Measured], *, is_warm_up: bool) -> None:
+        for name, worker in list(workers.items()):
+            try:
+                sample = worker.sample(ANSWER_SECONDS)
+            except (TimeoutError, RuntimeError) as error:
+                results[name].error = str(error)
+                self._log(f"    {results[name].case}: {name}: {error}")
+                del workers[name]
+                worker.stop()
+            else:
+                if not is_warm_up:
+                    results[name].samples.append(sample)
+
+    def _store(self, case: Case, system: str, size: int) -> Path:
+        """Return the folder of a system for a case, filled if the case wants it filled."""
+        kind = case.name if case.prepare is None else case.prepare.__name__
+        folder = self._folder / f"{system} {kind} {size}".replace("/", "-")
+        if folder in self._unfilled:
+            raise RuntimeError(self._unfilled[folder])
+        if folder.exists():
+            return folder
+        folder.mkdir(parents=True)
+        if case.prepare is not None and not self._systems[system].is_in_memory:
+            try:
+                self._fill(case, system, size, folder)
+            except RuntimeError as error:
+                self._unfilled[folder] = str(error)
+                self._log(f"    {case.name}: {system}: {error}")
+                raise
+        return folder
+
+    def _fill(self, case: Case, system: str, size: int, folder: Path) -> None:
+        command = worker_command("fill", case.name, *self._systems[system].place(), str(size), str(folder))
+        try:
+            run_bounded(command, FILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise RuntimeError(f"not filled in {FILL_SECONDS:.0f} s") from None
+        except subprocess.CalledProcessError as error:
+            lines = error.stderr.decode(errors="replace").strip().splitlines()
+            raise RuntimeError(lines[-1][:200] if lines else "could not be filled") from None
+
+
+def worker_command(*arguments: str) -> list[str]:
+    """The command that runs a worker."""
+    return [sys.executable, "-W", "ignore", "-m", "benchmarks.worker", *arguments]
+
+
+def run_bounded(command: Sequence[str], seconds: float) -> str:
+    """Run a command and return its output; after the time is over it is killed with everything that it started."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, start_new_session=True
+    ) as process:
+        try:
+            output, errors = process.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, list(command), output, errors)
+    return output.decode()

@@ -1,0 +1,1 @@
+"""The systems, one module a package. A module lists its systems in ``SYSTEMS``."""

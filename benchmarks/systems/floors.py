@@ -1,0 +1,180 @@
+"""The least that one could do with the same storage: what the peers and sessiontree stand on."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import sqlite3
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+import psycopg
+
+import sessiontree as st
+from benchmarks import postgres
+from benchmarks.system import System
+from sessiontree.model.codec import decode_payload, encode_payload
+
+
+class PlainFile(System):
+    """One line, one fdatasync."""
+
+    name = "write + fdatasync"
+    family = "floor"
+
+    def open(self) -> None:
+        self.file = os.open(self.folder / "lines.jsonl", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+
+    def close(self) -> None:
+        os.close(self.file)
+
+    def fill(self, chat: str, messages: Sequence[str]) -> None:
+        os.write(self.file, b"".join(_line(message) for message in messages))
+
+    def append(self, chat: str, message: str) -> None:
+        os.write(self.file, _line(message))
+        os.fdatasync(self.file)
+
+    def read(self, chat: str) -> Any:
+        lines = (self.folder / "lines.jsonl").read_bytes().splitlines()
+        return [decode_payload(line) for line in lines]
+
+
+class RawSqlite(System):
+    """A WAL database in FULL mode, one table, one insert a transaction; a connection for each thread."""
+
+    name = "sqlite3 WAL FULL"
+    family = "floor"
+    has_processes = True
+
+    def open(self) -> None:
+        self.here = threading.local()
+        self.connection.execute(
+            "CREATE TABLE IF NOT EXISTS entry (seq INTEGER PRIMARY KEY, chat TEXT, id TEXT UNIQUE, body BLOB)"
+        )
+        self.connection.execute("CREATE INDEX IF NOT EXISTS by_chat ON entry (chat, seq)")
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        found = getattr(self.here, "connection", None)
+        if found is None:
+            found = self.here.connection = sqlite3.connect(
+                self.folder / "raw.db", isolation_level=None, timeout=60, check_same_thread=False
+            )
+            assert found.execute("PRAGMA journal_mode = wal").fetchone()[0] == "wal"
+            found.execute("PRAGMA synchronous = FULL")
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def fill(self, chat: str, messages: Sequence[str]) -> None:
+        rows = [(chat, secrets.token_hex(18), _body(message)) for message in messages]
+        self.connection.execute("BEGIN")
+        self.connection.executemany("INSERT INTO entry (chat, id, body) VALUES (?, ?, ?)", rows)
+        self.connection.execute("COMMIT")
+
+    def append(self, chat: str, message: str) -> None:
+        self.connection.execute(
+            "INSERT INTO entry (chat, id, body) VALUES (?, ?, ?)", (chat, secrets.token_hex(18), _body(message))
+        )
+
+    def last(self, chat: str, count: int) -> Any:
+        rows = self.connection.execute(
+            "SELECT body FROM entry WHERE chat = ? ORDER BY seq DESC LIMIT ?", (chat, count)
+        ).fetchall()
+        return [decode_payload(body) for (body,) in reversed(rows)]
+
+    def read(self, chat: str) -> Any:
+        rows = self.connection.execute("SELECT body FROM entry WHERE chat = ? ORDER BY seq", (chat,))
+        decode = _decoder.decode
+        return [decode(body) for (body,) in rows]
+
+    def list_chats(self, count: int) -> Any:
+        """The newest chats; a table of chats with an index on the time would be the least, and this is one."""
+        return self.connection.execute(
+            "SELECT seq, chat, id, body FROM entry ORDER BY seq DESC LIMIT ?", (count,)
+        ).fetchall()
+
+
+class RawPostgres(System):
+    """What psycopg does by itself: INSERT and commit, three round trips; a connection for each thread."""
+
+    name = "psycopg INSERT + commit"
+    family = "floor"
+    packages = ("psycopg",)
+    is_remote = True
+    has_processes = True
+    is_autocommit = False
+
+    def open(self) -> None:
+        self.url = postgres.database(self.folder)
+        self.here = threading.local()
+        # Two processes that create a table at the same time can fail although both say IF NOT EXISTS.
+        with contextlib.suppress(psycopg.errors.UniqueViolation), psycopg.connect(self.url) as connection:
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS entry (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+                " chat text, id text UNIQUE, body bytea)"
+            )
+            connection.execute("CREATE INDEX IF NOT EXISTS by_chat ON entry (chat, seq)")
+
+    @property
+    def connection(self) -> psycopg.Connection:
+        found = getattr(self.here, "connection", None)
+        if found is None:
+            found = self.here.connection = psycopg.connect(self.url, autocommit=self.is_autocommit)
+        return found
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def fill(self, chat: str, messages: Sequence[str]) -> None:
+        rows = [(chat, secrets.token_hex(18), _body(message)) for message in messages]
+        self.connection.cursor().executemany("INSERT INTO entry (chat, id, body) VALUES (%s, %s, %s)", rows)
+        self.connection.commit()
+
+    def append(self, chat: str, message: str) -> None:
+        self.connection.execute(
+            "INSERT INTO entry (chat, id, body) VALUES (%s, %s, %s)", (chat, secrets.token_hex(18), _body(message))
+        )
+        if not self.is_autocommit:
+            self.connection.commit()
+
+    def last(self, chat: str, count: int) -> Any:
+        rows = self.connection.execute(
+            "SELECT body FROM entry WHERE chat = %s ORDER BY seq DESC LIMIT %s", (chat, count), binary=True
+        ).fetchall()
+        self.connection.commit()
+        return [decode_payload(body) for (body,) in reversed(rows)]
+
+    def read(self, chat: str) -> Any:
+        rows = self.connection.execute("SELECT body FROM entry WHERE chat = %s ORDER BY seq", (chat,), binary=True)
+        found = [_decoder.decode(body) for (body,) in rows]
+        self.connection.commit()
+        return found
+
+    def bytes_on_disk(self) -> int:
+        return postgres.database_bytes(self.url)
+
+
+class LeastPostgres(RawPostgres):
+    """One round trip: INSERT in autocommit mode."""
+
+    name = "psycopg autocommit"
+    is_autocommit = True
+
+
+def _body(message: str) -> bytes:
+    return encode_payload(st.user(message))
+
+
+def _line(message: str) -> bytes:
+    return _body(message) + b"\n"
+
+
+_decoder = msgspec.json.Decoder(st.UserMessage)
+
+SYSTEMS = [PlainFile, RawSqlite, RawPostgres, LeastPostgres]

@@ -1,0 +1,84 @@
+"""The benchmarks' own arithmetic, and that one system that hangs or fails costs no more than its own figures."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from benchmarks import runner
+from benchmarks.case import Case, Sample
+from benchmarks.goals import GOALS
+from benchmarks.plots import bars, lines, number
+from benchmarks.results import Run, load, save
+from benchmarks.runner import Limits, Measured, Runner
+from benchmarks.system import System
+
+LIMITS = Limits(total_seconds=60, case_seconds=10, rounds=2, least_rounds=1, largest_size=10)
+MODULE = """
+import time
+from benchmarks.system import System
+class Good(System):
+    name = "good"
+    def open(self): pass
+    def append(self, chat, text): pass
+class Hanging(Good):
+    name = "hanging"
+    def append(self, chat, text): time.sleep(60)
+class Failing(Good):
+    name = "failing"
+    def append(self, chat, text): raise ValueError("no room")
+SYSTEMS = [Good, Hanging, Failing]
+"""
+
+
+def growing(exponent: float) -> Run:
+    sizes = (10, 100, 1_000)
+    measured = [Measured(case="c", system="s", size=n, samples=[{"m": 3 * n**exponent}]) for n in sizes]
+    return Run(started="now", measured=measured)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 1.0, 2.0])
+def test_the_exponent_of_growth_is_found(exponent: float) -> None:
+    assert growing(exponent).exponent("c", "s", "m") == pytest.approx(exponent)
+
+
+def test_a_run_that_is_kept_is_read_back(tmp_path: Path) -> None:
+    save(growing(1), tmp_path / "run.json")
+    assert load(tmp_path / "run.json") == growing(1)
+
+
+def test_goals_without_figures_are_not_measured() -> None:
+    assert {goal.verdict(Run(started="now"))[1] for goal in GOALS} == {"not measured"}
+
+
+def test_plots_are_well_formed_also_with_markup_in_names() -> None:
+    ET.fromstring(bars("a < b", [("<&>", "ours", 2.0, (1.0, 3.0)), ("b", "peer", 20.0, (20.0, 20.0))]))
+    ET.fromstring(lines("a < b", "size", {"<&>": [(10, 1.0), (100, 2.0)], "b": [(10, 5.0)]}))
+
+
+def test_numbers_have_three_digits() -> None:
+    assert [number(value) for value in (0, 0.012345, 1.2345, 123.45, 1_234_567)] == [
+        "0",
+        "0.0123",
+        "1.23",
+        "123",
+        "1,230,000",
+    ]
+
+
+def test_a_system_that_hangs_or_fails_loses_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "three_systems.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(runner, "ANSWER_SECONDS", 4.0)
+    import three_systems  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    def never(system: System, size: int) -> Iterator[Sample]:
+        raise AssertionError("the worker looks the case up by its name")
+
+    case = Case(name="agent turn", about="", run=never, metrics={"turn": "ms"})
+    systems = {system.name: system for system in three_systems.SYSTEMS}
+    found = {one.system: one for one in Runner(systems, tmp_path / "stores", LIMITS, lambda _: None).run([case])}
+    assert len(found["good"].samples) == 2
+    assert found["hanging"].error == "no answer in 4 s"
+    assert found["failing"].error == "ValueError: no room"
