@@ -62,6 +62,7 @@ class Worker:
         )  # fmt: skip
         assert self.process.stdout is not None
         self._answers = self.process.stdout
+        self._patience = 5.0
 
     def sample(self, seconds: float) -> Sample:
         """Ask for one sample. Raises TimeoutError, or RuntimeError with the last line of the error."""
@@ -72,9 +73,12 @@ class Worker:
         line, end = b"", time.monotonic() + seconds
         while not line.endswith(b"\n"):
             if not select.select([self._answers], [], [], max(0.0, end - time.monotonic()))[0]:
-                raise TimeoutError(f"no answer in {seconds:.0f} s")
+                self._patience = 0.0
+                raise TimeoutError(f"no answer in {seconds:g} s")
             piece = os.read(self._answers.fileno(), 65536)
             if not piece:
+                with suppress(subprocess.TimeoutExpired):  # the pipe is closed before the error is written
+                    self.process.wait(5)
                 raise RuntimeError(self._last_words())
             line += piece
         sample: Sample = json.loads(line)
@@ -91,7 +95,7 @@ class Worker:
         with suppress(BrokenPipeError):
             self.process.stdin.close()
         with suppress(subprocess.TimeoutExpired):
-            self.process.wait(5)
+            self.process.wait(self._patience)
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()

@@ -1,6 +1,7 @@
 """The benchmarks' own arithmetic, and that one system that hangs or fails costs no more than its own figures."""
 
-from collections.abc import Iterator
+import importlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -66,19 +67,34 @@ def test_numbers_have_three_digits() -> None:
     ]
 
 
-def test_a_system_that_hangs_or_fails_loses_its_own_case_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Measured]]:
     (tmp_path / "three_systems.py").write_text(MODULE)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    monkeypatch.setattr(runner, "ANSWER_SECONDS", 4.0)
-    import three_systems  # type: ignore[import-not-found]  # noqa: PLC0415
+    three_systems = importlib.import_module("three_systems")
+    case = Case(name="agent turn", about="", run=_found_by_its_name, metrics={"turn": "ms"})
 
-    def never(system: System, size: int) -> Iterator[Sample]:
-        raise AssertionError("the worker looks the case up by its name")
+    def measure(*names: str) -> dict[str, Measured]:
+        systems = {system.name: system for system in three_systems.SYSTEMS if system.name in names}
+        found = Runner(systems, tmp_path / "stores", LIMITS, lambda _: None).run([case])
+        return {one.system: one for one in found}
 
-    case = Case(name="agent turn", about="", run=never, metrics={"turn": "ms"})
-    systems = {system.name: system for system in three_systems.SYSTEMS}
-    found = {one.system: one for one in Runner(systems, tmp_path / "stores", LIMITS, lambda _: None).run([case])}
+    return measure
+
+
+def _found_by_its_name(system: System, size: int) -> Iterator[Sample]:
+    raise AssertionError("the worker looks the case up by its name")
+
+
+def test_a_system_that_fails_loses_its_own_case_only(measured: Callable[..., dict[str, Measured]]) -> None:
+    found = measured("failing", "good")
     assert len(found["good"].samples) == 2
-    assert found["hanging"].error == "no answer in 4 s"
     assert found["failing"].error == "ValueError: no room"
+
+
+def test_a_system_that_hangs_is_ended(
+    measured: Callable[..., dict[str, Measured]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "ANSWER_SECONDS", 0.5)
+    assert measured("hanging")["hanging"].error == "no answer in 0.5 s"
