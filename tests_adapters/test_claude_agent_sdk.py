@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import json
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -118,17 +119,14 @@ def test_the_how_to_runs_with_the_real_command_line(server: ModelServer, capsys:
         assert len(journal.search("strauss").hits) == 1
         assert journal.check() == []
 
-    async def move() -> tuple[int, list[SessionStoreEntry] | None]:
-        async with SessionTreeSessionStore("jsonl:///moved") as moved:
-            (local,) = list_sessions(directory=".")
-            await import_session_to_store(local.session_id, moved)
-            lines = await moved.load(key_of(local.session_id, project_key_for_directory()))
-            file = next(Path("home/.claude/projects").rglob(f"{local.session_id}.jsonl"))
-            return len(file.read_text().splitlines()), lines
+    (local,) = list_sessions(directory=".")
 
-    written, moved = asyncio.run(move())
-    assert moved is not None
-    assert len(moved) == written
+    async def move(store: SessionTreeSessionStore) -> list[SessionStoreEntry] | None:
+        await import_session_to_store(local.session_id, store)
+        return await store.load(key_of(local.session_id, project_key_for_directory()))
+
+    file = next(Path("home/.claude/projects").rglob(f"{local.session_id}.jsonl"))
+    assert with_store("jsonl:///moved", move) == [json.loads(line) for line in file.read_text().splitlines()]
 
 
 def test_a_session_is_readable_and_countable(url: str) -> None:
