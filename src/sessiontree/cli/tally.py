@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date
 
 from sessiontree.cli.context import CliContext
-from sessiontree.model import Entry, MessagePayload, Record, Thread
-from sessiontree.model.prices import PRICES, Cost, cost_of, reported_usage, sum_of
-from sessiontree.render.steps import steps_of
-from sessiontree.render.threads import folder_of
-from sessiontree.render.times import moment_at
-from sessiontree.render.turns import is_bookkeeping, is_prompt
+from sessiontree.model import Entry, Record, Thread
+from sessiontree.model.prices import Cost, sum_of
+from sessiontree.render.activity import Activity, Unfinished
 
 __all__ = ["ToolCount", "Totals", "count_entries"]
 
@@ -58,7 +55,8 @@ class Totals(Record, frozen=True, kw_only=True):
 
 def count_entries(cli: CliContext, threads: Sequence[Thread], start_ns: int, *, is_whole_store: bool) -> Totals:
     """Count the entries of threads since a time."""
-    tally = _Tally(cli)
+    activity = Activity(cli.now)
+    counted_threads: list[Thread] = []
     known = {thread.id for thread in threads}
     orphans: set[tuple[str, str]] = set()
     with cli.progress("counting") as progress:
@@ -73,74 +71,46 @@ def count_entries(cli: CliContext, threads: Sequence[Thread], start_ns: int, *, 
                 if entry.created_ns >= start_ns:
                     counted.append(entry)
             if counted or not start_ns:
-                tally.add(thread, counted)
+                counted_threads.append(thread)
+                activity.add(thread, counted, Unfinished())
             progress(number, len(threads))
-    return tally.totals()
+    return _totals(activity, counted_threads)
 
 
-class _Tally:
-    def __init__(self, cli: CliContext) -> None:
-        self._now = cli.now
-        self._threads = self._entries = self._prompts = self._estimated = 0
-        self._costs: list[tuple[str, str, Cost]] = []
-        self._roles: Counter[str] = Counter()
-        self._tools: Counter[str] = Counter()
-        self._calls: Counter[str] = Counter()
-        self._failures: Counter[str] = Counter()
-        self._models: Counter[str] = Counter()
-        self._days: Counter[date] = Counter()
+def _totals(activity: Activity, threads: Sequence[Thread]) -> Totals:
+    total = sum_of(activity.usage.values())
+    steps: dict[str, ToolCount] = {}
+    for (_, _, name), tool in activity.tools.items():
+        before = steps.get(name, ToolCount(calls=0, failures=0))
+        steps[name] = ToolCount(calls=before.calls + tool.calls, failures=before.failures + tool.failures)
+    days: Counter[date] = Counter()
+    for (day, _), one in activity.days.items():
+        days[day] += one.entries
+    return Totals(
+        threads=len(threads),
+        entries=days.total(),
+        messages=sum(number for role, number in activity.roles.items() if role != "system"),
+        prompts=sum(one.turns for one in activity.days.values()),
+        estimated_tokens=sum(thread.tokens for thread in threads),
+        input_tokens=total.input_tokens,
+        output_tokens=total.output_tokens,
+        cached_tokens=total.cache_read_tokens,
+        cache_write_tokens=total.cache_write_tokens,
+        cost=total.reported,
+        estimated_cost=total.estimated,
+        roles=dict(activity.roles.most_common()),
+        tools=dict(activity.tool_names.most_common()),
+        steps=dict(sorted(steps.items(), key=lambda step: -step[1].calls)),
+        models=dict(activity.models.most_common()),
+        model_costs=_amounts((model, cost) for (_, _, model), cost in activity.usage.items()),
+        folder_costs=_amounts((place.folder, cost) for (_, place, _), cost in activity.usage.items()),
+        days={f"{day}": number for day, number in sorted(days.items()) if number},
+    )
 
-    def add(self, thread: Thread, entries: Sequence[Entry]) -> None:
-        self._threads += 1
-        self._estimated += thread.tokens
-        for entry in entries:
-            self._add_entry(folder_of(thread), entry)
-        for step in steps_of(entries):
-            self._tools[step.call.name] += 1
-            self._calls[step.gist.name] += 1
-            self._failures[step.gist.name] += step.gist.is_failed
 
-    def _add_entry(self, folder: str, entry: Entry) -> None:
-        if not is_bookkeeping(entry):
-            self._entries += 1
-            self._days[moment_at(entry.created_ns, self._now).date()] += 1
-        self._prompts += is_prompt(entry)
-        if isinstance(entry.payload, MessagePayload):
-            self._roles[entry.payload.message.role] += 1
-        found = reported_usage(entry.payload)
-        model = getattr(entry.payload, "model", "")
-        if model:
-            self._models[model] += 1
-        if found is not None:
-            self._costs.append((model, folder, cost_of(found[0], found[1], PRICES)))
-
-    def totals(self) -> Totals:
-        total = sum_of(cost for _, _, cost in self._costs)
-        names = [name for name, _ in self._calls.most_common()]
-        return Totals(
-            threads=self._threads,
-            entries=self._entries,
-            messages=sum(number for role, number in self._roles.items() if role != "system"),
-            prompts=self._prompts,
-            estimated_tokens=self._estimated,
-            input_tokens=total.input_tokens,
-            output_tokens=total.output_tokens,
-            cached_tokens=total.cache_read_tokens,
-            cache_write_tokens=total.cache_write_tokens,
-            cost=total.reported,
-            estimated_cost=total.estimated,
-            roles=dict(self._roles.most_common()),
-            tools=dict(self._tools.most_common()),
-            steps={name: ToolCount(calls=self._calls[name], failures=self._failures[name]) for name in names},
-            models=dict(self._models.most_common()),
-            model_costs=self._by(0),
-            folder_costs=self._by(1),
-            days={f"{day}": count for day, count in sorted(self._days.items())},
-        )
-
-    def _by(self, part: int) -> dict[str, float]:
-        """The cost of each model or folder, the dearest first; of the main currency."""
-        costs: Counter[str] = Counter()
-        for row in self._costs:
-            costs[str(row[part])] += sum(row[2].total.values())  # type: ignore[assignment]  # amounts, not counts
-        return dict(costs.most_common())
+def _amounts(costs: Iterable[tuple[str, Cost]]) -> dict[str, float]:
+    """The cost of each model or folder, the dearest first; of all currencies."""
+    amounts: dict[str, float] = {}
+    for name, cost in costs:
+        amounts[name] = amounts.get(name, 0.0) + sum(cost.total.values())
+    return dict(sorted(amounts.items(), key=lambda one: -one[1]))

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
-__all__ = ["ago", "clock", "day", "iso", "moment_at", "short_day", "when"]
+__all__ = ["MONTHS", "ago", "clock", "day", "iso", "moment_at", "short_day", "when"]
 
 
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _NOW = timedelta(seconds=45)
 _MINUTES = timedelta(minutes=60)
 _WEEK = 7
@@ -44,7 +44,7 @@ def when(moment: datetime, now: datetime, *, is_short: bool = False) -> str:
         return _DAYS[moment.weekday()]
     if 0 <= days < _ELEVEN_MONTHS:
         return short_day(moment.date())
-    return f"{moment.year}" if is_short else f"{_MONTHS[moment.month - 1]} {moment.year}"
+    return f"{moment.year}" if is_short else f"{MONTHS[moment.month - 1]} {moment.year}"
 
 
 def ago(moment: datetime, now: datetime) -> str:
@@ -67,7 +67,7 @@ def day(moment: datetime, now: datetime) -> str:
 
 def short_day(one: date) -> str:
     """Return a day as ``24 May``."""
-    return f"{one.day} {_MONTHS[one.month - 1]}"
+    return f"{one.day} {MONTHS[one.month - 1]}"
 
 
 def iso(moment: datetime) -> str:

@@ -30,6 +30,7 @@ __all__ = [
     "Turn",
     "amount_of",
     "answer_of",
+    "answers_turn",
     "branch_count",
     "cost_of_entries",
     "is_bookkeeping",
@@ -75,6 +76,11 @@ class Amount(Record, frozen=True):
 def is_prompt(entry: Entry) -> bool:
     """Return whether an entry is a message of the user; results that a provider sends as the user's are not."""
     return isinstance(entry.payload, UserMessage) and not entry.payload.message.tool_results
+
+
+def answers_turn(entry: Entry) -> bool:
+    """Return whether an entry is an answer of the model that ends a turn: a whole one, without tool calls."""
+    return isinstance(entry.payload, AssistantMessage) and not entry.payload.is_partial
 
 
 def is_bookkeeping(entry: Entry) -> bool:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from html import escape
 
+from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.html import text
 
 __all__ = ["Child", "Html", "document", "icon", "join", "tag"]
@@ -25,7 +26,8 @@ class Html(str):
 Child = str | int | float | None | Iterable["Child"]
 """What an element may contain: markup, text, numbers, nothing, or several of them."""
 
-_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source", "rect", "circle", "path", "line"})
+_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source"})
+_READ = frozenset({"alt", "data-t", "placeholder", "title"})
 _BARE = frozenset({"hidden", "open", "checked", "disabled", "autofocus", "required", "selected", "async", "defer"})
 
 
@@ -39,7 +41,7 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
         if value is True and attribute in _BARE:
             pieces.append(f" {attribute}")
         else:
-            pieces.append(f' {attribute}="{"true" if value is True else _escaped(str(value))}"')
+            pieces.append(f' {attribute}="{"true" if value is True else _value(attribute, str(value))}"')
     pieces.append(">")
     if name not in _VOID:
         pieces += [join(*children), f"</{name}>"]
@@ -74,6 +76,7 @@ def document(*children: Child) -> bytes:
     return ("<!doctype html>\n" + join(*children)).encode()
 
 
-def _escaped(value: str) -> str:
-    """Addresses keep their bytes: only what a reader sees is cleaned of control characters."""
-    return escape(value, quote=True)
+def _value(attribute: str, value: str) -> str:
+    """Addresses and values of forms keep their bytes; what a reader sees or hears is cleaned of control characters."""
+    is_read = attribute in _READ or attribute.startswith("aria-")
+    return escape(for_terminal(value) if is_read else value, quote=True)

@@ -10,6 +10,7 @@ from typing import Self
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.journal.opening_async import open_async
 from sessiontree.model import Record
+from sessiontree.web.counting import Counts
 
 __all__ = ["Site", "Theme", "Visit", "local_now"]
 
@@ -27,6 +28,7 @@ class Site:
     """One viewer: a journal, which is open while the server runs, and what is kept with it."""
 
     journal: AsyncJournal
+    counts: Counts
 
     def __init__(
         self, url: str, *, store: str, is_read_only: bool = False, now: Callable[[], datetime] = local_now
@@ -38,6 +40,7 @@ class Site:
 
     async def __aenter__(self) -> Self:
         self.journal = open_async(self._url)
+        self.counts = Counts(self.journal, self.now)
         return self
 
     async def __aexit__(

@@ -9,12 +9,12 @@ from itertools import zip_longest
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, TOOL, Line, Span
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.figures import bar, percent
+from sessiontree.render.times import MONTHS
 
 __all__ = ["bars", "beside_each_other", "heatmap"]
 
 
 _WEEKS = 12
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _OFTEN = 0.1
 _WIDE = 44
 
@@ -45,7 +45,7 @@ def _month_names(first: date) -> str:
         month = (first + timedelta(days=7 * week)).month
         at = 2 * week
         if month != last and at >= free:
-            cells[at : at + 3] = _MONTHS[month - 1]
+            cells[at : at + 3] = MONTHS[month - 1]
             last, free = month, at + 4
     return "     " + "".join(cells).rstrip()
 
