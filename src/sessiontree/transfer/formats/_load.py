@@ -45,7 +45,7 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
 
 def _load(journal: Journal, session: ImportedSession, tally: Tally, *, format_name: str, prefix: str) -> None:
     thread_id = prefix + session.id
-    if session.fork is not None and session.alone is not None and not _is_there(journal, prefix, session.fork):
+    if session.fork is not None and session.alone is not None and not _can_fork(journal, prefix, session):
         session = session.alone()
     if session.fork is not None:
         session = session._replace(fork=(prefix + session.fork[0], session.fork[1]))
@@ -80,12 +80,17 @@ def _with_prefixed_parent(session: ImportedSession, prefix: str) -> ImportedSess
     return session._replace(fields=prefixed(session.fields), finish=finish)
 
 
-def _is_there(journal: Journal, prefix: str, fork: tuple[str, str]) -> bool:
+def _can_fork(journal: Journal, prefix: str, session: ImportedSession) -> bool:
+    """Whether the entry to fork from is there, and the thread was not imported without it before."""
+    assert session.fork is not None
+    source, at = prefix + session.fork[0], session.fork[1]
     try:
-        journal.entry(prefix + fork[0], fork[1])
-    except (EntryNotFoundError, ThreadNotFoundError):
+        journal.entry(source, at)
+        return journal.thread(prefix + session.id).forked_from_thread == source
+    except EntryNotFoundError:
         return False
-    return True
+    except ThreadNotFoundError as error:
+        return error.thread_id != source
 
 
 def _import_records(journal: Journal, session: ImportedSession, batches: Batches, tally: Tally) -> None:

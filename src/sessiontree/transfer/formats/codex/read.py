@@ -26,6 +26,7 @@ from sessiontree.transfer.formats._transcript import (
     whole_json,
 )
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
+from sessiontree.transfer.formats.codex.forks import DEEPEST, home_of, rollout_of, shared_with
 from sessiontree.transfer.formats.codex.records import (
     answer_of,
     answer_parts,
@@ -78,7 +79,6 @@ _ITEMS = frozenset(
 _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
-_DEEPEST_BASE = 32
 _TURNS_KEPT = 20
 _TEXTS_KEPT = 200
 
@@ -103,8 +103,37 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
         lines = [(wire, Line(as_text(wire).encode(), 0, True), "") for wire in wires]
         yield _Reader(path, tally, wires[0]).session(iter(lines))
         return
-    reader = _Reader(path, tally, _first_meta(path))
-    yield reader.session(reader.lines())
+    meta = _first_meta(path)
+
+    def alone() -> ImportedSession:
+        reader = _Reader(path, tally, meta)
+        return reader.session(reader.lines())
+
+    before = _source_reader(path, meta)
+    if before is None:
+        yield alone()
+    else:
+        source, own = before
+        yield _Reader(path, tally, meta).forked_session(source, own)._replace(alone=alone)
+
+
+def _source_reader(path: Path, meta: Json, forks: tuple[Path, ...] = ()) -> tuple[_Reader, int] | None:
+    """The reader of the rollout that this one was forked from, where it was then; and where what is new here begins.
+
+    ``forks`` are the rollouts that build on this one.
+    """
+    source = rollout_of(path, text(meta.get("forked_from_id"))) if len(forks) < DEEPEST else None
+    if source in forks:
+        return None
+    shared = shared_with(path, source) if source is not None else None
+    if source is None or shared is None:
+        return None
+    found = _first_meta(source)
+    before = _source_reader(source, found, (*forks, path))
+    reader = _Reader(source, Tally(), found)
+    lines = reader.lines() if before is None else reader.continue_from(*before)
+    reader.read_up_to(shared.end_there, lines)
+    return reader, shared.end_here
 
 
 def _resume(path: Path, tally: Tally, point: ResumePoint) -> ImportedSession:
@@ -128,6 +157,9 @@ def _first_meta(path: Path) -> Json:
     return {}
 
 
+Lines = Iterator[tuple[Json | None, Line, str]]
+
+
 class _Turn(NamedTuple):
     """A prompt of a person: the entry that it went under."""
 
@@ -145,7 +177,7 @@ class _Reader:
         self.recorder = Recorder(path, tally, id=session_id, created_ns=created, stamp=stamp)
         self._path = path
         self._meta = meta
-        self._tip: str | None = None
+        self.tip: str | None = None
         self._open: list[tuple[Json, tuple[Part, ...], str]] = []
         self._held: list[ImportedRecord] = []
         self._turns: list[_Turn] = []
@@ -163,14 +195,35 @@ class _Reader:
     def session(self, lines: Iterator[tuple[Json | None, Line, str]]) -> ImportedSession:
         return self.recorder.session(self._items(lines))
 
+    def forked_session(self, source: _Reader, own: int) -> ImportedSession:
+        """The session without the records that it shares with the one that it was forked from."""
+        lines = self.continue_from(source, own)
+        assert source.tip is not None
+        return self.recorder.session(self._items(lines), fork=(source.recorder.id, source.tip))
+
+    def continue_from(self, source: _Reader, own: int) -> Lines:
+        """Know what another reader knows, and return the records that are not in its rollout: the header, and the end."""
+        self.tip, self._turns, self._users = source.tip, list(source._turns), dict(source._users)
+        self._said, self._totals, self.recorder.model = dict(source._said), source._totals, source.recorder.model
+        first = True
+        for found in json_records(self._path, self.recorder):
+            if first or found[1].offset >= own:
+                yield found
+            first = False
+
+    def read_up_to(self, end: int, lines: Lines) -> None:
+        """Read the records before an offset."""
+        for _ in self._items(found for found in lines if found[1].offset < end):
+            pass
+
     def resumed_session(self, point: ResumePoint) -> ImportedSession:
         """The session from a point on."""
         state, self._is_resumed = point.reader, True
         self.recorder.resume(point)
-        self._tip, self._totals = state["tip"], state["totals"]
+        self.tip, self._totals = state["tip"], state["totals"]
         self._turns = [_Turn(parent) for parent in state["turns"]]
         self._said = dict.fromkeys(state["said"])
-        entries = (*filter(None, state["turns"]), *filter(None, [self._tip]))
+        entries = (*filter(None, state["turns"]), *filter(None, [self.tip]))
         return self.recorder.session(self._items(self.recorder.lines(self._path)), goes_on=GoesOn(entries, tuple))
 
     def _remember_point(self, line: Line) -> None:
@@ -180,7 +233,7 @@ class _Reader:
         self.recorder.remember_point(
             line,
             {
-                "tip": self._tip,
+                "tip": self.tip,
                 "totals": self._totals,
                 "turns": [turn.parent for turn in self._turns[-_TURNS_KEPT:]],
                 "said": list(self._said)[-_TEXTS_KEPT:],
@@ -200,7 +253,7 @@ class _Reader:
             "agent_type": meta.get("agent_role"),
         }
         recorder.custom |= {name: value for name, value in facts.items() if isinstance(value, str) and value}
-        recorder.title = _names(_home_of(self._path)).get(recorder.id, "")
+        recorder.title = _names(home_of(self._path)).get(recorder.id, "")
 
     def _items(self, lines: Iterator[tuple[Json | None, Line, str]]) -> Iterator[ImportedRecord]:
         for wire, line, problem in lines:
@@ -208,7 +261,7 @@ class _Reader:
                 self._remember_point(line)
             if wire is None:
                 yield from self._close()
-                yield self._follow(self.recorder.broken(line, problem, self._tip))
+                yield self._follow(self.recorder.broken(line, problem, self.tip))
             else:
                 yield from self._record(wire, self.recorder.ids.next(line.body))
         yield from self._close()
@@ -275,7 +328,7 @@ class _Reader:
         words = "".join(part.text for part in content_parts(item.get("content")) if isinstance(part, TextPart))
         if item.get("role") == "user" and not is_injected(words):
             yield from self._say_what_was_shown(but=words)
-            self._turns.append(_Turn(self._tip))
+            self._turns.append(_Turn(self.tip))
             self._users[words] = entry_id
         self._said[_fingerprint(words)] = None
         yield self._put(kept(message_payload(item), wire), entry_id)
@@ -317,7 +370,7 @@ class _Reader:
         if self._is_resumed and turns > len(self._turns):
             raise LooksBackError(f"{turns} turns")
         for _ in range(min(turns, len(self._turns))):
-            self._tip = self._turns.pop().parent
+            self.tip = self._turns.pop().parent
 
     def _say_what_was_shown(self, but: str = "") -> Iterator[ImportedRecord]:
         """Messages that only the screen's log has become messages; those that are in both are left to the other log."""
@@ -326,7 +379,7 @@ class _Reader:
             if _fingerprint(words) in self._said or words == but:
                 yield self._put(self.recorder.side(kind, wire), entry_id)
             elif kind == "user_message":
-                self._turns.append(_Turn(self._tip))
+                self._turns.append(_Turn(self.tip))
                 yield self._put(kept(user(words), wire), entry_id)
             else:
                 yield self._put(kept(assistant(words, model=self.recorder.model), wire), entry_id)
@@ -341,7 +394,7 @@ class _Reader:
         ]
         summary = text(payload.get("message")) or (texts[-1] if texts else "")
         users = tuple(self._users[words] for words in dict.fromkeys(texts) if words in self._users)
-        found = Compaction(id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self._tip or "")
+        found = Compaction(id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self.tip or "")
         return kept(found, wire)
 
     def _close(self) -> Iterator[ImportedRecord]:
@@ -355,13 +408,13 @@ class _Reader:
             yield self._put(kept(message, wires if len(wires) > 1 else wires[0]), entry_id)
         held, self._held = self._held, []
         for record in held:
-            yield self._follow(record._replace(parent=self._tip))
+            yield self._follow(record._replace(parent=self.tip))
 
     def _put(self, payload: Payload, entry_id: str) -> ImportedRecord:
-        return self._follow(ImportedRecord(payload, entry_id, self.recorder.last_ns, self._tip))
+        return self._follow(ImportedRecord(payload, entry_id, self.recorder.last_ns, self.tip))
 
     def _follow(self, record: ImportedRecord) -> ImportedRecord:
-        self._tip = record.id
+        self.tip = record.id
         return record
 
     def _aside(self, payload: Payload, entry_id: str) -> Iterator[ImportedRecord]:
@@ -390,26 +443,20 @@ def _names(home: Path) -> dict[str, str]:
     return found
 
 
-def _home_of(path: Path) -> Path:
-    """Codex's folder, which holds the folder of the sessions."""
-    named = [parent for parent in path.parents if parent.name in ("sessions", "archived_sessions")]
-    return named[-1].parent if named else path.parent
-
-
 def _base_lines(path: Path, base: Json, recorder: Recorder, depth: int) -> Iterator[tuple[Json | None, Line, str]]:
     """The lines of another rollout that this one continues without a copy of them."""
     name = text(base.get("thread_id"))
-    found = sorted(_home_of(path).rglob(f"rollout-*{name}*.jsonl*")) if _UUID.fullmatch(name) else []
-    if not name or depth > _DEEPEST_BASE:
+    if not name or depth > DEEPEST:
         return
-    if not found:
+    found = rollout_of(path, name)
+    if found is None:
         recorder.mend(f"the rollout {name!r} that this one continues is missing")
         return
-    before = mapping(_first_meta(found[0]).get("history_base"))
-    yield from _base_lines(found[0], before, recorder, depth + 1)
+    before = mapping(_first_meta(found).get("history_base"))
+    yield from _base_lines(found, before, recorder, depth + 1)
     end = count(base.get("end_byte_offset"))
     last = count(base.get("end_ordinal_exclusive"))
-    for number, (wire, line, problem) in enumerate(json_records(found[0], recorder)):
+    for number, (wire, line, problem) in enumerate(json_records(found, recorder)):
         ordinal = count((wire or {}).get("ordinal")) or number
         if (end and line.offset >= end) or (not end and last and ordinal >= last):
             return
