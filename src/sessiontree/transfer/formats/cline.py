@@ -6,12 +6,21 @@ what the history does not have is kept in its place.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from sessiontree.model import Compaction, Payload, RunFailure, TextPart, UsageReport
+from sessiontree.model import (
+    Compaction,
+    Part,
+    Payload,
+    RunFailure,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+    UsageReport,
+)
 from sessiontree.model.builders import assistant, user
 from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._files import modified_ns
@@ -30,6 +39,7 @@ from sessiontree.transfer.formats._wire import (
     usage,
     when,
 )
+from sessiontree.transfer.formats._xml_calls import XmlCalls
 
 __all__ = ["detect", "session_files", "sessions", "size"]
 
@@ -122,6 +132,7 @@ class _Task:
         self._tip = recorder.id
         self._said: set[str] = set()
         self._has_prompt = False
+        self._calls = XmlCalls()
 
     def items(self, history: list[Json], log: list[Json]) -> Iterator[ImportedRecord]:
         for message in history:
@@ -146,8 +157,20 @@ class _Task:
         answered: Any = (
             {"provider": self._recorder.provider, "model": self._recorder.model} if role == "assistant" else {}
         )
-        for payload in by_role(role, parts, **answered):
+        for payload in by_role(role, self._with_calls(role, parts), **answered):
             yield self._put(payload, message)
+
+    def _with_calls(self, role: str, parts: Sequence[Part]) -> Sequence[Part]:
+        """The parts with the calls and results that older versions wrote as text."""
+        if any(isinstance(part, ToolCallPart | ToolResultPart) for part in parts):
+            return parts
+        if role != "assistant":
+            return self._calls.results(parts)
+        return [
+            found
+            for part in parts
+            for found in (self._calls.answer(part.text) if isinstance(part, TextPart) else [part])
+        ]
 
     def _shown(self, one: Json, whole: str, *, has_history: bool) -> Iterator[ImportedRecord]:
         kind = first_text(one, "say", "ask")
