@@ -1,4 +1,4 @@
-"""What the adapters of asynchronous frameworks share: their journal, and closing it."""
+"""What adapters share: their journal, and closing it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Self
 import sessiontree as st
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 
-__all__ = ["AsyncAdapter"]
+__all__ = ["Adapter", "AsyncAdapter"]
 
 
 class AsyncAdapter:
-    """An adapter that is built with the URL of a store or an open journal."""
+    """An adapter of an asynchronous framework."""
 
     def __init__(self, store: StoreOrJournal) -> None:
         self._source = JournalSource(store)
@@ -32,3 +32,39 @@ class AsyncAdapter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.close()
+
+
+class Adapter:
+    """An adapter for programs with and without an event loop."""
+
+    def __init__(self, store: StoreOrJournal) -> None:
+        self._source = JournalSource(store)
+
+    @property
+    def journal(self) -> st.Journal:
+        """The journal, which has searches, forks, rewinds and all other verbs."""
+        return self._source.blocking()
+
+    def close(self) -> None:
+        """Close the store, if it was given as a URL. A second call does nothing."""
+        self._source.close()
+
+    async def aclose(self) -> None:
+        """Close the store, if it was given as a URL, without blocking the event loop."""
+        await self._source.aclose()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()

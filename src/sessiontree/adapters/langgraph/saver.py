@@ -11,8 +11,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -27,7 +26,8 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
-from sessiontree.adapters._source import JournalSource, StoreOrJournal
+from sessiontree.adapters._adapter import Adapter
+from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.adapters.langgraph.reading import (
     CheckpointReader,
     find_record,
@@ -48,7 +48,7 @@ from sessiontree.adapters.langgraph.records import (
 from sessiontree.adapters.langgraph.rewriting import rewrite, stored_writes
 from sessiontree.adapters.langgraph.values import KnownCheckpoint, Serializer, plan_put
 from sessiontree.errors import InvalidInputError, ThreadNotFoundError
-from sessiontree.journal import Changes, Journal, NewEntry
+from sessiontree.journal import Changes, NewEntry
 from sessiontree.model import Thread, ThreadFields, ThreadQuery
 
 __all__ = ["SessionTreeSaver"]
@@ -56,47 +56,18 @@ __all__ = ["SessionTreeSaver"]
 _REMEMBERED_THREADS = 128
 
 
-class SessionTreeSaver(BaseCheckpointSaver[str]):
+class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     """A checkpointer on a store URL or an open journal, for sync and async graphs alike.
 
     The thread of a graph is a thread of the journal with the same id. Values are stored when they change, and lists as what
     was added to them. Messages are entries of the journal: search, the viewer and the command line show them.
     """
 
-    def __init__(self, journal: StoreOrJournal, *, serde: SerializerProtocol | None = None) -> None:
-        super().__init__(serde=serde)
-        self._source = JournalSource(journal)
+    def __init__(self, store: StoreOrJournal, *, serde: SerializerProtocol | None = None) -> None:
+        BaseCheckpointSaver.__init__(self, serde=serde)
+        Adapter.__init__(self, store)
         self._known: OrderedDict[str, KnownCheckpoint] = OrderedDict()
         self._lock = Lock()
-
-    @property
-    def journal(self) -> Journal:
-        """The journal, for ``rewind``, ``undo``, ``search`` and everything else."""
-        return self._source.blocking()
-
-    def close(self) -> None:
-        """Close the store if it was opened by its URL."""
-        self._source.close()
-
-    async def aclose(self) -> None:
-        """Close the store if it was opened by its URL."""
-        await self._source.aclose()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint of a config, or the last one on the path of its thread."""
