@@ -53,9 +53,23 @@ class Workspace:
         )
         return self._journal.run(operation)
 
-    def diff(self, thread_id: ThreadLike, entry_id: str, root: Root, *, other: str | None = None) -> TreeDiff:
-        """Compare the files of an entry with those of another one, or with the folder as it is."""
-        return self._journal.run(workspace.diff(self.cache, id_of(thread_id), entry_id, root, other))
+    def diff(
+        self,
+        thread_id: ThreadLike,
+        entry_id: str,
+        root: Root,
+        *,
+        other: str | None = None,
+        other_thread: ThreadLike | None = None,
+    ) -> TreeDiff:
+        """Compare the files of an entry with those of another one, or with the folder as it is.
+
+        ``other_thread`` is the thread of the other entry, if that is not the same one.
+        """
+        here = id_of(thread_id)
+        there = here if other_thread is None else id_of(other_thread)
+        operation = workspace.diff(self.cache, here, entry_id, root, other=other, other_thread=there)
+        return self._journal.run(operation)
 
     def recover(self, root: Root, *, prefer: Literal["old", "new"] | None = None) -> Literal["", "old", "new"]:
         """Settle a restore that a crash interrupted, and return which files it left. Every other verb does this too.

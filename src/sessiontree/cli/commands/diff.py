@@ -107,7 +107,9 @@ def _offer(cli: CliContext, sides: list[Address]) -> None:
 def _diff_files(cli: CliContext, left: Address, right: Address, folder: Path) -> None:
     if left.entry_id is None or right.entry_id is None:
         raise UsageError("There are no files before the first entry; name two entries.")
-    found = cli.journal.workspace.diff(left.thread.id, left.entry_id, folder, other=right.entry_id)
+    found = cli.journal.workspace.diff(
+        left.thread.id, left.entry_id, folder, other=right.entry_id, other_thread=right.thread.id
+    )
     if cli.out.is_json:
         cli.out.json(files=found.files)
         return

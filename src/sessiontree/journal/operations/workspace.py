@@ -90,13 +90,15 @@ def restore(
     return (yield from with_workspace(cache, root, lambda workspace: restore_files(runtime, workspace, task)))
 
 
-def diff(cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, other: str | None) -> Operation[TreeDiff]:
-    """Compare the files of an entry with those of another one, or with the folder."""
+def diff(
+    cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, other: str | None, other_thread: str
+) -> Operation[TreeDiff]:
+    """Compare the files of an entry with those of another one, also of another thread, or with the folder."""
     checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
     old = yield from resolve(cache, checkpoint.manifest)
     if other is None:
         return (yield from with_workspace(cache, root, lambda workspace: _diff_to_folder(workspace, old.tree)))
-    newer = yield from find_checkpoint(thread_id, other, root)
+    newer = yield from find_checkpoint(other_thread, other, root)
     new = yield from resolve(cache, newer.manifest)
     needed = contents_needed(old.tree, new.tree) | contents_needed(new.tree, old.tree)
     contents = yield from read_files(tuple(needed))

@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from sessiontree.web.declare import Action, Page
-from sessiontree.web.pages import home, look_back, threads
+from sessiontree.web.pages import compare, home, look_back, threads
 
 __all__ = ["ACTIONS", "PAGES"]
 
 
-PAGES: tuple[Page[Any, Any], ...] = (home.PAGE, threads.PAGE, look_back.PAGE)
+PAGES: tuple[Page[Any, Any], ...] = (home.PAGE, threads.PAGE, look_back.PAGE, compare.PAGE)
 
 ACTIONS: tuple[Action[Any, Any], ...] = ()
