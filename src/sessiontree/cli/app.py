@@ -53,6 +53,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rm": ("rm", "Delete threads permanently."),
     "prune": ("prune", "Delete archived threads that have not changed for a while."),
     "doctor": ("doctor", "Check the store, and repair what can be repaired."),
+    "postgres": ("postgres", "Spread a PostgreSQL store over the nodes of a cluster."),
     "config": ("config", "Show which store is used, and why."),
     "completion": ("config", "Print the completion script for your shell."),
     "mcp": ("mcp", "Let AI agents search and read your conversations, as an MCP server."),

@@ -13,11 +13,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.numeric import Int8
+
 from sessiontree.errors import BlobNotFoundError
 from sessiontree.model import Checkpoint
 from sessiontree.model.blobs import CHUNK_BYTES, Blob, chunks_of, pack_of
 from sessiontree.model.ids import IdSource
-from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
+from sessiontree.stores.postgres.steps import Row, Statement, Steps, insert_rows, to_bytes, to_text
 from sessiontree.stores.rules.state import PutEntry
 
 __all__ = [
@@ -58,14 +60,6 @@ UNION ALL
 SELECT p.hash, c.number, 0, substring(c.body FROM (p.start + 1)::integer FOR least(p.length, {CHUNK_BYTES})::integer)
 FROM place p JOIN sessiontree.chunk c ON c.namespace = %(namespace)s AND c.pack = p.pack
 ORDER BY 1, 2"""
-_PUT = """
-INSERT INTO sessiontree.blob (namespace, hash, size, pack, start, length)
-SELECT %(namespace)s, d.hash, d.size, d.pack, d.start, d.length
-FROM unnest(%(hashes)s::bytea[], %(sizes)s::bigint[], %(packs)s::uuid[], %(starts)s::bigint[], %(lengths)s::bigint[])
-    AS d (hash, size, pack, start, length)"""
-_PUT_CHUNK = """
-INSERT INTO sessiontree.chunk (namespace, pack, number, body)
-VALUES (%(namespace)s, %(pack)s, %(number)s, %(body)s)"""
 _DROP = """
 DELETE FROM sessiontree.blob WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s) RETURNING pack"""
 _IN_PACKS = "SELECT hash FROM sessiontree.blob WHERE namespace = %(namespace)s AND pack = ANY(%(packs)s)"
@@ -74,10 +68,6 @@ _DROP_PACKS = (
     "DELETE FROM sessiontree.chunk WHERE namespace = %(namespace)s AND pack = ANY(%(packs)s)",
 )
 _PACKS_AT_ONCE = 16
-_PUT_CHECKPOINTS = """
-INSERT INTO sessiontree.checkpoint (tree, owner, seq, namespace, manifest)
-SELECT %(tree)s, %(owner)s, d.seq, %(namespace)s, d.manifest
-FROM unnest(%(seqs)s::bigint[], %(manifests)s::bytea[]) AS d (seq, manifest)"""
 _THEIRS = """
 SELECT c.manifest FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 JOIN sessiontree.checkpoint c ON c.tree = %(tree)s AND c.owner = x.owner AND c.seq = x.seq
@@ -90,13 +80,6 @@ WHERE c.namespace = %(namespace)s AND NOT (c.tree = %(tree)s AND (c.owner, c.seq
     SELECT x.owner, x.seq FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)))"""
 
 _NOT_PENDING = "DELETE FROM sessiontree.pending_artifact WHERE namespace = %(namespace)s AND hash = ANY(%(hashes)s)"
-_PUT_ARTIFACTS = """
-INSERT INTO sessiontree.artifact (tree, owner, seq, hash, namespace)
-SELECT %(tree)s, %(owner)s, d.seq, d.hash, %(namespace)s
-FROM unnest(%(seqs)s::bigint[], %(hashes)s::bytea[]) AS d (seq, hash)"""
-_PUT_PENDING = """
-INSERT INTO sessiontree.pending_artifact (namespace, hash)
-SELECT %(namespace)s, d.hash FROM unnest(%(hashes)s::bytea[]) AS d (hash) ON CONFLICT DO NOTHING"""
 _THEIR_ARTIFACTS = """
 SELECT DISTINCT a.hash FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
 JOIN sessiontree.artifact a ON a.tree = %(tree)s AND a.owner = x.owner AND a.seq = x.seq
@@ -166,19 +149,16 @@ def put_blobs(blobs: Iterable[Blob], namespace: str, ids: IdSource) -> Iterator[
     packs = [(UUID(ids.new()), pack_of(group)) for group in _groups(sorted(blobs, key=lambda blob: blob.hash))]
     places = [(number, place) for number, pack in packs for place in pack.places]
     yield Statement(_CREATE_LOCK_ROW, {"namespace": namespace})
-    yield Statement(
-        _PUT,
-        {
-            **_named(namespace, [place.hash for _, place in places]),
-            "sizes": [place.size for _, place in places],
-            "packs": [number for number, _ in places],
-            "starts": [place.start for _, place in places],
-            "lengths": [place.length for _, place in places],
-        },
-    )
+    rows = [
+        (namespace, bytes.fromhex(place.hash), Int8(place.size), pack_id, Int8(place.start), Int8(place.length))
+        for pack_id, place in places
+    ]
+    yield from insert_rows("blob", ("namespace", "hash", "size", "pack", "start", "length"), rows)
     for pack_id, pack in packs:
         for number, body in enumerate(chunks_of(pack)):
-            yield Statement(_PUT_CHUNK, {"namespace": namespace, "pack": pack_id, "number": number, "body": body})
+            yield from insert_rows(
+                "chunk", ("namespace", "pack", "number", "body"), [(namespace, pack_id, number, body)]
+            )
 
 
 def drop_blobs(hashes: Collection[str], namespace: str, ids: IdSource) -> Steps[None]:
@@ -198,15 +178,8 @@ def put_checkpoints(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> It
     """Record the checkpoints among new entries and their manifests."""
     found = [(fact, fact.draft.payload.manifest) for fact in facts if isinstance(fact.draft.payload, Checkpoint)]
     marked = [(fact, manifest) for fact, manifest in found if manifest]
-    if marked:
-        values = {
-            "tree": tree,
-            "owner": marked[0][0].state.key,
-            "namespace": namespace,
-            "seqs": [fact.node.key for fact, _ in marked],
-            "manifests": [to_bytes(manifest) for _, manifest in marked],
-        }
-        yield Statement(_PUT_CHECKPOINTS, values)
+    rows = [(tree, fact.state.key, Int8(fact.node.key), namespace, to_bytes(manifest)) for fact, manifest in marked]
+    yield from insert_rows("checkpoint", ("tree", "owner", "seq", "namespace", "manifest"), rows)
 
 
 def manifests_of(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:
@@ -223,16 +196,16 @@ def put_artifacts(facts: Iterable[PutEntry], tree: UUID, namespace: str) -> Iter
     """Record which artifacts new entries refer to; they are no longer pending."""
     shown = [(fact, name) for fact in facts for name in fact.draft.artifacts]
     if shown:
-        names = _named(namespace, [name for _, name in shown])
-        seqs = [fact.node.key for fact, _ in shown]
-        yield Statement(_NOT_PENDING, names)
-        yield Statement(_PUT_ARTIFACTS, {"tree": tree, "owner": shown[0][0].state.key, "seqs": seqs, **names})
+        yield Statement(_NOT_PENDING, _named(namespace, [name for _, name in shown]))
+        rows = [(tree, fact.state.key, Int8(fact.node.key), bytes.fromhex(name), namespace) for fact, name in shown]
+        yield from insert_rows("artifact", ("tree", "owner", "seq", "hash", "namespace"), rows)
 
 
 def put_pending(hashes: Iterable[str], namespace: str) -> Iterator[Statement]:
     """Keep artifacts until an entry refers to them."""
     yield Statement(_CREATE_LOCK_ROW, {"namespace": namespace})
-    yield Statement(_PUT_PENDING, _named(namespace, sorted(hashes)))
+    rows = [(namespace, bytes.fromhex(name)) for name in sorted(hashes)]
+    yield from insert_rows("pending_artifact", ("namespace", "hash"), rows, "ON CONFLICT DO NOTHING")
 
 
 def artifacts_of(namespace: str, tree: UUID, entries: Sequence[Place]) -> Statement:

@@ -122,12 +122,15 @@ class Commits:
 
         def attempt() -> Steps[Result]:
             try:
-                return (yield from transaction.run(self._unknown(command, "another writer changed the thread since")))
+                result = yield from transaction.run(self._unknown(command, "another writer changed the thread since"))
             except psycopg.Error:
                 transaction.expect_stored_ids()
                 raise
             finally:
                 self._known.forget(transaction.subjects)
+            if transaction.created is not None:
+                self._known.read(transaction.created)
+            return result
 
         def give_up(error: psycopg.Error) -> Exception | None:
             return self._unknown(command, error) if transaction.unsettled is not None else None

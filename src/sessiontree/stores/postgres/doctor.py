@@ -13,6 +13,7 @@ from sessiontree.model.codec import decode_stored_payload
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.blobs import blobs_of, hashes_of, in_order, read_blobs, texts_of
+from sessiontree.stores.postgres.distribution import misplaced
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of
 from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import Finding
@@ -49,11 +50,17 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
     unreachable = yield Statement(_WITHOUT_LOOKUP, values)
     blob_problems = yield from _check_blobs(namespace, place)
     yield ROLLBACK
+    placement_problems = [
+        Finding(
+            kind="placement", place=place, problem=f"{name} is not distributed; run: sessiontree postgres distribute"
+        )
+        for name in (yield from misplaced())
+    ]
     lookup_problems = [
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
         for (name,) in unreachable
     ]
-    return [*lookup_problems, *findings_in(content, place, progress), *blob_problems]
+    return [*placement_problems, *lookup_problems, *findings_in(content, place, progress), *blob_problems]
 
 
 def read_content(namespace: str) -> Steps[StoreContent]:

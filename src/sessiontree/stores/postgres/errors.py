@@ -64,6 +64,15 @@ _NOT_READY = (
     "too many",
     "remaining connection slots",
 )
+# Messages of a distributed server, which gives one code (XX000) to whatever went wrong on another node.
+_LOST_NODE = (
+    "failure on connection marked as essential",
+    "connection not open",
+    "server closed the connection",
+    "could not find valid entry for shard",
+    "terminating connection",
+)
+_NODE_COLLISION = ("duplicate key value", "deadlock", "could not serialize access")
 _COLLISIONS = (pg.SerializationFailure, pg.DeadlockDetected, pg.UniqueViolation, pg.LockNotAvailable)
 
 
@@ -71,7 +80,7 @@ def has_lost_server(error: psycopg.Error) -> bool:
     """Whether the connection broke, or the server does not accept writes (any more)."""
     if isinstance(error, PoolClosed):
         return False
-    if isinstance(error, (*_SHUTDOWN, *_NO_EFFECT)):
+    if isinstance(error, (*_SHUTDOWN, *_NO_EFFECT)) or _happened_on_node(error, _LOST_NODE):
         return True
     is_connection_error = error.sqlstate is None or error.sqlstate.startswith("08")
     return is_connection_error and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
@@ -100,7 +109,16 @@ def _is_refused(error: psycopg.Error) -> bool:
 
 def is_collision(error: psycopg.Error) -> bool:
     """Whether the transaction was rolled back because of another one, so that it can run again."""
-    return isinstance(error, _COLLISIONS)
+    return isinstance(error, _COLLISIONS) or _happened_on_node(error, _NODE_COLLISION)
+
+
+def _happened_on_node(error: psycopg.Error, messages: tuple[str, ...]) -> bool:
+    """Whether a distributed server reports one of these from another node.
+
+    >>> is_collision(pg.InternalError_("duplicate key value violates unique constraint"))
+    True
+    """
+    return isinstance(error, pg.InternalError_) and any(words in str(error) for words in messages)
 
 
 def translate_error(error: psycopg.Error, place: str) -> SessionTreeError:

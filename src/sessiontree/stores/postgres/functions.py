@@ -39,7 +39,7 @@ BEGIN
 END $$"""
 
 _RESULT = """
-    OUT previous_leaf bytea, OUT seq bigint, OUT version bigint, OUT is_watched boolean, OUT state json,
+    OUT previous_leaf bytea, OUT key bigint, OUT version bigint, OUT to_notify boolean, OUT state json,
     OUT entries json"""
 
 # ``if_…`` must hold unless it is NULL; ``if_leaf`` is a list of one, because the leaf may be NULL itself. None of the
@@ -57,13 +57,15 @@ _REFUSE_GIVEN = f"""IF p_given IS NOT NULL THEN
             {_REFUSE}
         END IF;
     END IF;"""
-_NOTIFY = """IF grown.is_watched THEN
+# Watchers listen to the coordinator. A call that it sent to another node cannot notify them: ``to_notify`` says so.
+_DONE = """to_notify := grown.watched_until > now();
+    IF to_notify AND current_setting('application_name') NOT LIKE 'citus_internal%' THEN
         PERFORM pg_notify(p_channel, p_tree || ':' || grown.key);
+        to_notify := false;
     END IF;
     previous_leaf := grown.previous_leaf;
-    seq := grown.seq;
-    version := grown.version;
-    is_watched := grown.is_watched;"""
+    key := grown.key;
+    version := grown.version;"""
 
 APPEND_ENTRY = f"""
 CREATE FUNCTION sessiontree.append_entry(
@@ -88,7 +90,7 @@ BEGIN
         updated_minute = greatest(h.updated_ns, p_created_ns) / 60000000000,
         touched_minute = extract(epoch FROM now())::bigint / 60
     WHERE {_CONDITIONS}
-    RETURNING h.*, h.watched_until > now() AS is_watched INTO grown;
+    RETURNING h.* INTO grown;
     IF NOT FOUND THEN
         {_REFUSE}
     END IF;
@@ -96,7 +98,7 @@ BEGIN
         body)
     VALUES (p_tree, grown.key, grown.seq, p_namespace, p_id, grown.previous_leaf, grown.depth, grown.messages,
         grown.tokens, p_created_ns, p_turn, p_body);
-    {_NOTIFY}
+    {_DONE}
 END $$"""
 
 # - Entries are given by ``p_words`` (id, parent, turn, body of each) and ``p_numbers`` (depth, messages, tokens, time),
@@ -119,6 +121,7 @@ CREATE FUNCTION sessiontree.write_thread(
 DECLARE
     grown record;
     p_count integer := cardinality(p_words) / 4;
+    p_minute bigint := CASE WHEN p_count > 0 THEN extract(epoch FROM now())::bigint / 60 END;
 BEGIN
     {_REFUSE_GIVEN}
     IF if_version IS NULL THEN
@@ -136,24 +139,24 @@ BEGIN
         tokens = h.tokens + p_head[3],
         updated_ns = greatest(CASE WHEN if_version IS NULL THEN h.updated_ns END, p_head[4]),
         updated_minute = greatest(CASE WHEN if_version IS NULL THEN h.updated_ns END, p_head[4]) / 60000000000,
-        touched_minute = CASE WHEN p_count > 0 THEN extract(epoch FROM now())::bigint / 60 ELSE h.touched_minute END,
+        touched_minute = coalesce(p_minute, h.touched_minute),
         moves = h.moves + CASE WHEN p_reason IS NULL THEN 0 ELSE 1 END,
         needs_title = coalesce(p_needs_title, h.needs_title)
     WHERE {_CONDITIONS}
         AND (if_version IS NULL OR h.version = if_version)
-    RETURNING h.*, h.watched_until > now() AS is_watched INTO grown;
+    RETURNING h.* INTO grown;
     IF NOT FOUND THEN
         {_REFUSE}
     END IF;
-    IF p_count > 0 THEN
+    -- One row at a time: a distributed server would write several by COPY, which no bound role may use.
+    FOR n IN 1..p_count LOOP
         INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
             turn_id, body)
-        SELECT p_tree, grown.key, grown.seq - p_count + n, p_namespace, p_words[4 * n - 3],
+        VALUES (p_tree, grown.key, grown.seq - p_count + n, p_namespace, p_words[4 * n - 3],
             CASE WHEN p_under_leaf AND n = 1 THEN grown.previous_leaf ELSE p_words[4 * n - 2] END,
             grown.depth - p_head[1] + p_numbers[4 * n - 3], grown.messages - p_head[2] + p_numbers[4 * n - 2],
-            grown.tokens - p_head[3] + p_numbers[4 * n - 1], p_numbers[4 * n], p_words[4 * n - 1], p_words[4 * n]
-        FROM generate_series(1, p_count) AS n;
-    END IF;
+            grown.tokens - p_head[3] + p_numbers[4 * n - 1], p_numbers[4 * n], p_words[4 * n - 1], p_words[4 * n]);
+    END LOOP;
     IF p_meta IS NOT NULL THEN
         UPDATE sessiontree.thread t SET is_archived = p_is_archived, title_folded = p_meta[1], workspace = p_meta[2],
             vendor = p_meta[3], model = p_meta[4], agent = p_meta[5], channel = p_meta[6], peer = p_meta[7],
@@ -167,5 +170,5 @@ BEGIN
         VALUES (p_tree, grown.key, grown.moves, p_namespace, grown.previous_leaf, p_moved_to, p_reason, p_move[1],
             p_move[2], p_move[3], p_move[4]);
     END IF;
-    {_NOTIFY}
+    {_DONE}
 END $$"""

@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from sessiontree.model import Lease
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.rows import ThreadHead, key_of
-from sessiontree.stores.rules.state import Fact, LoggedMove, Node, PutEntry, PutHead, PutMove, PutThread
+from sessiontree.stores.rules.state import Fact, LoggedMove, Node, PutEntry, PutHead, PutMove, PutThread, ThreadState
 
-__all__ = ["KnownThread", "KnownThreads"]
+__all__ = ["KnownThread", "KnownThreads", "as_read"]
 
 _MAX_THREADS = 2_000
 _MAX_FACTS = 200
@@ -80,17 +80,13 @@ class KnownThreads:
         for fact in facts:
             match fact:
                 case PutEntry(node=node, parent_id=parent_id):
-                    known.nodes[node.id] = _as_read(node, parent_id)
+                    known.nodes[node.id] = _node_as_read(node, parent_id)
                     seq += 1
                 case PutMove(move=move, tops=tops):
                     known.moves[move.number] = LoggedMove(move, tops)
                 case PutHead(state=after) | PutThread(state=after):
                     state = after
-        leaf = state.leaf
-        if leaf is not None:
-            leaf = known.nodes.get(leaf.id) or _as_read(leaf, None)
-        state = replace(state, leaf=leaf, newest=0)
-        written = replace(head, state=state, seq=seq, version=version, stamp=stamp)
+        written = replace(head, state=as_read(state), seq=seq, version=version, stamp=stamp)
         self._keep(state.meta.id, known._replace(head=written))
 
     def leased(self, thread_id: str, lease: Lease | None, version: int) -> None:
@@ -120,7 +116,14 @@ def _child(parent: Node | None, draft: Draft, owner: int) -> Node:
     return Node(key_of(draft.id), draft.id, owner, above, depth + 1, messages + draft.messages, tokens + draft.tokens)
 
 
-def _as_read(node: Node, parent_id: str | None) -> Node:
+def as_read(state: ThreadState) -> ThreadState:
+    """A state that the rules made, as it is when it is read."""
+    leaf = _node_as_read(state.leaf, None) if state.leaf else None
+    base = replace(state.base, key=key_of(state.base.id)) if state.base else None
+    return replace(state, leaf=leaf, base=base, newest=0)
+
+
+def _node_as_read(node: Node, parent_id: str | None) -> Node:
     """A node by the key that it has when it is read; the rules number new ones."""
     above = None if parent_id is None else key_of(parent_id)
     return Node(key_of(node.id), node.id, node.owner, above, node.depth, node.messages, node.tokens)

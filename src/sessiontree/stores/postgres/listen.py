@@ -19,11 +19,8 @@ from sessiontree.model._base import Record
 from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup, to_bytes
 
-__all__ = ["NOTIFY", "AsyncListener", "Listener", "Mark", "Notices", "Watches", "channel_of"]
+__all__ = ["AsyncListener", "Listener", "Mark", "Notices", "Watches", "channel_of"]
 
-
-NOTIFY = "CASE WHEN watched_until > now() THEN pg_notify(%(channel)s, %(tree)s || ':' || key) END"
-"""The expression with which an append notifies the watchers of its thread, if there are any."""
 
 _MAX_TOPICS = 100_000
 _WATCHED_SECONDS = 60

@@ -43,11 +43,12 @@ from sessiontree.stores.commands import (
 )
 from sessiontree.stores.postgres.documents import lock_document
 from sessiontree.stores.postgres.errors import may_have_happened
+from sessiontree.stores.postgres.known import as_read
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, ROLLBACK, Statement, Steps, TreeLookup, to_bytes
 from sessiontree.stores.postgres.view import Reservation, SnapshotView, decide_in_steps
 from sessiontree.stores.postgres.writes import statements_of
-from sessiontree.stores.rules.state import Decision, DropThread, PutThread
+from sessiontree.stores.rules.state import Decision, DropThread, PutEntry, PutHead, PutThread
 
 __all__ = ["LockedTransaction", "needed_entries", "with_given_ids"]
 
@@ -112,6 +113,8 @@ class LockedTransaction:
         self._command = command
         self._stamp = secrets.randbits(62)
         self.unsettled: _Unsettled | None = None
+        self.created: ThreadHead | None = None
+        """The thread that the command created, as it was committed."""
 
     def run(self, unknown: CommitUnknownError) -> Steps[Result]:
         """Run the command once; raise ``unknown`` if an earlier run may have taken effect and cannot be settled."""
@@ -164,6 +167,23 @@ class LockedTransaction:
             raise
         for one in written:
             self._remember(one.decision, one.view)
+        if len(written) == 1:
+            self.created = self._created(written[0])
+
+    def _created(self, one: _Written) -> ThreadHead | None:
+        """The new thread, if there is one. A head begins with its key as its version, and each change counts it up."""
+        states = [fact.state for fact in one.decision.facts if isinstance(fact, PutThread | PutHead)]
+        if not states or one.view.head(states[0].meta.id) is not None:
+            return None
+        state = states[-1]
+        return ThreadHead(
+            state=as_read(state),
+            tree=one.view.uuid_of(state.tree),
+            seq=state.key + sum(isinstance(fact, PutEntry) for fact in one.decision.facts),
+            stamp=self._stamp,
+            version=state.key + len(states) - 1,
+            lease=None,
+        )
 
     def _lost(self, written: Sequence[_Written], result: Result) -> _Unsettled:
         witness = _witness(written)

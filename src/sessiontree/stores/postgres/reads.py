@@ -270,7 +270,7 @@ class StepReads:
     def next_move(self, thread_id: str, direction: Direction) -> Steps[NextMove]:
         head = yield from self._head(thread_id)
         view = SnapshotView(IdSource(), self._lookup.namespace)
-        view.set_thread(thread_id, head)
+        view.set_known(self._known.read(head))
         return (yield from run_rule(view, lambda: next_move(view, head.state, direction)))
 
     def lease(self, thread_id: str) -> Steps[Lease | None]:
@@ -331,7 +331,9 @@ class StepReads:
 
     def _head(self, thread_id: str) -> Steps[ThreadHead]:
         _, rows = yield from self._thread_rows(thread_id, _HEAD, {})
-        return self._known.read(head_of(rows[0])).head
+        head = head_of(rows[0])
+        self._known.read(head)
+        return head
 
     def _in_tree(self, sql: str, tree: UUID, **values: Any) -> Statement:
         return Statement(sql, {"tree": tree, "namespace": self._lookup.namespace, **values})

@@ -15,7 +15,7 @@ from sessiontree.stores.postgres.functions import APPEND_ENTRY, THREAD_NOW, WRIT
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.queries import RARE_MARKS
 
-__all__ = ["IS_RARE", "MIGRATIONS", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
+__all__ = ["IS_RARE", "MIGRATIONS", "MIGRATION_LOCK", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
 
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
@@ -24,7 +24,7 @@ _ARTIFACT_TABLES = ("artifact", "pending_artifact")
 TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document")
 
 # "SESSIONT" as a number: the advisory lock of migrations.
-_LOCK = 0x53455353494F4E54
+MIGRATION_LOCK = 0x53455353494F4E54
 
 
 class Migration(Record, frozen=True, kw_only=True):
@@ -366,7 +366,7 @@ def migrate(place: str, migrations: Sequence[Migration] = MIGRATIONS) -> Steps[N
     if not _missing((yield from _version()), migrations, place):
         return
     yield BEGIN
-    yield Statement("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": _LOCK})
+    yield Statement("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": MIGRATION_LOCK})
     for migration in _missing((yield from _version()), migrations, place):
         for sql in migration.statements:
             yield Statement(sql)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
@@ -23,6 +23,7 @@ __all__ = [
     "Steps",
     "TreeLookup",
     "Wait",
+    "insert_rows",
     "numbered",
     "to_bytes",
     "to_text",
@@ -55,6 +56,28 @@ class Wait(NamedTuple):
 
 Request = Statement | Wait
 Steps = Generator[Request, list[Row], T]
+
+_ROWS_AT_ONCE = 50
+
+
+def insert_rows(table: str, columns: Sequence[str], rows: Sequence[Row], otherwise: str = "") -> Iterator[Statement]:
+    """Statements that insert rows, some at once.
+
+    A distributed server sends rows that are written out to their nodes; rows of a query it copies, which no bound role
+    may do.
+    """
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        some = rows[start : start + _ROWS_AT_ONCE]
+        places = ", ".join(
+            "(" + ", ".join(f"%({column}_{number})s" for column in columns) + ")" for number in range(len(some))
+        )
+        values = {
+            f"{column}_{number}": value
+            for number, row in enumerate(some)
+            for column, value in zip(columns, row, strict=True)
+        }
+        yield Statement(f"INSERT INTO sessiontree.{table} ({', '.join(columns)}) VALUES {places} {otherwise}", values)
+
 
 BEGIN = Statement("BEGIN ISOLATION LEVEL READ COMMITTED")
 COMMIT = Statement("COMMIT")

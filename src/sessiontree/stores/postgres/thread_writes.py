@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 from uuid import UUID
 
+import psycopg
 from msgspec import UNSET
 from psycopg.types.numeric import Int8
 
@@ -36,7 +38,7 @@ __all__ = [
 _PLACE = "%(tree)s, %(namespace)s, %(thread)s"
 _CONDITIONS = "%(channel)s, %(leaf)s::bytea[], %(token)s, %(titled)s, %(given)s"
 _NOW = f"SELECT state, entries FROM sessiontree.thread_now({_PLACE}, %(given)s, %(lock)s)"
-_RESULT = "SELECT previous_leaf, seq, version, is_watched, state, entries FROM sessiontree"
+_RESULT = "SELECT previous_leaf, key, version, to_notify, state, entries FROM sessiontree"
 _APPEND_ENTRY = f"""
 {_RESULT}.append_entry({_PLACE}, {_CONDITIONS}, %(id)s, %(messages)s, %(tokens)s, %(created)s, %(turn)s, %(body)s)"""
 _APPEND_MANY = f"""
@@ -46,6 +48,7 @@ _WRITE = f"""
 {_RESULT}.write_thread({_PLACE}, %(channel)s, NULL, NULL, NULL, %(given)s, false, %(words)s::bytea[],
     %(numbers)s::bigint[], %(version)s, %(stamp)s, %(new_leaf)s, %(head)s, %(meta)s, %(is_archived)s, %(tags)s::bytea[],
     %(needs_title)s, %(reason)s, %(moved_to)s, %(move)s)"""
+_NOTIFY = "SELECT pg_notify(%(channel)s, %(topic)s)"
 _META = (
     "title_folded", "workspace", "vendor", "model", "agent", "channel", "peer", "key_thread", "state", "status",
     "parent_thread", "forked_from_thread", "body",
@@ -71,12 +74,10 @@ class Place(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The call wrote: the leaf before it, the number of the last entry, the version after it."""
+    """The call wrote: the leaf before it, and the version after it."""
 
     previous_leaf: str | None
-    seq: int
     version: int
-    is_watched: bool
 
 
 class Refused(NamedTuple):
@@ -198,10 +199,15 @@ def entries_below(command: Append, parent: str | None) -> tuple[Entry, ...]:
 
 
 def _call(sql: str, values: dict[str, Any], given: Sequence[str]) -> Steps[Written | Refused]:
-    ((previous, seq, version, is_watched, state, entries),) = yield Statement(sql, values)
+    ((previous, key, version, to_notify, state, entries),) = yield Statement(sql, values)
     if version is None:
         return _refused(given, state, entries)
-    return Written(None if previous is None else to_text(previous), seq, version, bool(is_watched))
+    if to_notify:
+        topic = f"{values['tree']}:{key}"
+        # What was written stays written: watchers that are not notified find it when they look.
+        with suppress(psycopg.Error):
+            yield Statement(_NOTIFY, {"channel": values["channel"], "topic": topic})
+    return Written(None if previous is None else to_text(previous), version)
 
 
 def _refused(given: Sequence[str], state: list[Any] | None, entries: list[list[Any]] | None) -> Refused:

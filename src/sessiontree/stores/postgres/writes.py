@@ -6,13 +6,15 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
+from psycopg.types.numeric import Int8
+
 from sessiontree.model import Lease
 from sessiontree.model.blobs import unpacked
 from sessiontree.model.codec import encode_record
 from sessiontree.stores.postgres.blobs import drop_blobs, put_artifacts, put_blobs, put_checkpoints, put_pending
 from sessiontree.stores.postgres.documents import change_documents
-from sessiontree.stores.postgres.listen import NOTIFY, channel_of
-from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
+from sessiontree.stores.postgres.listen import channel_of
+from sessiontree.stores.postgres.steps import Row, Statement, Steps, insert_rows, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 from sessiontree.stores.rules.append import needs_title
 from sessiontree.stores.rules.state import (
@@ -71,21 +73,13 @@ WHERE id = %(id)s AND namespace = %(namespace)s"""
 _NAME_TREE = """
 UPDATE sessiontree.home SET named_tree = %(tree)s
 WHERE id = %(tree_id)s AND namespace = %(namespace)s AND named_tree IS NULL"""
-_ENTRIES = f"""
-WITH grown AS (
-    UPDATE sessiontree.head SET seq = seq + %(count)s,
-        touched_minute = extract(epoch FROM now())::bigint / 60
-    WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s
-    RETURNING key, watched_until
-), put AS (
-    INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
-        turn_id, body)
-    SELECT %(tree)s, %(owner)s, d.seq, %(namespace)s, d.id, d.parent, d.depth, d.messages, d.tokens, d.created_ns,
-        d.turn_id, d.body
-    FROM unnest(%(seqs)s::bigint[], %(ids)s::bytea[], %(parents)s::bytea[], %(depths)s::bigint[],
-        %(messages)s::bigint[], %(tokens)s::bigint[], %(created)s::bigint[], %(turns)s::bytea[], %(bodies)s::bytea[])
-        AS d (seq, id, parent, depth, messages, tokens, created_ns, turn_id, body)
-) SELECT {NOTIFY} FROM grown"""
+_GROWN = """
+UPDATE sessiontree.head SET seq = seq + %(count)s, touched_minute = extract(epoch FROM now())::bigint / 60
+WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s RETURNING key, watched_until"""
+_NOTIFY = "SELECT CASE WHEN %(until)s > now() THEN pg_notify(%(channel)s, %(topic)s) END"
+_ENTRY_ROW = (
+    "tree", "owner", "seq", "namespace", "id", "parent", "depth", "messages", "tokens", "created_ns", "turn_id", "body",
+)  # fmt: skip
 _MOVE = """
 INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns, undo, redo,
     redo_below)
@@ -141,7 +135,7 @@ def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp:
             yield from _new_thread(fact.state, view, namespace, stamp)
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
-        yield _put_entries(entries, view, namespace)
+        yield from _put_entries(entries, view, namespace)
         tree = view.uuid_of(entries[0].state.tree)
         yield from put_checkpoints(entries, tree, namespace)
         yield from put_artifacts(entries, tree, namespace)
@@ -198,27 +192,34 @@ def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: i
         yield Statement(_NAME_TREE, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
 
 
-def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Statement:
+def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Steps[None]:
     state = facts[0].state
-    return Statement(
-        _ENTRIES,
-        {
-            "tree": view.uuid_of(state.tree),
-            "thread": to_bytes(state.meta.id),
-            "owner": state.key,
-            "namespace": namespace,
-            "channel": channel_of(namespace),
-            "count": len(facts),
-            "seqs": [fact.node.key for fact in facts],
-            "ids": [to_bytes(fact.node.id) for fact in facts],
-            "parents": [_optional(fact.parent_id) for fact in facts],
-            "depths": [fact.node.depth for fact in facts],
-            "messages": [fact.node.messages for fact in facts],
-            "tokens": [fact.node.tokens for fact in facts],
-            "created": [fact.draft.created_ns for fact in facts],
-            "turns": [to_bytes(fact.draft.turn_id) for fact in facts],
-            "bodies": [fact.draft.body for fact in facts],
-        },
+    tree = view.uuid_of(state.tree)
+    values = {"tree": tree, "thread": to_bytes(state.meta.id), "namespace": namespace, "count": len(facts)}
+    ((key, watched_until),) = yield Statement(_GROWN, values)
+    rows = [_entry_row(fact, tree, namespace) for fact in facts]
+    yield from insert_rows("entry", _ENTRY_ROW, rows)
+    if watched_until is not None:
+        # By itself: what a distributed server runs on the node of the thread notifies nobody.
+        values = {"until": watched_until, "channel": channel_of(namespace), "topic": f"{tree}:{key}"}
+        yield Statement(_NOTIFY, values)
+
+
+def _entry_row(fact: PutEntry, tree: UUID, namespace: str) -> Row:
+    node, draft = fact.node, fact.draft
+    return (
+        tree,
+        fact.state.key,
+        Int8(node.key),
+        namespace,
+        to_bytes(node.id),
+        _optional(fact.parent_id),
+        Int8(node.depth),
+        Int8(node.messages),
+        Int8(node.tokens),
+        Int8(draft.created_ns),
+        to_bytes(draft.turn_id),
+        draft.body,
     )
 
 

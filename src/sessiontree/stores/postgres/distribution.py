@@ -1,0 +1,115 @@
+"""The tables over several nodes (Citus): which column each is distributed by, and what is not where it belongs."""
+
+from __future__ import annotations
+
+import psycopg
+from psycopg import sql
+
+from sessiontree.errors import InvalidInputError, StoreError
+from sessiontree.model._base import Record
+from sessiontree.stores.postgres.errors import translate_error
+from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
+from sessiontree.stores.postgres.schema import MIGRATION_LOCK, TABLES
+from sessiontree.stores.postgres.steps import Statement, Steps
+
+__all__ = ["DISTRIBUTED_BY", "Distribution", "distribute", "misplaced"]
+
+FIRST = "head"
+"""The table that all rows of a tree are placed with."""
+
+_BY_TREE = ("head", "thread", "entry", "move", "deleted_thread", "document", "checkpoint", "artifact")
+DISTRIBUTED_BY = {
+    **dict.fromkeys(_BY_TREE, "tree"),
+    "home": "id",
+    "blob": "hash",
+    "chunk": "pack",
+    "pending_artifact": "hash",
+    "json_document": "scope",
+    "stock": "namespace",
+    "horizon": "namespace",
+}
+"""The column that each table is distributed by. ``migration`` stays on the coordinator."""
+
+_BY_TREE_FUNCTIONS = ("append_entry", "write_thread", "thread_now")
+
+_HAS_CITUS = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus')"
+_PLACED_TABLES = """
+SELECT c.relname FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
+WHERE c.relnamespace = 'sessiontree'::regnamespace AND p.partmethod = 'h'"""
+_PLACED_FUNCTIONS = """
+SELECT f.proname FROM pg_catalog.pg_dist_object o JOIN pg_catalog.pg_proc f ON f.oid = o.objid
+WHERE f.pronamespace = 'sessiontree'::regnamespace AND o.classid = 'pg_catalog.pg_proc'::regclass
+    AND o.distribution_argument_index IS NOT NULL"""
+_CREATE_TABLE = """
+SELECT create_distributed_table(%(table)s::regclass, %(column)s, colocate_with => %(with)s, shard_count => %(shards)s)"""
+_CREATE_FUNCTION = """
+SELECT create_distributed_function(oid::regprocedure, 'p_tree', colocate_with => 'sessiontree.head')
+FROM pg_catalog.pg_proc WHERE pronamespace = 'sessiontree'::regnamespace AND proname = %(name)s"""
+
+
+class Distribution(Record, frozen=True, kw_only=True):
+    """What ``distribute`` changed: the tables and functions that it placed. Empty if everything was in its place."""
+
+    tables: tuple[str, ...] = ()
+    functions: tuple[str, ...] = ()
+
+
+def distribute(url: str, shards: int = 64) -> Distribution:
+    """Spread the tables over the nodes of a Citus cluster. ``url`` must connect to its coordinator as their owner.
+
+    All rows of a tree are on one node. Open the store once before, so that its tables exist. Rows that exist are moved, and
+    writers wait meanwhile. Tables and functions that are in their place are left alone, so it can be repeated at any
+    time, and is repeated after an upgrade: tables that it added are on the coordinator until then.
+    """
+    if not 1 <= shards <= _MAX_SHARDS:
+        raise InvalidInputError(f"shards must be between 1 and {_MAX_SHARDS}, not {shards}")
+    place = place_of(url)
+    conninfo = conninfo_of(parse_options(url)[0], PostgresOptions(), is_durable=True)
+    try:
+        with psycopg.connect(conninfo) as connection:
+            return _distribute(connection, place, shards)
+    except psycopg.Error as error:
+        raise translate_error(error, place) from error
+
+
+_MAX_SHARDS = 64_000
+
+
+def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Distribution:
+    if connection.execute(_HAS_CITUS).fetchone() != (True,):
+        raise StoreError(place, "has no Citus: run CREATE EXTENSION citus on every node and add the workers first")
+    connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
+    connection.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
+    placed = {row[0] for row in connection.execute(_PLACED_TABLES)}
+    tables = [table for table in DISTRIBUTED_BY if table not in placed]
+    for table in tables:
+        name = f"sessiontree.{table}"
+        is_with_head = DISTRIBUTED_BY[table] == "tree" and table != FIRST
+        connection.execute(
+            _CREATE_TABLE,
+            {
+                "table": name,
+                "column": DISTRIBUTED_BY[table],
+                "with": f"sessiontree.{FIRST}" if is_with_head else "none",
+                "shards": None if is_with_head else shards,
+            },
+        )
+        statement = sql.SQL("SELECT truncate_local_data_after_distributing_table({})")
+        connection.execute(statement.format(sql.Literal(name)))
+    distributed = {row[0] for row in connection.execute(_PLACED_FUNCTIONS)}
+    functions = [name for name in _BY_TREE_FUNCTIONS if name not in distributed]
+    for name in functions:
+        connection.execute(_CREATE_FUNCTION, {"name": name})
+    return Distribution(tables=tuple(tables), functions=tuple(functions))
+
+
+def misplaced() -> Steps[list[str]]:
+    """The tables and functions that are on the coordinator although others are distributed."""
+    ((has_citus,),) = yield Statement(_HAS_CITUS)
+    if not has_citus:
+        return []
+    tables = {row[0] for row in (yield Statement(_PLACED_TABLES))}
+    if not tables:
+        return []
+    functions = {row[0] for row in (yield Statement(_PLACED_FUNCTIONS))}
+    return sorted({*TABLES, *_BY_TREE_FUNCTIONS} - tables - functions)

@@ -1,0 +1,127 @@
+"""The tables over several nodes: one verb distributes them, and a command about one thread is one command to one node."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+import sessiontree as st
+from cli_shell import Shell
+from postgres_server import CLUSTER, empty_database, process_database, with_options
+from sessiontree.stores.commands import Redo, Undo
+from sessiontree.stores.postgres import distribute
+from sessiontree.stores.postgres.distribution import DISTRIBUTED_BY
+from sessiontree.stores.postgres.schema import TABLES
+
+on_cluster = pytest.mark.skipif(not CLUSTER, reason="SESSIONTREE_TEST_CITUS_DSN does not name a Citus coordinator")
+Verb = Callable[[st.Journal], object]
+
+
+def test_every_table_has_a_column_to_be_distributed_by() -> None:
+    assert set(DISTRIBUTED_BY) == set(TABLES)
+
+
+@pytest.mark.skipif(bool(CLUSTER), reason="the server has Citus")
+def test_a_server_without_citus_is_named(database: str) -> None:
+    with pytest.raises(st.StoreError, match="has no Citus"):
+        distribute(database)
+
+
+def test_a_number_of_shards_that_cannot_be_is_refused() -> None:
+    with pytest.raises(st.InvalidInputError, match="shards"):
+        distribute("postgresql://nowhere/x", shards=0)
+
+
+def test_the_command_is_for_postgresql_only(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    failed = shell.run("postgres", "distribute", "--store", str(tmp_path / "x.db"), code=2)
+    assert "is no PostgreSQL store" in failed.stderr
+
+
+@on_cluster
+def test_rows_from_before_are_moved_and_what_an_upgrade_adds_is_found_by_doctor(tmp_path: Path) -> None:
+    database = empty_database()
+    with st.open(database) as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("before"), id="a")
+        journal.documents.put("app", "k", {"n": 1})
+    shell = Shell(tmp_path)
+    done = shell.json("postgres", "distribute", "--shards", "4", "--store", database)
+    assert set(done["tables"]) == set(TABLES)
+    with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
+        assert [entry.id for entry in journal.path("t")] == ["a"]
+        assert journal.check() == []
+        connection.execute("SELECT undistribute_table('sessiontree.json_document')")
+        (finding,) = journal.check()
+        assert (finding.kind, "json_document is not distributed" in finding.problem) == ("placement", True)
+        assert distribute(database, 4).tables == ("json_document",)
+        assert journal.documents.get("app", "k") is not None
+        assert (journal.check(), distribute(database)) == ([], distribute(database))
+
+
+@pytest.fixture
+def spied(tmp_path: Path) -> Iterator[tuple[st.Journal, list[str]]]:
+    """A journal with one connection, and the commands that the coordinator sends to other nodes for it."""
+    url = with_options(process_database(), namespace=tmp_path, pool_size=1, options="-c citus.log_remote_commands=on")
+    sent: list[str] = []
+
+    def hear(notice: psycopg.errors.Diagnostic) -> None:
+        text = f"{notice.message_primary}\n{notice.message_detail}"
+        if found := re.match(r"issuing (.*)", text, re.DOTALL):
+            sent.append(found[1])
+
+    with st.open(url) as journal:
+        with journal.store._pool.connection() as connection:  # type: ignore[attr-defined]
+            connection.add_notice_handler(hear)
+        journal.create_thread("t", title="Mine")
+        for name in ("a", "b", "c"):
+            journal.append("t", st.user(name), id=name)
+        yield journal, sent
+
+
+def refused(journal: st.Journal) -> None:
+    with pytest.raises(st.StaleLeafError):
+        journal.append("t", st.user("x"), expect_leaf="a")
+
+
+ONE_COMMAND: dict[str, Verb] = {
+    "append": lambda journal: journal.append("t", st.user("x")),
+    "append with an id, a leaf and fields": lambda journal: journal.append(
+        "t", st.user("x"), id="d", expect_leaf="c", fields={"title": "New"}
+    ),
+    "append_many": lambda journal: journal.append_many("t", [st.user("x"), st.user("y")]),
+    "append that is refused": refused,
+    "path": lambda journal: journal.path("t"),
+    "thread": lambda journal: journal.thread("t"),
+    "entry": lambda journal: journal.entry("t", "a"),
+    "acquire_lease": lambda journal: journal.acquire_lease("t", owner="me"),
+    "rewind": lambda journal: journal.rewind("t", "a"),
+    "update_thread": lambda journal: journal.update_thread("t", title="New"),
+}
+
+
+@on_cluster
+@pytest.mark.parametrize("verb", ONE_COMMAND)
+def test_a_verb_about_one_thread_is_one_command_to_one_node(spied: tuple[st.Journal, list[str]], verb: str) -> None:
+    journal, sent = spied
+    journal.thread("t")
+    sent.clear()
+    ONE_COMMAND[verb](journal)
+    assert len(sent) == 1, sent
+
+
+@on_cluster
+def test_undo_redo_and_a_lease_to_its_end_are_one_command_each(spied: tuple[st.Journal, list[str]]) -> None:
+    journal, sent = spied
+    journal.rewind("t", "a")
+    lease = journal.acquire_lease("t", owner="me")
+    sent.clear()
+    journal.store.commit(Undo(thread_id="t", at_ns=1))
+    journal.store.commit(Redo(thread_id="t", at_ns=2))
+    lease = journal.renew_lease(lease)
+    journal.release_lease(lease)
+    assert len(sent) == 4, sent
