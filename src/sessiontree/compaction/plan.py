@@ -21,6 +21,7 @@ from sessiontree.compaction.policy import CompactionPolicy
 from sessiontree.compaction.prompts import render_message
 from sessiontree.compaction.views import fit_results, with_cuts
 from sessiontree.context import Context, build_context, project, said_tokens, summary_text, window_of
+from sessiontree.context.needed import carried_ids
 from sessiontree.model import (
     AssistantMessage,
     Compaction,
@@ -34,7 +35,16 @@ from sessiontree.model import (
 from sessiontree.model._base import Record
 from sessiontree.model.tokens import MESSAGE_OVERHEAD, TokenCounter, Tools, estimate_text
 
-__all__ = ["BranchPlan", "CompactionPlan", "Sizes", "kept_users", "plan", "plan_branch", "previously_kept"]
+__all__ = [
+    "BranchPlan",
+    "CompactionPlan",
+    "Sizes",
+    "before_item",
+    "kept_users",
+    "plan",
+    "plan_branch",
+    "previously_kept",
+]
 
 
 _QUOTE_OVERHEAD = 40
@@ -60,6 +70,7 @@ class CompactionPlan(Record, frozen=True, kw_only=True):
     note: str = ""
     usage_before: ContextUsage = ContextUsage()
     cut_results: tuple[ResultCut, ...] = ()
+    carried_entry_ids: tuple[str, ...] | None = None
 
     @property
     def generation(self) -> int:
@@ -143,7 +154,14 @@ def plan(
         note=_note(items, at, sizes),
         usage_before=_usage(context.tokens, context.estimate, policy),
         cut_results=_in_force(previous, cuts, items[at:]),
+        carried_entry_ids=carried_ids(before_item(path, items, at)),
     )
+
+
+def before_item(path: Sequence[Entry], items: Sequence[CutItem], at: int) -> Sequence[Entry]:
+    """Return the entries of a path before a visible message; all of them if there is no such message."""
+    wanted = items[at].entry_id if at < len(items) else None
+    return path[: next((index for index, entry in enumerate(path) if entry.id == wanted), len(path))]
 
 
 def _with_missing_results(items: Sequence[CutItem], context: Context) -> list[CutItem]:

@@ -8,9 +8,10 @@ from typing import cast
 from msgspec.structs import replace
 
 from sessiontree.compaction.cuts import CutItem, cut_points, items_of
-from sessiontree.compaction.plan import CompactionPlan
+from sessiontree.compaction.plan import CompactionPlan, before_item
 from sessiontree.compaction.result import compaction_of, context_with
 from sessiontree.context import build_context, window_of
+from sessiontree.context.needed import carried_ids
 from sessiontree.errors import InvalidInputError
 from sessiontree.model import Compaction, Entry
 from sessiontree.model.tokens import TokenCounter
@@ -36,6 +37,7 @@ def replacement(path: Sequence[Entry], summary: str, kept: int | str, *, id: str
         kept_messages=len(items) - at,
         removed_messages=at,
         tokens_before=build_context(path, count=count).estimate,
+        carried_entry_ids=carried_ids(before_item(path, items, at)),
     )
     compaction = compaction_of(
         plan,

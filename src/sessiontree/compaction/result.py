@@ -164,6 +164,7 @@ def compaction_of(
         kept_messages=plan.kept_messages,
         removed_messages=plan.removed_messages,
         cut_results=plan.cut_results,
+        carried_entry_ids=plan.carried_entry_ids,
     )
 
 

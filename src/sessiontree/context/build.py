@@ -32,7 +32,7 @@ from sessiontree.model.tokens import (
     estimate_tools,
 )
 
-__all__ = ["build_context", "is_developer", "prompt_text", "said_tokens", "segments_of"]
+__all__ = ["build_context", "is_developer", "names_model", "prompt_text", "said_tokens", "segments_of"]
 
 
 _PREVIEW_BYTES = 240
@@ -259,15 +259,18 @@ def is_developer(message: Message) -> bool:
 
 
 def _model(path: Sequence[Entry]) -> tuple[str, str]:
-    for entry in reversed(path):
-        match entry.payload:
-            case ModelChange(provider=provider, model=model) if provider or model:
-                return provider, model
-            case AssistantMessage(provider=provider, model=model) if provider or model:
-                return provider, model
-            case ToolCallMessage(provider=provider, model=model) if provider or model:
-                return provider, model
-    return "", ""
+    named = next((entry.payload for entry in reversed(path) if names_model(entry)), None)
+    assert named is None or isinstance(named, _NAMES_MODEL)
+    return (named.provider, named.model) if named else ("", "")
+
+
+_NAMES_MODEL = (ModelChange, AssistantMessage, ToolCallMessage)
+
+
+def names_model(entry: Entry) -> bool:
+    """Return whether an entry says which model answers."""
+    payload = entry.payload
+    return isinstance(payload, _NAMES_MODEL) and bool(payload.provider or payload.model)
 
 
 def _active_tools(path: Sequence[Entry]) -> tuple[str, ...]:

@@ -30,6 +30,8 @@ from sessiontree.model._base import Record
 
 __all__ = [
     "Window",
+    "is_visible",
+    "last_boundary",
     "project",
     "project_window",
     "window_of",
@@ -50,14 +52,15 @@ class Window(Record, frozen=True, kw_only=True):
 
 def window_of(path: Sequence[Entry]) -> Window:
     """Split a path at the compaction in force: the last one that is not reverted."""
-    at = _last_boundary(path)
+    at = last_boundary(path)
     if at is None:
         return Window(after=tuple(path))
     first = _first_kept(path, at)
     return Window(head=tuple(path[:first]), tail=tuple(path[first:at]), boundary=path[at], after=tuple(path[at + 1 :]))
 
 
-def _last_boundary(path: Sequence[Entry]) -> int | None:
+def last_boundary(path: Sequence[Entry]) -> int | None:
+    """Return the index of the compaction in force: the last one that is not reverted."""
     reverted: set[str] = set()
     for index in range(len(path) - 1, -1, -1):
         entry = path[index]
@@ -144,6 +147,11 @@ def _messages(entries: Sequence[Entry], cuts: Mapping[str, Sequence[ResultCut]])
     return [Projected(entry=entry, message=message) for entry, message in seen if message is not None]
 
 
+def is_visible(entry: Entry) -> bool:
+    """Return whether an entry is a message of a context, if no compaction replaces it."""
+    return _message(entry) is not None
+
+
 def _message(entry: Entry) -> Message | None:
     match entry.payload:
         case AssistantMessage(is_partial=True):
@@ -168,7 +176,7 @@ def _summary_message(window: Window, has_kept: bool, has_newer: bool) -> list[Pr
         return []
     users = _kept_users(window, entry.payload)
     schema = entry.payload.schema_version
-    is_first = not any(_message(earlier) for earlier in window.head)
+    is_first = not any(map(is_visible, window.head))
     will_follow = has_newer if is_florets(schema) else is_first or bool(entry.payload.first_kept_entry_id)
     has_tail = has_kept or will_follow
     text = summary_text(entry.payload.summary, users, has_tail, schema=schema)

@@ -180,7 +180,8 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     With ``reverts`` set it does the opposite: the compaction of that id is ignored from this entry on. If nothing was
     kept, ``first_kept_entry_id`` is empty and everything after ``tail_after_entry_id`` stays in the context.
     ``dropped_tokens`` are what it takes from the count of the thread, estimated; negative if the context grows.
-    ``cut_results`` are kept results that are too large to be shown whole.
+    ``cut_results`` are kept results that are too large to be shown whole. ``carried_entry_ids`` are entries before the kept
+    ones that the context still depends on, such as the system prompt; None if that was not recorded.
     """
 
     id: str = ""
@@ -211,6 +212,7 @@ class Compaction(_Payload, tag="compaction", frozen=True, kw_only=True):
     duration_ns: int = 0
     summary_usage: Usage | None = None
     cut_results: tuple[ResultCut, ...] = ()
+    carried_entry_ids: tuple[str, ...] | None = None
 
 
 class BranchSummary(_Payload, tag="branch_summary", frozen=True, kw_only=True):

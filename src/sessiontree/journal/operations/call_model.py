@@ -14,9 +14,10 @@ from sessiontree.errors import CompactionClaimedError, ContextOverflowError, Sum
 from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.compaction import CompactionOptions, compact, compact_if_needed
 from sessiontree.journal.operations.requests import Call, Operation, Pause, Runtime
-from sessiontree.model import Entry, Thread
+from sessiontree.journal.operations.windows import read_window
+from sessiontree.model import Thread
 from sessiontree.model._base import Record
-from sessiontree.stores.queries import ReadPath, ReadThread
+from sessiontree.stores.queries import ReadThread
 
 __all__ = ["call_model"]
 
@@ -73,7 +74,7 @@ def _prepare(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Op
 
 
 def _read_context(thread_id: str, options: CompactionOptions) -> Operation[_ModelInput]:
-    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    path = yield from read_window(thread_id)
     boundary = window_of(path).boundary
     context = yield from with_artifacts(build_context(path, count=options.count, tools=options.tools))
     return _ModelInput(context=context, boundary=boundary.id if boundary else None)

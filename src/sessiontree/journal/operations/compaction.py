@@ -45,6 +45,7 @@ from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.journal.operations.threads import update_command
 from sessiontree.journal.operations.turns import this_process
+from sessiontree.journal.operations.windows import read_window
 from sessiontree.model import (
     NANOSECONDS,
     BranchSummary,
@@ -246,7 +247,7 @@ def run_if_needed(
     """Run ``compaction`` under the conditions of ``compact_if_needed``; it never starts if they do not hold."""
     if runtime.backoff.is_waiting("compaction", thread_id, runtime.clock()):
         return None
-    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    path = yield from read_window(thread_id)
     if not _is_needed(path, options):
         return None
     try:
@@ -263,7 +264,7 @@ def run_if_needed(
 
 def is_needed(thread_id: str, options: CompactionOptions) -> Operation[bool]:
     """Return whether the window is too full."""
-    path: list[Entry] = yield ReadPath(thread_id=thread_id)
+    path = yield from read_window(thread_id)
     return _is_needed(path, options)
 
 
@@ -350,7 +351,7 @@ def _compact_claimed(
     runtime: Runtime, thread_id: str, claim_id: str, started_ns: int, options: CompactionOptions
 ) -> Operation[CompactionResult]:
     thread: Thread = yield ReadThread(thread_id=thread_id)
-    path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=thread.leaf)
+    path = yield from read_window(thread_id, thread.leaf)
     planned = plan(path, options.policy, count=options.count, target_tokens=options.target_tokens, tools=options.tools)
     if planned is None:
         return _nothing_to_compact(thread_id, path, options)
@@ -454,7 +455,7 @@ def _commit(
     """
     while True:
         thread: Thread = yield ReadThread(thread_id=command.thread_id)
-        now: list[Entry] = yield ReadPath(thread_id=thread.id, leaf=thread.leaf)
+        now = yield from read_window(thread.id, thread.leaf)
         if _boundary(now) != _boundary(path):
             held = thread.compaction_claim
             if held is None or held.id != command.claim_id:

@@ -12,6 +12,7 @@ from sessiontree.context import Context, Purpose, as_finished, build_context
 from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
 from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.requests import Operation, Runtime
+from sessiontree.journal.operations.windows import read_window
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery, UserMessage
 from sessiontree.model._base import Progress, moment
 from sessiontree.model.tokens import TokenCounter, Tools
@@ -60,7 +61,7 @@ def context(
     include_partial: bool = False,
 ) -> Operation[Context]:
     """Build what the model sees."""
-    path: list[Entry] = yield ReadPath(thread_id=thread_id, leaf=leaf)
+    path = yield from read_window(thread_id, leaf)
     shown = as_finished(path) if include_partial else path
     found = build_context(shown, purpose=purpose, count=count, tools=tools)
     return (yield from with_artifacts(found)) if purpose == "provider_request" else found
