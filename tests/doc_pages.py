@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 FRAMEWORKS = ROOT / "docs/howto/frameworks"
@@ -22,6 +23,8 @@ def blocks(page: Path) -> str:
     return "\n".join(lines)
 
 
-def run(page: Path) -> None:
-    """Run the blocks of a page, top to bottom, in one namespace."""
-    exec(compile(blocks(page), str(page), "exec"), {"__name__": "page"})
+def run(page: Path) -> dict[str, Any]:
+    """Run the blocks of a page, top to bottom, in one namespace, and return it."""
+    names: dict[str, Any] = {"__name__": "page"}
+    exec(compile(blocks(page), str(page), "exec"), names)
+    return names
