@@ -111,7 +111,7 @@ def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(te
         with pytest.raises(st.StoreAccessError):
             rival.search("secret")
     with psycopg.connect(tenants) as connection:
-        for table in ("blob", "chunk", "stock", "checkpoint", "document", "horizon"):
+        for table in ("blob", "chunk", "stock", "checkpoint", "search_block", "horizon"):
             assert connection.execute(f"SELECT DISTINCT namespace FROM sessiontree.{table}").fetchall() in (
                 [],
                 [("acme",)],

@@ -235,7 +235,7 @@ def tenants(what: Round) -> Outcome:
     return Outcome(1, tuple(problems))
 
 
-_TABLES = ("home", "thread", "head", "entry", "move", "lease", "blob", "document")
+_TABLES = ("home", "thread", "head", "entry", "move", "lease", "blob", "search_block")
 _HOSTILE = (
     *(f"SELECT * FROM sessiontree.{table}" for table in _TABLES),
     *(f"DELETE FROM sessiontree.{table} WHERE namespace = 'RIVAL'" for table in _TABLES),

@@ -29,7 +29,16 @@ from sessiontree.model.tool_arguments import decode_arguments, paths_in
 from sessiontree.search.query import SearchQuery, Term
 from sessiontree.search.words import compounds_of, tokens_of
 
-__all__ = ["Document", "Searchable", "document_of", "ranked", "satisfies", "searchable"]
+__all__ = [
+    "Document",
+    "Searchable",
+    "document_of",
+    "occurrences_of",
+    "ranked",
+    "satisfies",
+    "score_of",
+    "searchable",
+]
 
 
 class Searchable(Record, frozen=True, kw_only=True):
@@ -125,6 +134,11 @@ class Document(Record, frozen=True, kw_only=True):
     tokens: tuple[str, ...]
     compounds: tuple[str, ...]
 
+    @property
+    def length(self) -> int:
+        """How many words there are."""
+        return len(self.tokens) + len(self.compounds)
+
 
 def document_of(content: Searchable) -> Document:
     """Return the tokens of a text."""
@@ -150,16 +164,24 @@ def ranked(documents: Sequence[Document], query: SearchQuery) -> list[tuple[int,
     """Return the indexes and scores of the documents with every term and no excluded one, in the given order."""
     found: list[tuple[int, list[int]]] = []
     for number, document in enumerate(documents):
-        counts = [_count(term, document) for term in query.wanted]
-        if all(counts) and not any(_count(term, document) for term in query.excluded):
+        counts = occurrences_of(document, query)
+        if counts is not None:
             found.append((number, counts))
-    lengths = [len(document.tokens) + len(document.compounds) for document in documents]
+    lengths = [document.length for document in documents]
     average = sum(lengths) / len(lengths) if lengths else 1.0
     weights = [_weight(documents, term) for term in query.wanted]
-    return [(number, _score(counts, weights, lengths[number] / (average or 1.0))) for number, counts in found]
+    return [(number, score_of(counts, weights, lengths[number] / (average or 1.0))) for number, counts in found]
 
 
-def _score(counts: Iterable[int], weights: Iterable[float], relative_length: float) -> float:
+def occurrences_of(document: Document, query: SearchQuery) -> list[int] | None:
+    """Return how often each wanted term occurs; None if one does not, or if an excluded one does."""
+    counts = [_count(term, document) for term in query.wanted]
+    is_match = all(counts) and not any(_count(term, document) for term in query.excluded)
+    return counts if is_match else None
+
+
+def score_of(counts: Iterable[int], weights: Iterable[float], relative_length: float) -> float:
+    """Return the score of a match: of the terms' counts and weights, and of its length relative to the average."""
     drag = _SATURATION * (1 - _LENGTH_WEIGHT + _LENGTH_WEIGHT * relative_length)
     return sum(
         weight * count * (_SATURATION + 1) / (count + drag) for count, weight in zip(counts, weights, strict=True)

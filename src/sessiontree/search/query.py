@@ -206,10 +206,14 @@ class Hit(Record, frozen=True, kw_only=True):
 
 
 class SearchPage(Record, frozen=True, kw_only=True):
-    """One page of hits. ``cursor`` fetches the next page; ``None`` on the last one."""
+    """One page of hits. ``cursor`` fetches the next page; ``None`` on the last one.
+
+    ``unsearched`` is how many entries were not searched because they are not indexed yet. Every search indexes more.
+    """
 
     hits: tuple[Hit, ...]
     cursor: str | None = None
+    unsearched: int = 0
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

@@ -72,6 +72,9 @@ def search(cli: CliContext, *, words: tuple[str, ...], limit: int, order: Search
         cli.out.draw(_lines(cli, page.hits, has_more=page.cursor is not None))
         if page.cursor is not None:
             cli.out.hint(("more:", f"sessiontree search -n {4 * limit} …"))
+    if page.unsearched:
+        left = plural(page.unsearched, "entry", "entries")
+        cli.out.warn(f"{left} not indexed yet and not searched; every search indexes more of them")
     if not page.hits:
         cli.out.info("Nothing found.")
         raise click.exceptions.Exit(NOT_FOUND)

@@ -17,7 +17,7 @@ __all__ = ["DISTRIBUTED_BY", "Distribution", "distribute", "misplaced"]
 FIRST = "head"
 """The table that all rows of a tree are placed with."""
 
-_BY_TREE = ("head", "thread", "entry", "move", "deleted_thread", "document", "checkpoint", "artifact")
+_BY_TREE = ("head", "thread", "entry", "move", "deleted_thread", "search_block", "checkpoint", "artifact")
 DISTRIBUTED_BY = {
     **dict.fromkeys(_BY_TREE, "tree"),
     "home": "id",

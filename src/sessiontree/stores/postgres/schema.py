@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from sessiontree.errors import NewerFormatError
 from sessiontree.model._base import Record
 from sessiontree.stores.postgres.functions import APPEND_ENTRY, THREAD_NOW, WRITE_THREAD
+from sessiontree.stores.postgres.search_schema import SEARCH_BLOCKS
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.queries import RARE_MARKS
 
@@ -19,9 +20,10 @@ __all__ = ["IS_RARE", "MIGRATIONS", "MIGRATION_LOCK", "TABLES", "TITLE_INDEX", "
 
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
+_LASTING_TABLES = tuple(table for table in _FIRST_TABLES if table != "document")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
 _ARTIFACT_TABLES = ("artifact", "pending_artifact")
-TABLES = (*_FIRST_TABLES, "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document")
+TABLES = (*_LASTING_TABLES, "search_block", "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document")
 
 # "SESSIONT" as a number: the advisory lock of migrations.
 MIGRATION_LOCK = 0x53455353494F4E54
@@ -342,6 +344,11 @@ _THREAD_VERSIONS = (
     WRITE_THREAD,
 )
 
+_FILTER_INDEXES = tuple(
+    f"CREATE INDEX thread_{column} ON sessiontree.thread (namespace, {column})"
+    for column in ("vendor", "model", "status", "state", "forked_from_thread", "is_archived")
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
@@ -352,6 +359,12 @@ MIGRATIONS = (
     Migration(version=6, readable_by=6, statements=_ARTIFACTS),
     Migration(version=7, readable_by=6, statements=(*_READ_INDEXES, *_DOCUMENTS)),
     Migration(version=8, readable_by=8, statements=(*_NAMESPACE_KEYS, *_THREAD_VERSIONS)),
+    # A program that does not know the blocks would leave words of erased entries in them.
+    Migration(
+        version=9,
+        readable_by=9,
+        statements=(*_FILTER_INDEXES, *SEARCH_BLOCKS, _BIND_AS_BEFORE.format(tables="'search_block'")),
+    ),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

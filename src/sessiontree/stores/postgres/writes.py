@@ -90,10 +90,13 @@ UPDATE sessiontree.head SET version = version + 1, lease_token = %(token)s, leas
     lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
 WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"""
 _ERASED = "e.tree = %(tree)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s"
+# Words that are gone from an entry are gone from its block; the next search indexes the others again.
+_UNINDEX = "UPDATE sessiontree.search_block b SET is_stale = true, words = NULL, roles = '', tools = '', models = '', files = ''"
 _ERASE = f"""
-WITH gone AS (
-    DELETE FROM sessiontree.document d USING sessiontree.entry e WHERE {_ERASED}
-        AND d.tree = %(tree)s AND d.owner = e.owner AND d.seq = e.seq AND d.namespace = %(namespace)s
+WITH unindexed AS (
+    {_UNINDEX} FROM sessiontree.entry e WHERE {_ERASED}
+        AND b.tree = %(tree)s AND b.owner = e.owner AND e.seq BETWEEN b.first_seq AND b.last_seq
+        AND b.namespace = %(namespace)s
 ), unmarked AS (
     DELETE FROM sessiontree.artifact a USING sessiontree.entry e WHERE {_ERASED}
         AND a.tree = %(tree)s AND a.owner = e.owner AND a.seq = e.seq AND a.namespace = %(namespace)s
@@ -105,12 +108,19 @@ _DROPPED = """
     USING unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
     WHERE r.tree = %(tree)s AND r.owner = x.owner AND r.seq = x.seq AND r.namespace = %(namespace)s"""
 _DROP_ENTRIES = f"""
-WITH gone AS (DELETE FROM sessiontree.document r {_DROPPED}),
+WITH unindexed AS (
+    {_UNINDEX} FROM unnest(%(owners)s::bigint[], %(seqs)s::bigint[]) AS x (owner, seq)
+        WHERE b.tree = %(tree)s AND b.owner = x.owner AND x.seq BETWEEN b.first_seq AND b.last_seq
+            AND b.namespace = %(namespace)s
+    ),
     unmarked AS (DELETE FROM sessiontree.checkpoint r {_DROPPED}),
     hidden AS (DELETE FROM sessiontree.artifact r {_DROPPED})
 DELETE FROM sessiontree.entry r {_DROPPED}"""
 _OF_THREAD = "tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"
 _DROP_ROWS = (
+    """DELETE FROM sessiontree.search_block b WHERE b.tree = %(tree)s AND b.namespace = %(namespace)s
+    AND NOT EXISTS (SELECT 1 FROM sessiontree.entry e WHERE e.tree = %(tree)s AND e.owner = b.owner
+        AND e.seq BETWEEN b.first_seq AND b.last_seq AND e.namespace = %(namespace)s)""",
     "DELETE FROM sessiontree.move WHERE tree = %(tree)s AND thread = %(key)s AND namespace = %(namespace)s",
     f"DELETE FROM sessiontree.thread WHERE {_OF_THREAD}",
     f"DELETE FROM sessiontree.head WHERE {_OF_THREAD}",
