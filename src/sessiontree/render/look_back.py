@@ -22,6 +22,7 @@ __all__ = [
     "Span",
     "ToolFigures",
     "TurnTime",
+    "days_of_span",
     "figures_of_span",
     "tokens_in",
 ]
@@ -150,7 +151,7 @@ def figures_of_span(activity: Activity, span: Span) -> LookBack:
         failures=sum(tool.failures for tool in tools),
         compactions=sum(count.compactions for _, count in counts),
         reverted=sum(count.reverted for _, count in counts),
-        days=_days(activity, span, currency),
+        days=days_of_span(activity, span, currency),
         model_days=_model_days(usage, currency),
         models=_shares(((model, cost) for (_, _, model), cost in usage), currency),
         folders=_shares(((place.folder, cost) for (_, place, _), cost in usage), currency),
@@ -164,7 +165,8 @@ def tokens_in(cost: Cost) -> int:
     return cost.input_tokens + cost.output_tokens + cost.cache_read_tokens + cost.cache_write_tokens
 
 
-def _days(activity: Activity, span: Span, currency: str) -> tuple[DayFigures, ...]:
+def days_of_span(activity: Activity, span: Span, currency: str) -> tuple[DayFigures, ...]:
+    """Return the days of a span on which anything happened."""
     turns: Counter[date] = Counter()
     failed: Counter[date] = Counter()
     entries: Counter[date] = Counter()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from datetime import datetime
+from typing import TypeVar
 
 from sessiontree.errors import ThreadNotFoundError
 from sessiontree.journal.journal_async import AsyncJournal
@@ -17,11 +18,14 @@ from sessiontree.render.activity import Activity, Place, Unfinished, place_of
 
 __all__ = ["Counted", "Counts"]
 
+T = TypeVar("T")
 
-_ROOM = 8_000
+
+_ROOM = 3_000
 """How many entries one visit reads at most."""
 
 _PAGE = 500
+_NOT_YET = -1
 _MOST_THREADS = 1_000_000
 
 
@@ -69,6 +73,11 @@ class Counts:
             if self.is_complete:
                 await self._count_imported()
 
+    async def ask(self, question: Callable[[Activity], T]) -> T:
+        """Answer a question about what was counted, while nobody counts on."""
+        async with self._visiting:
+            return await asyncio.to_thread(question, self.activity)
+
     async def _count_changed(self) -> None:
         """Threads that changed are at the top of the list."""
         cursor: str | None = None
@@ -85,10 +94,10 @@ class Counts:
         while not self.is_complete and self._left > 0:
             page = await self._journal.list_threads(is_archived=None, limit=_PAGE, cursor=self._cursor)
             for thread in page:
-                if self._left <= 0:
-                    return
                 if self._is_changed(thread):
                     await self._count(thread)
+                if self._left <= 0:
+                    return
             self._cursor = page.cursor
             self.is_complete = page.cursor is None
 
@@ -104,23 +113,25 @@ class Counts:
         return known is None or (known.updated_ns, known.leaf) != (thread.updated_ns, thread.leaf)
 
     async def _count(self, thread: Thread) -> None:
+        """Count a thread to its end, or as far as there is room; then it still looks changed, and is continued."""
         before = self.threads.get(thread.id)
         last = before.last if before else None
         unfinished = before.unfinished if before and before.unfinished else Unfinished()
+        is_over = False
         try:
-            while True:
-                page = await self._journal.entries(thread.id, after=last, limit=_PAGE)
+            while not is_over and self._left > 0:
+                limit = min(_PAGE, self._left)
+                page = await self._journal.entries(thread.id, after=last, limit=limit)
                 own = [entry for entry in page if self._belongs(thread, entry)]
                 await asyncio.to_thread(self.activity.add, thread, own, unfinished)
-                self._left -= len(page)
+                self._left -= max(1, len(page))
                 last = page[-1].id if page else last
-                if len(page) < _PAGE:
-                    break
+                is_over = len(page) < limit
         except ThreadNotFoundError:
             return
         is_open = bool(unfinished.prompt_ns or unfinished.calls)
         self.threads[thread.id] = Counted(
-            updated_ns=thread.updated_ns,
+            updated_ns=thread.updated_ns if is_over else _NOT_YET,
             leaf=thread.leaf,
             place=place_of(thread),
             last=last,

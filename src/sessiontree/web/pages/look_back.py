@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date, datetime, time, timedelta
 
 from sessiontree.render.activity import Activity
 from sessiontree.render.context_size import TYPES, ContextPoint, context_sizes
 from sessiontree.render.figures import plural
-from sessiontree.render.look_back import Span, figures_of_span
+from sessiontree.render.look_back import DayFigures, LookBack, Span, days_of_span, figures_of_span
 from sessiontree.render.times import short_day
 from sessiontree.web.declare import Page
 from sessiontree.web.frame import page, static_url
@@ -39,6 +39,7 @@ _SPANS: dict[str, tuple[str, int]] = {
     "1y": ("Year", 365),
     "all": ("All", 0),
 }
+_YEAR = timedelta(weeks=53)
 _MOST_POINTS = 4_000
 _SHOWN_POINTS = 160
 _THREADS = 12
@@ -49,14 +50,14 @@ async def load(visit: Visit, asked: LookBackAsked) -> LookBackAnswer:
     counts = visit.site.counts
     await counts.refresh()
     today = visit.now.date()
-    span = Span(first=_first(asked, today, counts.activity), last=today, folder=asked.folder, agent=asked.agent)
-    year = Span(first=today - timedelta(days=370), last=today, folder=asked.folder, agent=asked.agent)
+    figures, year = await counts.ask(lambda activity: _figures(activity, asked, today))
     choices = tuple(Choice(id=row.id, title=row.title) for row in (await load_threads(visit, ThreadAsked())).rows)
     thread = await _chosen(visit, asked, choices)
-    start = (visit.now - timedelta(days=span.days)).timestamp() * 1e9
+    start = datetime.combine(figures.first, time(), visit.now.tzinfo).timestamp() * 1e9
+    span = Span(first=figures.first, last=today, folder=asked.folder, agent=asked.agent)
     return LookBackAnswer(
-        figures=figures_of_span(counts.activity, span),
-        year=figures_of_span(counts.activity, year).days,
+        figures=figures,
+        year=year,
         threads=sum(one.updated_ns >= start and span.has(today, one.place) for one in counts.threads.values()),
         counted=len(counts.threads),
         is_complete=counts.is_complete,
@@ -66,6 +67,14 @@ async def load(visit: Visit, asked: LookBackAsked) -> LookBackAnswer:
         choices=choices[:_THREADS],
         context=await _context(visit, thread),
     )
+
+
+def _figures(activity: Activity, asked: LookBackAsked, today: date) -> tuple[LookBack, tuple[DayFigures, ...]]:
+    """The figures of the span, and the days of a year for the calendar."""
+    span = Span(first=_first(asked, today, activity), last=today, folder=asked.folder, agent=asked.agent)
+    year = Span(first=today - _YEAR, last=today, folder=asked.folder, agent=asked.agent)
+    figures = figures_of_span(activity, span)
+    return figures, days_of_span(activity, year, figures.currency)
 
 
 def _first(asked: LookBackAsked, today: date, activity: Activity) -> date:
