@@ -149,6 +149,12 @@ class Batches:
         except (EntryNotFoundError, ThreadNotFoundError, InvalidInputError):
             return None
 
+    def check_place(self, entry_id: str, parent: str | None) -> None:
+        """Raise LooksBackError if a session that goes on has a record that is an entry elsewhere: an id used twice."""
+        stored = self.stored(entry_id) if self._goes_on else None
+        if stored is not None and stored.parent != parent:
+            raise LooksBackError(entry_id)
+
     def keep(self, entry_id: str) -> bool:
         """Whether the journal has an earlier form of a record that is invalid now; that form is kept."""
         if self.is_new or self.stored(entry_id) is None:

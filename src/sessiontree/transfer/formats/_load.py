@@ -309,6 +309,7 @@ class _Stream:
         if item.id in self._seen:
             self._put_again(item, parent)
             return
+        self._batches.check_place(item.id, parent)
         if parent != self.tip or self._batches.is_full():
             self._batches.flush()
         self._seen.add(item.id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from sessiontree.transfer.formats import _go
@@ -12,7 +12,7 @@ from sessiontree.transfer.formats._files import Line, lines_of
 from sessiontree.transfer.formats._records import Tally
 from sessiontree.transfer.formats._wire import Json, mapping, objects, parse, text
 
-__all__ = ["Sidechain", "calls_of_agents", "parent_of", "sidechains"]
+__all__ = ["Sidechain", "calls_of_agents", "parent_of", "session_file_of", "sidechains"]
 
 
 _AGENT_CALLS = frozenset({"Task", "Agent"})
@@ -69,11 +69,27 @@ def _prompt_of(wire: Json) -> str:
     return content if isinstance(content, str) else "".join(text(block.get("text")) for block in objects(content))
 
 
-@lru_cache(maxsize=64)
-def calls_of_agents(session_file: Path) -> dict[str, str]:
+def session_file_of(agent_file: Path, session_id: str) -> Path | None:
+    """The file of the session that a subagent belongs to, beside the session's folder or beside the subagent's file."""
+    if not session_id or PurePath(session_id).name != session_id:
+        return None
+    folders = [folder for folder in agent_file.parents if folder.name == session_id] or [agent_file]
+    found = folders[0].with_name(f"{session_id}.jsonl")
+    return found if found.is_file() else None
+
+
+def calls_of_agents(session_file: Path | None) -> dict[str, str]:
     """The call that started each subagent, as the results in the session's file say."""
+    if session_file is None:
+        return {}
+    found = session_file.stat()
+    return _calls_of_agents(session_file, (found.st_size, found.st_mtime_ns))
+
+
+@lru_cache(maxsize=64)
+def _calls_of_agents(session_file: Path, _stamp: tuple[int, int]) -> dict[str, str]:
     found: dict[str, str] = {}
-    for line in lines_of(session_file, Tally()) if session_file.is_file() else ():
+    for line in lines_of(session_file, Tally()):
         if b'"agentId"' not in line.body or b'"tool_use_id"' not in line.body:
             continue
         try:

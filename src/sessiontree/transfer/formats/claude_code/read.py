@@ -23,7 +23,7 @@ from sessiontree.transfer.formats._transcript import (
     whole_json,
 )
 from sessiontree.transfer.formats._wire import Json, as_text, count, first_text, mapping, objects, parse, text, when
-from sessiontree.transfer.formats.claude_code.agents import calls_of_agents, parent_of, sidechains
+from sessiontree.transfer.formats.claude_code.agents import calls_of_agents, parent_of, session_file_of, sidechains
 from sessiontree.transfer.formats.claude_code.chain import Chain
 from sessiontree.transfer.formats.claude_code.file_history import backup_folder, checkpoint_of
 from sessiontree.transfer.formats.claude_code.forks import Fork, fork_of, is_marked
@@ -188,8 +188,7 @@ class _Reader:
         parent = parent_of(path) or text(_first_facts(path).get("sessionId"))
         agent = path.stem.removeprefix("agent-")
         call = first_text(meta, "toolUseId", "toolUseID", "parentToolUseId")
-        folders = [folder for folder in path.parents if folder.name == parent] or [path]
-        call = call or calls_of_agents(folders[0].with_name(f"{parent}.jsonl")).get(agent, "")
+        call = call or calls_of_agents(session_file_of(path, parent)).get(agent, "")
         recorder.parent_thread = parent
         recorder.custom |= {"agent": agent, "call": call, "agent_type": text(meta.get("agentType"))}
         recorder.custom = {name: value for name, value in recorder.custom.items() if value}
