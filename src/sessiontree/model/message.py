@@ -6,6 +6,7 @@ block of an unknown type is kept whole in an ``OpaquePart``.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 from sessiontree.model._base import Record
@@ -26,6 +27,9 @@ __all__ = [
     "ToolResultPart",
 ]
 
+
+_LONGEST_WORD = 200
+"""Longer texts without a blank are data."""
 
 Role = Literal["system", "user", "assistant", "tool"]
 
@@ -125,6 +129,11 @@ class OpaquePart(_Part, tag="opaque", frozen=True, kw_only=True):
     provider: str
     block: Any
 
+    @property
+    def words(self) -> list[str]:
+        """The texts in the block, without its keys, numbers and encrypted data."""
+        return list(_words_in(self.block))
+
 
 ResultContent = TextPart | ImagePart | FilePart | OpaquePart
 
@@ -165,3 +174,16 @@ class Message(Record, frozen=True, kw_only=True):
     def tool_results(self) -> tuple[ToolResultPart, ...]:
         """The tool results of the message."""
         return tuple([part for part in self.parts if isinstance(part, ToolResultPart)])
+
+
+def _words_in(block: Any) -> Iterator[str]:
+    match block:
+        case str():
+            if len(block) <= _LONGEST_WORD or " " in block[:_LONGEST_WORD]:
+                yield block
+        case dict():
+            for item in block.values():
+                yield from _words_in(item)
+        case list():
+            for item in block:
+                yield from _words_in(item)

@@ -24,7 +24,7 @@ __all__ = ["RANKED", "SHARD", "Match", "Scope", "create_shard", "find", "open_in
 
 
 SHARD = 1 << 14
-_VERSION = 3
+_VERSION = 4
 BUSY_SECONDS = 60.0
 
 # A source is indexed up to the entry ``number``, which was created at ``anchor_ns``.

@@ -15,6 +15,7 @@ from sessiontree.model import (
     Label,
     Memory,
     Message,
+    OpaquePart,
     Payload,
     ReasoningPart,
     RunFailure,
@@ -87,7 +88,10 @@ def _of_message(message: Message, model: str) -> Searchable:
             case ToolResultPart(name=name, parts=parts):
                 tools.append(name)
                 texts += [inner.text for inner in parts if isinstance(inner, TextPart)]
+                texts += [words for inner in parts if isinstance(inner, OpaquePart) for words in inner.words]
                 files += [inner.name for inner in parts if isinstance(inner, FilePart)]
+            case OpaquePart():
+                texts += part.words
             case FilePart(name=name):
                 texts.append(name)
                 files.append(name)

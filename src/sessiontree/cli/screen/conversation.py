@@ -34,7 +34,7 @@ from sessiontree.model import (
     TextPart,
     TurnMarker,
 )
-from sessiontree.model.sanitize import for_terminal
+from sessiontree.model.sanitize import for_terminal, one_line
 from sessiontree.render.branches import Branches
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.entries import compaction_words, role_of, summary_text, without_markup, words_of
@@ -48,6 +48,7 @@ __all__ = ["Reading", "compaction_rule", "conversation_lines", "summary_lines"]
 
 
 _WIDEST = 120
+_LONGEST_BLOCK = 400
 _MARGIN_FROM = 70
 _LONGEST_TEXT = 20_000
 _LONGEST_SUMMARY = 1200
@@ -267,7 +268,8 @@ def _attachments(entry: Entry) -> list[str]:
             case FilePart(name=name, mime=mime):
                 found.append(f"[file {name or mime}]")
             case OpaquePart(provider=provider):
-                found.append(f"[{provider} block]")
+                words = one_line(" ".join(part.words), _LONGEST_BLOCK)
+                found.append(f"[{provider} block: {words}]" if words else f"[{provider} block]")
             case TextPart() | _:
                 continue
     return found

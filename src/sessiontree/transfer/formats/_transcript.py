@@ -294,10 +294,10 @@ class Recorder:
         """A record with words that the model does not see: kept, and found by search."""
         return kept(Custom(name=name, data=said), raw)
 
-    def unknown(self, name: str, raw: Any) -> Event:
-        """A record of a type that is not known here: kept as it is, and counted."""
+    def unknown(self, name: str, raw: Any) -> Payload:
+        """A record of a type that is not known here: kept as it is, found by search, and counted."""
         self._unknown[name] += 1
-        return Event(name=name, data=raw)
+        return self.remark(name, raw, raw)
 
     def mend(self, problem: str, offset: int = 0) -> None:
         """Note what was corrected; the thread remembers it."""

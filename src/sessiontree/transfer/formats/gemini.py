@@ -83,6 +83,11 @@ _format = FileFormat(_recognises, _read, "*.json", "*.jsonl")
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
 
 
+_FACTS = frozenset(
+    {"sessionId", "projectHash", "startTime", "lastUpdated", "summary", "directories", "kind", "messages"}
+)
+
+
 class _Log:
     """The messages that were written, each in its last form, with the one that it followed."""
 
@@ -104,8 +109,10 @@ class _Log:
             self.set(mapping(wire["$set"]))
         elif "type" in wire or "content" in wire:
             self._put(wire)
-        else:
+        elif _FACTS & wire.keys():
             self.set(wire)
+        else:
+            self._put({"type": next(iter(wire), ""), **wire})
 
     def set(self, facts: Json) -> None:
         """Take metadata; a list of messages in it is the whole history from now on."""
@@ -159,7 +166,9 @@ def _payloads(wire: Json, recorder: Recorder) -> list[Payload]:
     kind = text(wire.get("type"))
     match kind:
         case "user":
-            return [user(_parts(wire.get("content")))]
+            shown = _words(wire.get("displayContent"))
+            said: list[Payload] = [user(_parts(wire.get("content")))]
+            return said if shown in _words(wire.get("content")) else [*said, Custom(name="shown as", data=shown)]
         case "gemini" | "model" | "assistant":
             return _answer(wire, recorder)
         case "info" | "warning":

@@ -176,7 +176,10 @@ def _part(block: Json) -> Part:
         case "image":
             return image_part(block) or OpaquePart(provider="goose", block=block)
         case "toolRequest" | "frontendToolRequest":
-            value = mapping(mapping(block.get("toolCall")).get("value")) or mapping(block.get("toolCall"))
+            call = mapping(block.get("toolCall"))
+            if text(call.get("error")):
+                return TextPart(text=f"[call that could not be read: {text(call['error'])}]")
+            value = mapping(call.get("value")) or call
             arguments = arguments_text(value.get("arguments"))
             return ToolCallPart(id=text(block.get("id")), name=text(value.get("name")), arguments=arguments)
         case "toolResponse":

@@ -28,7 +28,13 @@ from sessiontree.transfer.formats.claude_code.chain import Chain
 from sessiontree.transfer.formats.claude_code.file_history import backup_folder, checkpoint_of
 from sessiontree.transfer.formats.claude_code.forks import Fork, fork_of, is_marked
 from sessiontree.transfer.formats.claude_code.outputs import with_full_output
-from sessiontree.transfer.formats.claude_code.recognise import CHAIN_TYPES, SIDE_TYPES, recognises
+from sessiontree.transfer.formats.claude_code.recognise import (
+    CHAIN_TYPES,
+    ENVELOPE,
+    REMARK_TYPES,
+    SIDE_TYPES,
+    recognises,
+)
 from sessiontree.transfer.formats.claude_code.records import (
     answer_of,
     is_summary,
@@ -318,6 +324,9 @@ class _Reader:
                 payload = self._remark(wire)
             case "queue-operation" if text(wire.get("content")):
                 payload = self.recorder.remark(kind, wire["content"], wire)
+            case _ if kind in REMARK_TYPES:
+                said = {name: value for name, value in wire.items() if name not in ENVELOPE}
+                payload = self.recorder.remark(kind, said, wire)
             case "progress":
                 payload = self.recorder.side(kind, wire)
             case _ if kind in SIDE_TYPES:
@@ -337,7 +346,7 @@ class _Reader:
         if wire.get("type") == "attachment":
             attachment = mapping(wire.get("attachment"))
             return self.recorder.remark(f"attachment {text(attachment.get('type'))}".strip(), attachment, wire)
-        said = wire.get("content")
+        said = wire.get("content") or {name: value for name, value in wire.items() if name not in ENVELOPE}
         return self.recorder.remark(f"system {text(wire.get('subtype'))}".strip(), said, wire)
 
     def _put(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sessiontree.transfer.formats._transcript import Head
 from sessiontree.transfer.formats._wire import Json, mapping, text
 
-__all__ = ["CHAIN_TYPES", "SIDE_TYPES", "recognises"]
+__all__ = ["CHAIN_TYPES", "ENVELOPE", "REMARK_TYPES", "SIDE_TYPES", "recognises"]
 
 
 SIDE_TYPES = frozenset(
@@ -39,6 +39,26 @@ SIDE_TYPES = frozenset(
     ]
 )
 """Lines that are no links of the chain."""
+
+REMARK_TYPES = frozenset({"content-replacement", "started", "result", "speculation-accept", "pr-link"})
+"""Those with words that stand nowhere else."""
+
+ENVELOPE = frozenset(
+    {
+        "type",
+        "uuid",
+        "parentUuid",
+        "logicalParentUuid",
+        "sessionId",
+        "timestamp",
+        "cwd",
+        "gitBranch",
+        "version",
+        "userType",
+    }
+    | {"isSidechain", "isMeta", "entrypoint", "slug", "level", "subtype", "requestId"}
+)
+"""What every line says about itself."""
 
 CHAIN_TYPES = frozenset({"user", "assistant", "system", "attachment", "progress"})
 

@@ -79,6 +79,31 @@ _ITEMS = frozenset(
 _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
+_BOOKKEEPING = frozenset(
+    {"task_started", "turn_started", "thread_settings_applied", "context_compacted", "session_configured"}
+    | {
+        f"{name}_{step}"
+        for name in ("exec_command", "patch_apply", "mcp_tool_call", "web_search")
+        for step in ("begin", "end")
+    }
+    | {"agent_reasoning_section_break", "raw_response_item", "agent_message_delta", "agent_reasoning_delta"}
+)
+"""Events without words, or with those of the model's items."""
+_SHOWN = {"UserMessage": "user_message", "AgentMessage": "agent_message"}
+_REPEATED = frozenset(
+    {
+        *_SHOWN,
+        "Reasoning",
+        "CommandExecution",
+        "FileChange",
+        "McpToolCall",
+        "DynamicToolCall",
+        "WebSearch",
+        "ImageView",
+        "ImageGeneration",
+        "ContextCompaction",
+    }
+)
 _TURNS_KEPT = 20
 _TEXTS_KEPT = 200
 
@@ -282,6 +307,8 @@ class _Reader:
                 yield from self._aside(self._context(payload, wire), entry_id)
             case "session_meta":
                 yield from self._aside(self._header(payload, wire), entry_id)
+            case "inter_agent_communication":
+                yield from self._aside(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
             case "history_mutation":
                 for number, item in enumerate(objects(payload.get("items"))):
                     yield from self._item(item, item, f"{entry_id}.{number}")
@@ -362,8 +389,23 @@ class _Reader:
                 yield from self._close()
                 yield from self._say_what_was_shown()
                 yield from self._aside(self.recorder.side(kind, wire), entry_id)
-            case _:
+            case "item_completed":
+                yield from self._turn_item(mapping(payload.get("item")), wire, entry_id)
+            case _ if kind in _BOOKKEEPING:
                 yield from self._aside(self.recorder.side(kind, wire), entry_id)
+            case _:
+                yield from self._aside(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
+
+    def _turn_item(self, item: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        """What the screen showed, as newer versions log it: mostly what the model's items say, too."""
+        kind = text(item.get("type"))
+        words = "\n".join(filter(None, (text(block.get("text")) for block in objects(item.get("content")))))
+        if kind in ("UserMessage", "AgentMessage") and words and _fingerprint(words) not in self._said:
+            self._shown.append((_SHOWN[kind], words, wire, entry_id))
+        elif kind in _REPEATED:
+            yield from self._aside(self.recorder.side("item_completed", wire), entry_id)
+        else:
+            yield from self._aside(self.recorder.remark(f"item {kind}", _facts_of(item), wire), entry_id)
 
     def _roll_back(self, turns: int) -> None:
         """Go back to before the prompt of the n-th last turn; what followed it stays, as a branch."""
@@ -423,6 +465,10 @@ class _Reader:
             self._held.append(ImportedRecord(payload, entry_id, self.recorder.last_ns))
         else:
             yield self._put(payload, entry_id)
+
+
+def _facts_of(payload: Json) -> Json:
+    return {name: value for name, value in payload.items() if name != "type"}
 
 
 def _fingerprint(words: str) -> int:

@@ -101,14 +101,19 @@ def answer_parts(item: Json) -> tuple[Part, ...] | None:
         case "web_search_call":
             return (TextPart(text=_search_words(item)), OpaquePart(provider=PROVIDER, block=item))
         case "image_generation_call" if isinstance(item.get("result"), str):
-            return (ImagePart(data=item["result"], mime="image/png"),)
+            prompt = text(item.get("revised_prompt"))
+            return (
+                *((TextPart(text=f"[image: {prompt}]"),) if prompt else ()),
+                ImagePart(data=item["result"], mime="image/png"),
+            )
         case _:
             return None
 
 
 def _search_words(item: Json) -> str:
     action = mapping(item.get("action"))
-    return f"[web search: {text(action.get('query')) or text(action.get('url'))}]"
+    queries = [text(action.get("query")), *(one for one in action.get("queries") or () if isinstance(one, str))]
+    return f"[web search: {'; '.join(dict.fromkeys(filter(None, queries))) or text(action.get('url'))}]"
 
 
 def _reasoning(item: Json) -> ReasoningPart:

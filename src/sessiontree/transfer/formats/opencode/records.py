@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 from sessiontree.model import (
     Compaction,
+    Custom,
     FilePart,
     ImagePart,
     Message,
+    OpaquePart,
     Part,
     Payload,
     ReasoningPart,
@@ -51,6 +53,8 @@ def said(info: Json, parts: list[Json], recorder: Recorder) -> Iterator[Said]:
         is_host = bool(parts) and all(part.get("synthetic") is True for part in parts if part.get("type") == "text")
         message = Message(role="user", parts=content, kind="meta" if is_host and content else "")
         yield Said(text(info.get("id")), kept(UserMessage(message=message), {"info": info, "parts": parts}))
+        if text(info.get("system")):
+            yield Said(f"{text(info.get('id'))}.system", Custom(name="system", data=info["system"]))
     else:
         yield from _steps(info, parts, recorder)
 
@@ -62,9 +66,10 @@ def _user_part(part: Json) -> Part | None:
         case "file":
             return _file(part)
         case "subtask":
-            return TextPart(text=first_text(part, "prompt", "description"))
-        case _:
-            return None
+            words = (text(part.get("description")), text(part.get("prompt")))
+            return TextPart(text="\n".join(filter(None, words)))
+        case kind:
+            return None if text(kind) in _SILENT else OpaquePart(provider="opencode", block=part)
 
 
 def _file(part: Json) -> Part:
@@ -119,6 +124,8 @@ def _step(name: str, step: list[Json], info: Json, raw: Any, recorder: Recorder,
                 content.append(_file(part))
             case "tool":
                 content.append(_call(part))
+            case kind if text(kind) not in _SILENT:
+                content.append(OpaquePart(provider="opencode", block=part))
     end = next((part for part in step if part.get("type") == "step-finish"), info if is_only else {})
     message = answer(
         content,
