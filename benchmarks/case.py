@@ -18,13 +18,13 @@ from benchmarks.system import CHAT, System, load_all
 from benchmarks.texts import texts
 
 Sample = dict[str, float]
-Growth = Literal["flat", "linear", ""]
+Growth = Literal["flat", "linear"]
 
 
 class Case(Struct, frozen=True, kw_only=True):
     """One case. ``metrics`` names each metric and its unit; the first one is plotted.
 
-    ``prepare`` fills the store of a size once; cases with the same one share that store. ``growth`` is how the first metric
+    ``prepare`` fills the store of a size once; cases with the same one share that store. ``growth`` is how a metric
     may grow with the size. ``needs`` and ``only`` leave systems out.
     """
 
@@ -37,7 +37,7 @@ class Case(Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] = ("append",)
     only: tuple[str, ...] = ()
     prepare: Callable[[System, int], None] | None = None
-    growth: Growth = ""
+    growth: Mapping[str, Growth] = {}
     is_higher_better: bool = False
     is_async_only: bool = False
     is_quick: bool = True
@@ -50,7 +50,8 @@ class Case(Struct, frozen=True, kw_only=True):
             return False
         if self.is_async_only and not inspect.iscoroutinefunction(system.append):
             return False
-        return system.supports(self.needs) and (self.size_means != "messages" or size <= system.most_messages)
+        most = {"messages": system.most_messages, "conversations": system.most_chats}.get(self.size_means, size)
+        return system.supports(self.needs) and size <= most
 
 
 def cases() -> dict[str, Case]:

@@ -11,13 +11,13 @@ from pathlib import Path
 import psycopg
 from msgspec import Struct
 
-from benchmarks.runner import ROOT, run_bounded, worker_command
+from benchmarks import postgres
+from benchmarks.runner import run_bounded, worker_command
 from benchmarks.system import System
-from benchmarks.worker import DURABLE_APPENDS, MARK
+from benchmarks.worker import DURABLE_APPENDS, MARK, SYNCED_FILE
 
 SECONDS = 60.0
 _SYNC = re.compile(r"\b(?:fsync|fdatasync|sync_file_range|msync)\(")
-_OPEN_SYNCED = re.compile(r"\bopen(?:at)?\(.*O_D?SYNC")
 
 
 class Durability(Struct, frozen=True, kw_only=True):
@@ -40,8 +40,8 @@ def check(system: type[System], folder: Path) -> Durability:
         return Durability(syncs=None, note="strace is not installed")
     folder.mkdir(parents=True)
     with tempfile.NamedTemporaryFile() as trace:
-        calls = "trace=fsync,fdatasync,sync_file_range,msync,openat,stat,newfstatat"
-        strace = ["strace", "-f", "-qq", "-e", calls, "-o", trace.name]
+        calls = "trace=fsync,fdatasync,sync_file_range,msync,access,faccessat,faccessat2"
+        strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-e", calls, "-o", trace.name]
         try:
             run_bounded([*strace, *worker_command("durability", *system.place(), str(folder))], SECONDS)
         except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
@@ -55,7 +55,7 @@ def _judge(lines: list[str]) -> Durability:
     if len(marks) < 2:
         return Durability(syncs=None, note="the trace has no marks")
     syncs = sum(bool(_SYNC.search(line)) for line in lines[marks[0] : marks[-1]])
-    if any(_OPEN_SYNCED.search(line) for line in lines):
+    if SYNCED_FILE in lines[marks[-1]]:
         return Durability(syncs=1.0, note="a file is opened with O_SYNC or O_DSYNC")
     return Durability(syncs=syncs / DURABLE_APPENDS, note="strace")
 
@@ -63,8 +63,6 @@ def _judge(lines: list[str]) -> Durability:
 def _check_server(system: type[System], folder: Path) -> Durability:
     """Ask the server: its processes sync, and one sync may serve several connections."""
     folder.mkdir(parents=True)
-    from benchmarks import postgres  # noqa: PLC0415
-
     with psycopg.connect(postgres.database(folder)) as connection:
         settings = {
             name: connection.execute(f"SHOW {name}").fetchone()[0]  # type: ignore[index]
@@ -91,6 +89,3 @@ def _wal_syncs(connection: psycopg.Connection) -> int:
     found = connection.execute(query).fetchone()
     assert found is not None
     return int(found[0])
-
-
-__all__ = ["ROOT", "Durability", "check"]

@@ -13,6 +13,7 @@ from benchmarks.plots import Bar, bars, lines, number
 from benchmarks.results import Run, spread
 from benchmarks.system import System
 
+GROWTH = "growth"
 INTRODUCTION = """# Benchmarks
 
 `make bench` measures sessiontree beside raw storage and beside what a user would pick instead, and writes this page.
@@ -45,7 +46,7 @@ class Report:
         measured = {found.case for found in self._run.measured}
         parts = [INTRODUCTION, *self._about(), *self.goals(), *self._growth()]
         for case in self._cases.values():
-            if case.name in measured and not case.name.startswith("growth: "):
+            if case.name in measured and case.name != GROWTH:
                 parts += self._case(case)
         return "\n".join(parts).rstrip() + "\n"
 
@@ -85,17 +86,21 @@ class Report:
         yield "\n![](growth-sqlite.svg)\n\n![](growth-jsonl.svg)\n"
 
     def _growth_rows(self) -> Iterator[str]:
-        for case in self._cases.values():
-            metric = next(iter(case.metrics))
-            for system in self._systems:
-                exponent = self._run.exponent(case.name, system, metric) if case.growth else math.nan
-                if math.isnan(exponent) or self._systems[system].family != "ours":
-                    continue
-                scale = 1e3 if case.metrics[metric] == "us" else 1
-                shown = ", ".join(f"{size:,}: {number(y / scale)}" for size, y in self._points(case, system, metric))
-                limit = {"flat": 0.1, "linear": 1.1}[case.growth]
-                verdict = case.growth if exponent <= limit else f"{case.growth} (missed)"
-                yield f"| {case.name.removeprefix('growth: ')} | {system} | {shown} | {exponent:.2f} | {verdict} |"
+        places = [
+            (case, metric, system) for case in self._cases.values() for metric in case.growth for system in self._ours()
+        ]
+        for case, metric, system in places:
+            exponent = self._run.exponent(case.name, system, metric)
+            if math.isnan(exponent):
+                continue
+            scale = 1e3 if case.metrics[metric] == "us" else 1
+            shown = ", ".join(f"{size:,}: {number(y / scale)}" for size, y in self._points(case, system, metric))
+            expected = case.growth[metric]
+            verdict = expected if exponent <= {"flat": 0.1, "linear": 1.1}[expected] else f"{expected} (missed)"
+            yield f"| {metric} | {system} | {shown} | {exponent:.2f} | {verdict} |"
+
+    def _ours(self) -> list[str]:
+        return [name for name, system in self._systems.items() if system.family == "ours"]
 
     def _sizes(self, case: Case) -> list[int]:
         return sorted({found.size for found in self._run.measured if found.case == case.name})
@@ -148,18 +153,15 @@ class Report:
     def _plots(self) -> Iterator[tuple[str, str]]:
         for case in self._cases.values():
             sizes = self._sizes(case)
-            rows = self._rows(case, sizes[-1]) if sizes and not case.name.startswith("growth: ") else []
+            rows = self._rows(case, sizes[-1]) if sizes and case.name != GROWTH else []
             if rows:
                 metric, unit = next(iter(case.metrics.items()))
                 better = "higher" if case.is_higher_better else "lower"
                 size = f", {sizes[-1]:,} {case.size_means}" if sizes[-1] else ""
                 yield slug(case.name), bars(f"{case.name}: {metric} [{unit}]{size}, {better} is better", rows)
         for name, file in (("sessiontree SQLite", "growth-sqlite"), ("sessiontree JSONL", "growth-jsonl")):
-            series = {
-                case.name.removeprefix("growth: "): points
-                for case in self._cases.values()
-                if case.name.startswith("growth: ") and (points := self._points(case, name, next(iter(case.metrics))))
-            }
+            case = self._cases[GROWTH]
+            series = {metric: points for metric in case.metrics if (points := self._points(case, name, metric))}
             if series:
                 yield file, lines(f"{name}: milliseconds per call", "messages in the conversation", series)
 

@@ -23,8 +23,8 @@ from msgspec import Struct
 from benchmarks.case import Case, Sample
 from benchmarks.system import System
 
-ANSWER_SECONDS = 60.0
-FILL_SECONDS = 150.0
+ANSWER_SECONDS = 45.0
+FILL_SECONDS = 120.0
 ROOT = Path(__file__).parent.parent
 
 Log = Callable[[str], None]
@@ -106,12 +106,14 @@ class Worker:
 class Runner:
     """Measures the cases one after the other, with the stores in a folder."""
 
-    def __init__(self, systems: dict[str, type[System]], folder: Path, limits: Limits, log: Log) -> None:
+    def __init__(
+        self, systems: dict[str, type[System]], folder: Path, limits: Limits, log: Log, *, started: float | None = None
+    ) -> None:
         self._systems = systems
         self._folder = folder
         self._limits = limits
         self._log = log
-        self._end = time.monotonic() + limits.total_seconds
+        self._end = (time.monotonic() if started is None else started) + limits.total_seconds
         self._unfilled: dict[Path, str] = {}
 
     def run(self, cases: Sequence[Case]) -> list[Measured]:
@@ -152,7 +154,7 @@ class Runner:
     def _round(self, workers: dict[str, Worker], results: dict[str, Measured], *, is_warm_up: bool) -> None:
         for name, worker in list(workers.items()):
             try:
-                sample = worker.sample(ANSWER_SECONDS)
+                sample = worker.sample(min(ANSWER_SECONDS, self._remaining()))
             except (TimeoutError, RuntimeError) as error:
                 results[name].error = str(error)
                 self._log(f"    {results[name].case}: {name}: {error}")
@@ -161,6 +163,10 @@ class Runner:
             else:
                 if not is_warm_up:
                     results[name].samples.append(sample)
+
+    def _remaining(self) -> float:
+        """Seconds until the run must end; a few more for a case that has begun."""
+        return max(5.0, self._end - time.monotonic())
 
     def _store(self, case: Case, system: str, size: int) -> Path:
         """Return the folder of a system for a case, filled if the case wants it filled."""
@@ -182,10 +188,11 @@ class Runner:
 
     def _fill(self, case: Case, system: str, size: int, folder: Path) -> None:
         command = worker_command("fill", case.name, *self._systems[system].place(), str(size), str(folder))
+        limit = min(FILL_SECONDS, self._remaining())
         try:
-            run_bounded(command, FILL_SECONDS)
+            run_bounded(command, limit)
         except subprocess.TimeoutExpired:
-            raise RuntimeError(f"not filled in {FILL_SECONDS:.0f} s") from None
+            raise RuntimeError(f"not filled in {limit:.0f} s") from None
         except subprocess.CalledProcessError as error:
             lines = error.stderr.decode(errors="replace").strip().splitlines()
             raise RuntimeError(lines[-1][:200] if lines else "could not be filled") from None

@@ -28,6 +28,7 @@ class System:
     packages: ClassVar[tuple[str, ...]] = ()
     most_messages: ClassVar[int] = 1_000_000
     """The longest conversation that can be filled in reasonable time."""
+    most_chats: ClassVar[int] = 1_000
     is_remote: ClassVar[bool] = False
     """Another process writes: a database server."""
     is_in_memory: ClassVar[bool] = False

@@ -29,7 +29,7 @@ CASES = [
         sizes=(100, 10_000, 100_000),
         size_means="messages",
         prepare=long_chat,
-        growth="flat",
+        growth={"append": "flat"},
     ),
     Case(
         name="agent turn",

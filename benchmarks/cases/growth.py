@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import sessiontree as st
-from benchmarks.case import Case, Sample, seconds, timed
+from benchmarks.case import Case, Growth, Sample, seconds, timed
 from benchmarks.system import CHAT
 from benchmarks.texts import text
 
-SIZES = (1_000, 10_000, 100_000, 1_000_000)
 TAIL = 100
 POLICY = st.CompactionPolicy(window_tokens=200_000)
-
-Verb = Callable[[st.Journal], object]
 _numbers = itertools.count()
 
 
@@ -30,45 +28,6 @@ def compacted_chat(system: Any, size: int) -> None:
         system.journal.label(CHAT, system.journal.thread(CHAT).leaf, f"label {number}")
 
 
-def flat(name: str, about: str, verb: Verb, most: int = 30) -> Case:
-    """A case about a verb that must not depend on the length."""
-
-    def run(system: Any, size: int) -> Iterator[Sample]:
-        while True:
-            yield {name: timed(system, verb, system.journal, most=most, budget=0.1) * 1e3}
-
-    return Case(
-        name=f"growth: {name}",
-        about=about,
-        run=run,
-        metrics={name: "ms"},
-        sizes=SIZES,
-        size_means="messages",
-        needs=("journal",),
-        prepare=compacted_chat,
-        growth="flat",
-        is_quick=False,
-        rounds=5,
-    )
-
-
-def first_read(system: Any, size: int) -> Iterator[Sample]:
-    """A process that opens the store and reads the end of the conversation."""
-    system.journal.close()
-    while True:
-        yield {"first read": seconds(lambda: _open_and_read(system)) * 1e3}
-
-
-def _open_and_read(system: Any) -> None:
-    with st.open(system.address()) as journal:
-        journal.path(CHAT, limit=100)
-
-
-def whole(system: Any, size: int) -> Iterator[Sample]:
-    while True:
-        yield {"full read": seconds(lambda: system.journal.path(CHAT)) * 1e3}
-
-
 def _with_fields(journal: st.Journal) -> object:
     return journal.append(CHAT, st.user("x" * 200), fields={"custom": {"state": next(_numbers)}})
 
@@ -78,32 +37,48 @@ def _move_and_undo(journal: st.Journal) -> object:
     return journal.undo(CHAT)
 
 
-def _linear(name: str, about: str, run: Callable[[Any, int], Iterator[Sample]], growth: Any) -> Case:
-    return Case(
-        name=f"growth: {name}",
-        about=about,
-        run=run,
-        metrics={name: "ms"},
-        sizes=SIZES,
-        size_means="messages",
-        needs=("journal",),
-        prepare=compacted_chat,
-        growth=growth,
-        is_quick=False,
-        rounds=3,
-    )
+VERBS: dict[str, Callable[[st.Journal], object]] = {
+    "append": lambda journal: journal.append(CHAT, st.user("x" * 200)),
+    "append + fields": _with_fields,
+    "last 100": lambda journal: journal.path(CHAT, limit=100),
+    "context after a compaction": lambda journal: journal.context(CHAT),
+    "fork": lambda journal: journal.fork(CHAT),
+    "rewind and undo": _move_and_undo,
+    "children": lambda journal: journal.children(CHAT, journal.thread(CHAT).leaf),
+    "labels": lambda journal: journal.labels(CHAT),
+    "newest 20": lambda journal: journal.entries(CHAT, newest_first=True, limit=20),
+}
+GROWTH: dict[str, Growth] = {**dict.fromkeys(VERBS, "flat"), "full read": "linear", "open and read 100": "linear"}
+
+
+def growth(system: Any, size: int) -> Iterator[Sample]:
+    journal: st.Journal = system.journal
+    while True:
+        sample = {name: timed(system, verb, journal, most=30, budget=0.1) * 1e3 for name, verb in VERBS.items()}
+        sample["full read"] = seconds(lambda: journal.path(CHAT)) * 1e3
+        if not system.is_in_memory:
+            sample["open and read 100"] = seconds(partial(_open_and_read, system.address())) * 1e3
+        yield sample
+
+
+def _open_and_read(address: str) -> None:
+    """What a process does that shows the end of a conversation."""
+    with st.open(address) as journal:
+        journal.path(CHAT, limit=100)
 
 
 CASES = [
-    flat("append", "Append one message.", lambda journal: journal.append(CHAT, st.user("x" * 200))),
-    flat("append + fields", "Append one message and change the thread's metadata in the same commit.", _with_fields),
-    flat("last 100", "Read the last 100 messages.", lambda journal: journal.path(CHAT, limit=100)),
-    flat("context", "Build the context after a compaction.", lambda journal: journal.context(CHAT)),
-    flat("fork", "Fork at the leaf.", lambda journal: journal.fork(CHAT)),
-    flat("undo", "Rewind by ten messages, and undo it.", _move_and_undo),
-    flat("children", "The children of the leaf.", lambda journal: journal.children(CHAT, journal.thread(CHAT).leaf)),
-    flat("labels", "All labels of the conversation.", lambda journal: journal.labels(CHAT)),
-    flat("newest 20", "The newest 20 entries of all branches.", lambda j: j.entries(CHAT, newest_first=True, limit=20)),
-    _linear("first read", "Open the store and read the last 100 messages.", first_read, "linear"),
-    _linear("full read", "Read the whole path.", whole, "linear"),
+    Case(
+        name="growth",
+        about="Each verb on a conversation of some length that was compacted near its end.",
+        run=growth,
+        metrics=dict.fromkeys(GROWTH, "ms"),
+        sizes=(1_000, 10_000, 100_000, 1_000_000),
+        size_means="messages",
+        needs=("journal",),
+        prepare=compacted_chat,
+        growth=GROWTH,
+        is_quick=False,
+        rounds=3,
+    )
 ]

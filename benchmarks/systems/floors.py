@@ -47,6 +47,7 @@ class RawSqlite(System):
     """A WAL database in FULL mode, one table, one insert a transaction; a connection for each thread."""
 
     name = "sqlite3 WAL FULL"
+    most_chats = 100_000
     family = "floor"
     has_processes = True
 

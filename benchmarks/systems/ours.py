@@ -64,12 +64,14 @@ class Blocking(System):
 class Sqlite(Blocking):
     name = "sessiontree SQLite"
     url = "sqlite:///{}/journal.db"
+    most_chats = 100_000
     has_processes = True
 
 
 class Jsonl(Blocking):
     name = "sessiontree JSONL"
     url = "jsonl:///{}/trees"
+    most_chats = 10_000
     has_processes = True
 
 
