@@ -1,4 +1,4 @@
-"""pi-durable-python: the SQLite storage, the JSONL storage, and the latter with its option to sync."""
+"""pi-durable-python: the SQLite and the JSONL storage. The option ``fsync`` of the latter is about maintenance, not appends."""
 
 from __future__ import annotations
 
@@ -69,17 +69,10 @@ class PiSqlite(System):
 
 class PiJsonl(PiSqlite):
     name = "pi-durable JSONL"
-    is_synced = False
 
     async def storage(self) -> Any:
         files = PosixExecutionEnv(cwd=str(self.folder))
-        options: Any = {"fsync": self.is_synced}
-        return await JsonlStorage.open(str(self.folder / "pi"), files, BACKGROUND_CONTEXT, options)
+        return await JsonlStorage.open(str(self.folder / "pi"), files, BACKGROUND_CONTEXT)
 
 
-class PiJsonlSynced(PiJsonl):
-    name = "pi-durable JSONL, fsync"
-    is_synced = True
-
-
-SYSTEMS = [PiSqlite, PiJsonl, PiJsonlSynced]
+SYSTEMS = [PiSqlite, PiJsonl]

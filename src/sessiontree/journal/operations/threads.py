@@ -391,7 +391,7 @@ def checked_record(record: R, what: str, kind: type[R]) -> R:
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error
     for value in astuple(stored):
-        if isinstance(value, int):
+        if type(value) is int:
             check_number(value)
     return stored
 
