@@ -114,7 +114,7 @@ def lines(title: str, axis: str, series: Mapping[str, Sequence[tuple[float, floa
         body += [
             f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colours[name]}"/>' for x, y in map(place, series[name])
         ]
-        x = WIDTH - right + 12
+        x = WIDTH - right + 44
         body.append(f'<rect x="{x}" y="{height - 9:.1f}" width="10" height="10" fill="{colours[name]}"/>')
         body.append(f'<text class="small" x="{x + 15}" y="{height:.1f}">{escape(name)}</text>')
     return _document(bottom + 44, title, body)
