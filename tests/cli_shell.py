@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -54,7 +55,13 @@ class Shell:
             dimensions=(rows, columns),
             encoding="utf-8",
             timeout=30,
+            preexec_fn=_heed_interrupts,
         )
+
+
+def _heed_interrupts() -> None:
+    """Undo what a shell does to programs that it runs in the background, and these hand on to their children."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def screen(child: pexpect.spawn) -> str:

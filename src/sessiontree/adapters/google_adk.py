@@ -23,6 +23,7 @@ from pydantic_core import to_jsonable_python
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
 from sessiontree.adapters._records import kept, record_of, thread_id_of
+from sessiontree.model import convert, json_decoder
 from sessiontree.model.builders import payload_of
 
 __all__ = ["SessionTreeSessionService"]
@@ -283,12 +284,12 @@ class _Changed(msgspec.Struct):
     timestamp: float = 0.0
 
 
-_CHANGED = msgspec.json.Decoder(_Changed)
+_CHANGED = json_decoder(_Changed)
 
 
 async def _facts(journal: st.AsyncJournal, thread: st.Thread) -> Facts:
     """The facts of a session at the leaf of its thread. If the leaf was moved, its events tell them."""
-    facts = msgspec.convert(thread.custom.get(FRAMEWORK, {"updated": thread.updated_ns / 1e9}), Facts)
+    facts = convert(thread.custom.get(FRAMEWORK, {"updated": thread.updated_ns / 1e9}), Facts)
     if facts.at == thread.leaf:
         return facts
     path = await journal.path(thread.id, thread.leaf, types=_EVENT_TYPES)

@@ -19,7 +19,7 @@ from sessiontree.mcp.arguments import (
 )
 from sessiontree.mcp.library import Library
 from sessiontree.mcp.names import RequestError
-from sessiontree.model import Record
+from sessiontree.model import Record, convert
 
 __all__ = ["READING", "WRITING", "Tool", "call"]
 
@@ -44,7 +44,7 @@ class Tool(Record, frozen=True, kw_only=True):
 def call(tool: Tool, library: Library, given: dict[str, Any]) -> str:
     """Run a tool with arguments as they came; raises RequestError if they do not fit, and what the journal raises."""
     try:
-        arguments = msgspec.convert(given, tool.arguments, strict=False)
+        arguments = convert(given, tool.arguments, strict=False)
     except msgspec.ValidationError as error:
         names = ", ".join(tool.arguments.__struct_fields__)
         raise RequestError(f"{error}. The arguments of {tool.name} are: {names}.") from error

@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sessiontree.errors import InvalidInputError
-from sessiontree.model import Record
+from sessiontree.model import Record, convert
 from sessiontree.web.addresses import id_in
 from sessiontree.web.markup import Html, document
 from sessiontree.web.problems import as_json, problem_answer, too_large
@@ -113,7 +113,7 @@ def asked_in(kind: type[A], path: dict[str, Any], rest: QueryParams | FormData |
             is_list = get_origin(field.type) is tuple and not isinstance(rest, dict)
             given[field.name] = rest.getlist(field.name) if is_list else rest[field.name]  # type: ignore[union-attr]
     try:
-        return msgspec.convert(given, kind, strict=isinstance(rest, dict))
+        return convert(given, kind, strict=isinstance(rest, dict))
     except msgspec.ValidationError as error:
         raise InvalidInputError(str(error)) from error
 

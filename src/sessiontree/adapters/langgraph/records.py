@@ -19,7 +19,7 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from sessiontree.journal import NewEntry
-from sessiontree.model import Custom, Entry, Event, Payload, Record, SessionKey, ThreadFields
+from sessiontree.model import Custom, Entry, Event, Payload, Record, SessionKey, ThreadFields, convert
 
 __all__ = [
     "AGENT",
@@ -190,7 +190,7 @@ def record_of(entry: Entry, kind: type[T]) -> T | None:
     payload = entry.payload
     if not isinstance(payload, Event | Custom) or payload.name != _NAMES[kind]:
         return None
-    return msgspec.convert(payload.data, kind)
+    return convert(payload.data, kind)
 
 
 def writes_root(checkpoint_id: str) -> NewEntry:
@@ -202,6 +202,6 @@ def items_of(entry: Entry) -> tuple[NumberedItem, ...]:
     """Return the items of list channels that an entry holds."""
     payload: Payload = entry.payload
     if isinstance(payload, Custom) and payload.name == VALUES:
-        return msgspec.convert(payload.data, ValuesRecord).items
+        return convert(payload.data, ValuesRecord).items
     origin: dict[str, Any] = getattr(payload, "origin", {})
-    return (msgspec.convert(origin[ITEM], NumberedItem),) if ITEM in origin else ()
+    return (convert(origin[ITEM], NumberedItem),) if ITEM in origin else ()

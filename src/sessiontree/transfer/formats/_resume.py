@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from sessiontree.model import Record, Thread
+from sessiontree.model import Record, Thread, convert
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -80,7 +80,7 @@ class KnownFiles:
         if known is None or found is None:
             return None
         try:
-            point = msgspec.convert(found.value, ResumePoint)
+            point = convert(found.value, ResumePoint)
         except msgspec.ValidationError:
             return None
         return point if point.marks == known.marks else None
