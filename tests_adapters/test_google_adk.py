@@ -42,7 +42,7 @@ def with_service(url: str, act: Callable[[SessionTreeSessionService], Awaitable[
     return asyncio.run(main())
 
 
-def said(text: str, author: str = "user", **delta: Any) -> Event:
+def said(text: str, author: str = "user", /, **delta: Any) -> Event:
     role = "user" if author == "user" else "model"
     state = {name.replace("__", ":"): value for name, value in delta.items()}
     content = types.Content(role=role, parts=[types.Part(text=text)])
