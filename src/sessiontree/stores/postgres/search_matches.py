@@ -22,8 +22,9 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps
 __all__ = ["Match", "Scope", "find_matches", "may_match", "tsquery_of"]
 
 
-RANKED = 1_000
-"""How many matches are ranked; the newest are."""
+# The newest matches are ranked: about this many, and of not more blocks than that.
+_RANKED = 500
+_RANKED_BLOCKS = 64
 _CANDIDATES_AT_ONCE = 2_000
 _FIRST_BATCH = 8
 _LARGEST_BATCH = 32
@@ -66,11 +67,12 @@ class Scope(NamedTuple):
 def find_matches(
     namespace: str, query: SearchQuery, scope: Scope, *, order: SearchOrder, enough: int
 ) -> Steps[list[Match]]:
-    """Matches in order: the best of the newest ones, or at least ``enough`` of the newest ones."""
+    """At least ``enough`` matches if there are so many: the newest ones, in order or first the best of them."""
     found: list[_Counted] = []
+    ranked: int | None = None
     conditions, values = _conditions(namespace, query, scope)
-    wanted = max(enough, RANKED) if order == "best" else enough
-    skipped, size = 0, _FIRST_BATCH
+    skipped = blocks = 0
+    size = _FIRST_BATCH
     while True:
         rows = yield Statement(
             _CANDIDATES.format(conditions=" AND ".join(conditions)),
@@ -79,11 +81,19 @@ def find_matches(
         )
         skipped += len(rows)
         is_last = len(rows) < _CANDIDATES_AT_ONCE
-        while rows and not _is_enough(found, wanted, rows[0][4], order):
+        while rows:
+            if ranked is None and (len(found) >= _RANKED or blocks >= _RANKED_BLOCKS):
+                ranked = len(found)
+            if (
+                _is_enough(found, enough, rows[0][4])
+                if order == "newest"
+                else ranked is not None and len(found) >= enough
+            ):
+                break
             found += yield from _matches_in(namespace, [Block(*row[:4]) for row in rows[:size]], query, scope)
-            rows, size = rows[size:], min(2 * size, _LARGEST_BATCH)
+            rows, blocks, size = rows[size:], blocks + size, min(2 * size, _LARGEST_BATCH)
         if rows or is_last:
-            return _sorted(found, order)
+            return _sorted(found, 0 if order == "newest" else ranked)
 
 
 class _Counted(NamedTuple):
@@ -96,11 +106,11 @@ class _Counted(NamedTuple):
     length: int
 
 
-def _is_enough(found: Sequence[_Counted], wanted: int, next_ns: int, order: SearchOrder) -> bool:
-    """Whether no entry of the next block can change the result."""
-    if len(found) < wanted or order == "best":
-        return len(found) >= wanted
-    return sorted((match.created_ns for match in found), reverse=True)[wanted - 1] > next_ns
+def _is_enough(found: Sequence[_Counted], enough: int, next_ns: int) -> bool:
+    """Whether no entry of the next block is one of the newest."""
+    if len(found) < enough:
+        return False
+    return sorted((match.created_ns for match in found), reverse=True)[enough - 1] > next_ns
 
 
 def _matches_in(namespace: str, blocks: Sequence[Block], query: SearchQuery, scope: Scope) -> Steps[list[_Counted]]:
@@ -146,16 +156,18 @@ def _letters(words: Iterable[str]) -> Iterator[bytes]:
     return (word.encode() for word in words if word.isalpha())
 
 
-def _sorted(found: Sequence[_Counted], order: SearchOrder) -> list[Match]:
-    average = sum(match.length for match in found) / len(found) if found else 1.0
+def _sorted(found: Sequence[_Counted], ranked: int | None) -> list[Match]:
+    """The best of the first ``ranked`` matches, or of all of them, then the others, the newest first."""
+    average = sum(match.length for match in found[:ranked]) / max(1, len(found[:ranked]))
     matches = [
-        Match(match.tree, match.row, score_of(match.counts, [1.0] * len(match.counts), match.length / (average or 1.0)))
-        for match in found
+        Match(tree, row, score_of(counts, [1.0] * len(counts), length / (average or 1.0)))
+        for tree, row, _, counts, length in found
     ]
-    matches.sort(key=lambda match: (match.created_ns, match.row[6]), reverse=True)
-    if order == "best":
-        matches.sort(key=attrgetter("score"), reverse=True)
-    return matches
+    best, rest = (matches, []) if ranked is None else (matches[:ranked], matches[ranked:])
+    for part in (best, rest):
+        part.sort(key=lambda match: (match.created_ns, match.row[6]), reverse=True)
+    best.sort(key=attrgetter("score"), reverse=True)
+    return best + rest
 
 
 def _conditions(namespace: str, query: SearchQuery, scope: Scope) -> tuple[list[str], dict[str, Any]]:
