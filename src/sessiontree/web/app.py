@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -15,7 +16,11 @@ from starlette.types import Scope
 
 from sessiontree.errors import SessionTreeError
 from sessiontree.web.frame import STATIC
+from sessiontree.web.live import live_routes
+from sessiontree.web.openapi import openapi
 from sessiontree.web.pages import ACTIONS, PAGES
+from sessiontree.web.pages.export import export_routes
+from sessiontree.web.problems import as_json
 from sessiontree.web.safety import Access, Guard
 from sessiontree.web.site import Site
 
@@ -23,11 +28,11 @@ __all__ = ["make_app"]
 
 
 class _Files(StaticFiles):
-    """Files of ours. Their addresses change with them, so that a browser may keep them for ever."""
+    """Files of ours, which a browser may keep as long as it asks whether they changed."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         response = await super().get_response(path, scope)
-        response.headers.setdefault("cache-control", "public, max-age=31536000, immutable")
+        response.headers.setdefault("cache-control", "no-cache")
         return response
 
 
@@ -44,11 +49,17 @@ def make_app(site: Site, access: Access) -> Starlette:
             return PlainTextResponse("not ready", 503)
         return PlainTextResponse("ready")
 
+    async def description(_request: Request) -> Response:
+        return as_json(openapi(PAGES, () if site.is_read_only else ACTIONS, version("sessiontree")))
+
     routes: list[BaseRoute] = [
+        Route("/openapi.json", description),
         Route("/healthz", is_alive),
         Route("/readyz", is_ready),
         Mount("/static", _Files(directory=STATIC)),
     ]
+    routes += live_routes(site)
+    routes += export_routes(site)
     for page in PAGES:
         routes += page.routes(site)
     for action in () if site.is_read_only else ACTIONS:

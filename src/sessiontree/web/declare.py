@@ -7,7 +7,7 @@ in the path come from there, the others from the query.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import Any, Generic, TypeVar, get_origin
+from typing import Annotated, Any, Generic, TypeVar, get_args, get_origin
 
 import msgspec
 from starlette.datastructures import FormData, QueryParams
@@ -110,7 +110,8 @@ def asked_in(kind: type[A], path: dict[str, Any], rest: QueryParams | FormData |
         if field.name in path:
             given[field.name] = id_in(path[field.name])
         elif field.name in rest:
-            is_list = get_origin(field.type) is tuple and not isinstance(rest, dict)
+            kind_of_field = get_args(field.type)[0] if get_origin(field.type) is Annotated else field.type
+            is_list = get_origin(kind_of_field) is tuple and not isinstance(rest, dict)
             given[field.name] = rest.getlist(field.name) if is_list else rest[field.name]  # type: ignore[union-attr]
     try:
         return convert(given, kind, strict=isinstance(rest, dict))

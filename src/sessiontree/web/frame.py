@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 from sessiontree.web.markup import Child, Html, icon, tag
@@ -51,7 +49,7 @@ def page(visit: Visit, *, title: str, body: Child, current: str = "/", view: str
     )
 
 
-STYLES = ("tokens.css", "icons.css", "frame.css", "transcript.css", "pages.css")
+STYLES = ("tokens.css", "icons.css", "frame.css", "tree.css", "transcript.css", "pages.css")
 
 
 def _top(visit: Visit, current: str, query: str) -> Html:
@@ -112,10 +110,5 @@ def _tabs(current: str, view: str) -> Html:
 
 
 def static_url(name: str) -> str:
-    """Return the address of a file of ours; it changes with the file, so that browsers may keep it."""
-    return f"/static/{name}?v={_version(name)}"
-
-
-@cache
-def _version(name: str) -> str:
-    return sha256((STATIC / name).read_bytes()).hexdigest()[:12]
+    """Return the address of a file of ours."""
+    return f"/static/{name}"

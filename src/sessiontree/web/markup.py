@@ -27,7 +27,7 @@ Child = str | int | float | None | Iterable["Child"]
 """What an element may contain: markup, text, numbers, nothing, or several of them."""
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "source"})
-_READ = frozenset({"alt", "data-t", "placeholder", "title"})
+_READ = frozenset({"alt", "data-t", "data-title", "placeholder", "title"})
 _BARE = frozenset({"hidden", "open", "checked", "disabled", "autofocus", "required", "selected", "async", "defer"})
 
 

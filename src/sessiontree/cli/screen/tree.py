@@ -82,7 +82,7 @@ def _path_turns(view: ThreadView, branches: Branches) -> dict[str, Turn]:
     return {turn.prompt.id: turn for turn in turns_of(path) if turn.prompt is not None}
 
 
-def _lead(run: Run, *, is_first: bool, width: int) -> str:
+def _lead(run: Run[Entry], *, is_first: bool, width: int) -> str:
     """The lines of the branches to the left; a deep one is cut, so that there is room for the words."""
     depth = min(run.depth, max(2, (width - 24) // 4))
     if not depth:
@@ -92,7 +92,7 @@ def _lead(run: Run, *, is_first: bool, width: int) -> str:
 
 
 def _line(  # noqa: PLR0917  a row is all of these
-    view: ThreadView, row: _Row, run: Run, lead: str, head: str | None, width: int, turns: dict[str, Turn]
+    view: ThreadView, row: _Row, run: Run[Entry], lead: str, head: str | None, width: int, turns: dict[str, Turn]
 ) -> Line:
     entry = row.entry
     if entry is None:
@@ -121,7 +121,7 @@ def _figures(view: ThreadView, turn: Turn) -> Line:
     return Line((f"{duration(figures.seconds):>7} {amount:>7}", DIM))
 
 
-def _rows(view: ThreadView, run: Run, branches: Branches, *, is_folded: bool) -> Iterator[_Row]:
+def _rows(view: ThreadView, run: Run[Entry], branches: Branches, *, is_folded: bool) -> Iterator[_Row]:
     hidden: list[Entry] = []
     failures = _failures_at_the_end(run) if is_folded else 0
     entries = run.entries[: len(run.entries) - failures]
@@ -141,7 +141,7 @@ def _rows(view: ThreadView, run: Run, branches: Branches, *, is_folded: bool) ->
         yield _Row(run.entries[-failures], (), last=run.entries[-1])
 
 
-def _failures_at_the_end(run: Run) -> int:
+def _failures_at_the_end(run: Run[Entry]) -> int:
     """How many entries at the end of a run say that it failed: together they are one row."""
     number = 0
     while number < len(run.entries) and isinstance(run.entries[-1 - number].payload, RunFailure | TurnMarker):

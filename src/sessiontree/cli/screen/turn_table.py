@@ -29,7 +29,7 @@ class _Row(Record, frozen=True, kw_only=True):
     """A message and what it took; a compaction; or the beginning of a branch without a message."""
 
     entry: Entry
-    run: Run
+    run: Run[Entry]
     figures: Figures | None = None
     is_first: bool = False
     last: Entry | None = None

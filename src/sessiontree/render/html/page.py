@@ -100,7 +100,7 @@ class _Page:
         yield from self._runs(runs)
         yield "</main></body></html>\n"
 
-    def _contents(self, runs: Sequence[Run]) -> Iterator[str]:
+    def _contents(self, runs: Sequence[Run[Entry]]) -> Iterator[str]:
         prompts = [one for run in runs if run.is_active for one in run.entries if is_prompt(one)]
         sides = [run for run in runs if run.starts]
         if len(prompts) < 2 and not sides:
@@ -118,7 +118,7 @@ class _Page:
             yield "</ul>"
         yield "</nav>"
 
-    def _runs(self, runs: Sequence[Run]) -> Iterator[str]:
+    def _runs(self, runs: Sequence[Run[Entry]]) -> Iterator[str]:
         """The runs one after the other; a branch is open until something that is not in it comes."""
         ends = self._turn_ends()
         is_open = 0
@@ -143,7 +143,7 @@ class _Page:
     def _name(self, entry: Entry) -> str:
         return text(words_of(entry, self._folder, _NAME_LENGTH))
 
-    def _branch_name(self, run: Run) -> str:
+    def _branch_name(self, run: Run[Entry]) -> str:
         """The label of a branch, the first words of it, and how long it is."""
         labels = [
             f'<span class="label">{text(name)}</span> ' for one in run.entries for name in self._labels.get(one.id, ())

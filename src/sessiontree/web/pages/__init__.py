@@ -8,11 +8,25 @@ from __future__ import annotations
 from typing import Any
 
 from sessiontree.web.declare import Action, Page
-from sessiontree.web.pages import compare, home, look_back, threads
+from sessiontree.web.pages import actions, compare, context, facets, home, look_back, search, thread, threads, windows
 
 __all__ = ["ACTIONS", "PAGES"]
 
 
-PAGES: tuple[Page[Any, Any], ...] = (home.PAGE, threads.PAGE, look_back.PAGE, compare.PAGE)
+PAGES: tuple[Page[Any, Any], ...] = (
+    compare.PAGE,
+    context.PAGE,
+    facets.PAGE,
+    home.PAGE,
+    look_back.PAGE,
+    search.HITS,
+    search.PAGE,
+    thread.PAGE,
+    threads.PAGE,
+    windows.ENTRIES,
+    windows.ENTRY,
+    windows.PROMPTS,
+    windows.TREE,
+)
 
-ACTIONS: tuple[Action[Any, Any], ...] = ()
+ACTIONS: tuple[Action[Any, Any], ...] = actions.ACTIONS

@@ -1,0 +1,205 @@
+"""Search over everything: hits with their words marked, filters as facets, and hits for the palette while one types."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Annotated
+
+from msgspec import Meta
+
+from sessiontree.errors import InvalidInputError
+from sessiontree.model import Record
+from sessiontree.render.entries import role_of
+from sessiontree.render.figures import plural
+from sessiontree.render.times import when
+from sessiontree.search import Hit, SearchOrder, Snippet
+from sessiontree.web.addresses import entry_url, with_query
+from sessiontree.web.declare import Page
+from sessiontree.web.frame import page
+from sessiontree.web.markup import Child, Html, icon, join, tag
+from sessiontree.web.site import Visit
+
+__all__ = ["HITS", "PAGE"]
+
+
+_FACETS = ("role", "tool", "model")
+_DAYS = (("1d", "last day"), ("7d", "last week"), ("30d", "last month"))
+_MOST_FACETS = 8
+_ROLES = ("user", "assistant", "tool")
+
+
+class SearchAsked(Record, frozen=True, kw_only=True):
+    """A query: words, "phrases", prefix*, -excluded words, and filters such as role:user or after:7d."""
+
+    q: Annotated[str, Meta(max_length=2000)] = ""
+    order: SearchOrder = "best"
+    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    cursor: str = ""
+
+
+class Found(Record, frozen=True, kw_only=True):
+    """One page of hits. ``facets`` count what the hits of this page are; ``problem`` says why a query cannot be asked."""
+
+    hits: tuple[Hit, ...] = ()
+    cursor: str | None = None
+    facets: dict[str, dict[str, int]] = {}
+    problem: str = ""
+
+
+async def load(visit: Visit, asked: SearchAsked) -> Found:
+    """Search. The last word is taken as a beginning: somebody may still be typing it."""
+    query = asked.q.strip()
+    if not query:
+        return Found()
+    is_word = query[-1].isalnum() and ":" not in query.rsplit(maxsplit=1)[-1] and query.count('"') % 2 == 0
+    try:
+        found = await visit.journal.search(
+            f"{query}*" if is_word else query, order=asked.order, limit=asked.limit, cursor=asked.cursor or None
+        )
+    except InvalidInputError as error:
+        if asked.cursor:
+            raise
+        return Found(problem=str(error))
+    return Found(hits=found.hits, cursor=found.cursor, facets=_facets(found.hits))
+
+
+def _facets(hits: Iterable[Hit]) -> dict[str, dict[str, int]]:
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _FACETS}
+    for hit in hits:
+        message = hit.entry.message
+        if message is not None:
+            counts["role"][message.role] += 1
+            counts["tool"].update({call.name for call in message.tool_calls if " " not in call.name and call.name})
+        model = getattr(hit.entry.payload, "model", "")
+        if model and " " not in model:
+            counts["model"][model] += 1
+    return {name: dict(found.most_common(_MOST_FACETS)) for name, found in counts.items() if found}
+
+
+def show(visit: Visit, asked: SearchAsked, found: Found) -> Html:
+    """The page: the query, its facets, and the hits."""
+    field = tag(
+        "label",
+        icon("search"),
+        tag(
+            "input",
+            type="search",
+            name="q",
+            id="q",
+            value=asked.q,
+            placeholder="Words, “phrases”, prefix*, -without, role:user, tool:bash, file:main.py, after:7d",
+            aria_label="Search",
+            autocomplete="off",
+            autofocus=True,
+        ),
+        class_="field big",
+    )
+    main = tag(
+        "main",
+        tag("form", field, action="/search", class_="searchform", role="search"),
+        tag(
+            "div",
+            tag("aside", _facets_html(asked, found), class_="side", id="facets", aria_label="Filters"),
+            tag("div", show_hits(visit, asked, found), id="hits", aria_live="polite"),
+            class_="found",
+        ),
+        class_="search",
+        id="content",
+    )
+    title = f"Search: {asked.q}" if asked.q else "Search"
+    return page(visit, title=title, body=main, current="/search", query=asked.q)
+
+
+def _facets_html(asked: SearchAsked, found: Found) -> list[Html]:
+    groups = {"role": dict.fromkeys(_ROLES, 0), **found.facets}
+    shown = [_facet(asked, name, values) for name, values in groups.items()]
+    days = [_chip(asked, "after", value, name) for value, name in _DAYS]
+    shown.append(tag("section", tag("h2", "when", class_="h"), tag("div", days, class_="facets")))
+    orders = [
+        tag(
+            "a",
+            name,
+            href=with_query("/search", q=asked.q, order=word),
+            class_="chip on" if asked.order == word else "chip",
+        )
+        for word, name in (("best", "best first"), ("newest", "newest first"))
+    ]
+    shown.append(tag("section", tag("h2", "order", class_="h"), tag("div", orders, class_="facets")))
+    return shown
+
+
+def _facet(asked: SearchAsked, name: str, values: dict[str, int]) -> Html:
+    chips = [_chip(asked, name, value, f"{value} {number}" if number else value) for value, number in values.items()]
+    return tag("section", tag("h2", name, class_="h"), tag("div", chips, class_="facets"))
+
+
+def _chip(asked: SearchAsked, name: str, value: str, words: str) -> Html:
+    """A filter: a click puts it into the query, another one takes it out."""
+    word = f"{name}:{value}"
+    words_now = asked.q.split()
+    is_on = word in words_now
+    query = " ".join(one for one in words_now if one != word) if is_on else f"{asked.q} {word}".strip()
+    order = asked.order if asked.order != "best" else None
+    return tag("a", words, class_="chip on" if is_on else "chip", href=with_query("/search", q=query, order=order))
+
+
+def show_hits(visit: Visit, asked: SearchAsked, found: Found) -> Html:
+    """The hits alone."""
+    if found.problem:
+        return tag("p", found.problem[:1].upper() + found.problem[1:], class_="nothing")
+    if not found.hits:
+        return tag("p", "Nothing was found." if asked.q.strip() else "Type to search every message.", class_="nothing")
+    more = None
+    if found.cursor:
+        href = with_query("/search/hits", q=asked.q, order=asked.order, limit=asked.limit, cursor=found.cursor)
+        more = tag("a", "More", class_="more", href=href, data_more=True)
+    count = (
+        tag("p", f"{plural(len(found.hits), 'result')}{'+' if found.cursor else ''}", class_="dim")
+        if not asked.cursor
+        else None
+    )
+    return join(count, [_hit(visit, hit) for hit in found.hits], more)
+
+
+def _hit(visit: Visit, hit: Hit) -> Html:
+    role = role_of(hit.entry)
+    sign = {"user": "prompt", "assistant": "answer", "tool": "terminal"}.get(role, "file")
+    return tag(
+        "a",
+        tag(
+            "span",
+            icon(sign, is_small=True),
+            tag("b", hit.title or "a thread", class_="cut", dir="auto"),
+            tag("span", role, class_="dim"),
+            tag("span", class_="grow"),
+            tag("time", when(hit.entry.created_at, visit.now), class_="dim nw"),
+            class_="row",
+        ),
+        tag("span", marked(hit.snippet), class_="sn", dir="auto"),
+        class_="hitrow",
+        href=entry_url(hit.thread_id, hit.entry.id),
+    )
+
+
+def marked(snippet: Snippet) -> list[Child]:
+    """The text around a match, with the match marked."""
+    pieces: list[Child] = []
+    at = 0
+    for start, end in snippet.marks:
+        pieces += [snippet.text[at:start], tag("mark", snippet.text[start:end])]
+        at = end
+    return [*pieces, snippet.text[at:]]
+
+
+PAGE = Page(
+    path="/search", about="Search every message, best first.", asks=SearchAsked, answer=Found, load=load, show=show
+)
+HITS = Page(
+    path="/search/hits",
+    about="One page of hits, without the page around them.",
+    asks=SearchAsked,
+    answer=Found,
+    load=load,
+    show=show_hits,
+)

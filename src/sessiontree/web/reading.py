@@ -1,0 +1,112 @@
+"""What a page about a thread reads: the branch to show, a window of its path, its branch points and its prompts."""
+
+from __future__ import annotations
+
+from sessiontree.model import Entry, Record, Thread
+from sessiontree.model.prices import PRICES, cost_of, sum_of
+from sessiontree.render.entries import words_of
+from sessiontree.render.turns import Amount, amount_of
+from sessiontree.web.outline import Node, Outline
+from sessiontree.web.panes.transcript import Siblings, Transcript
+from sessiontree.web.panes.tree import siblings_of
+from sessiontree.web.site import Visit
+
+__all__ = ["PAGE", "Crumb", "Prompt", "cost_words", "crumbs_of", "last_window", "prompts_of", "transcript_of"]
+
+
+PAGE = 120
+"""How many entries of a path are read at a time."""
+_AROUND = 30
+_MOST_PROMPTS = 400
+_MOST_CRUMBS = 3
+_NAME_LENGTH = 80
+
+
+class Prompt(Record, frozen=True, kw_only=True):
+    """A prompt in the outline of a branch; ``at`` is its place on the path."""
+
+    id: str
+    words: str
+    at: int
+    created_ns: int
+    is_failed: bool = False
+
+
+class Crumb(Record, frozen=True, kw_only=True):
+    """A branch point on the way to the leaf, and the branch that was taken there."""
+
+    id: str
+    words: str
+    siblings: Siblings
+
+
+async def transcript_of(
+    visit: Visit, thread: Thread, outline: Outline, leaf: str | None, *, start: int, count: int = PAGE
+) -> Transcript:
+    """Read a window of the path to a leaf, with a few entries around it."""
+    path = outline.path(leaf)
+    start = max(0, min(start, len(path) - 1))
+    end = min(start + count, len(path))
+    first, last = max(0, start - _AROUND), min(end + _AROUND, len(path))
+    if not path:
+        return Transcript(leaf=leaf)
+    entries = await visit.journal.path(thread.id, path[last - 1].id, limit=last - first)
+    shown = tuple(entries[start - first : end - first])
+    return Transcript(
+        leaf=leaf,
+        total=len(path),
+        start=start,
+        entries=shown,
+        around=(*entries[: start - first], *entries[end - first :]),
+        siblings=siblings_of(outline, leaf, path[start:end]),
+    )
+
+
+async def last_window(visit: Visit, thread: Thread) -> Transcript:
+    """Read the end of the active path, without an outline."""
+    entries: list[Entry] = await visit.journal.path(thread.id, limit=PAGE + _AROUND)
+    shown = entries[-PAGE:]
+    return Transcript(
+        leaf=thread.leaf,
+        total=thread.entries,
+        start=thread.entries - len(shown),
+        entries=tuple(shown),
+        around=tuple(entries[: len(entries) - len(shown)]),
+    )
+
+
+def prompts_of(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
+    """Return the prompts of a branch, the last ones if there are very many."""
+    found: list[Prompt] = []
+    failed: list[bool] = []
+    for at, node in enumerate(outline.path(leaf)):
+        if node.kind == "prompt":
+            found.append(Prompt(id=node.id, words=node.words, at=at, created_ns=node.created_ns))
+            failed.append(False)
+        elif failed and node.id in outline.failed:
+            failed[-1] = True
+    marked = [
+        Prompt(id=one.id, words=one.words, at=one.at, created_ns=one.created_ns, is_failed=is_failed)
+        for one, is_failed in zip(found[-_MOST_PROMPTS:], failed[-_MOST_PROMPTS:], strict=True)
+    ]
+    return tuple(marked)
+
+
+async def crumbs_of(visit: Visit, thread: Thread, outline: Outline, leaf: str | None) -> tuple[Crumb, ...]:
+    """Return the last branch points on the way to a leaf."""
+    tree = outline.tree(leaf)
+    points: list[Node] = [node for node in outline.path(leaf) if node.is_shown and len(tree.family(node.id)) > 1][
+        -_MOST_CRUMBS:
+    ]
+    siblings = siblings_of(outline, leaf, points)
+    found = await visit.journal.find_entries((node.id for node in points), thread_id=thread.id)
+    return tuple(
+        Crumb(id=one.id, words=words_of(one, thread.workspace, _NAME_LENGTH), siblings=siblings[one.id])
+        for one in found
+    )
+
+
+def cost_words(outline: Outline) -> str:
+    """Return what the requests of a thread cost; "" if that is unknown."""
+    cost: Amount = amount_of(sum_of(cost_of(usage, model, PRICES) for usage, model in outline.spent))
+    return cost.words if outline.spent else ""

@@ -1,0 +1,23 @@
+// Every action with its key, for the keyboard, the palette and the help.
+export const COMMANDS = [
+  ["Move", "j", "next", "next entry", "down"], ["Move", "k", "previous", "previous entry", "up"],
+  ["Move", "J", "prompt-after", "next prompt", "down"], ["Move", "K", "prompt-before", "previous prompt", "up"],
+  ["Move", "h", "branch-before", "branch before", "left"], ["Move", "l", "branch-after", "branch after", "right"],
+  ["Move", "p", "parent", "parent branch point", "up"], ["Move", "[", "thread-before", "previous thread", "up"],
+  ["Move", "]", "thread-after", "next thread", "down"], ["Move", "x", "failure-after", "next failure", "cross"],
+  ["Move", "X", "failure-before", "previous failure", "cross"], ["Move", "g", "start", "start", "arrow-up"],
+  ["Move", "G", "head", "head", "arrow-down"], ["Move", "n", "first-new", "first new entry", "clock"],
+  ["Do", "f", "fork", "fork here into a new thread", "fork"], ["Do", "r", "rewind", "rewind here", "rewind"],
+  ["Do", "u", "undo", "undo", "undo"], ["Do", "U", "redo", "redo", "redo"], ["Do", "m", "label", "label this entry", "flag"],
+  ["Do", "R", "rename", "rename the thread", "edit"], ["Do", "T", "tags", "tags of the thread", "tag"], ["Do", "s", "star", "star the thread", "star"],
+  ["Do", "a", "archive", "archive the thread, or bring it back", "archive"], ["Do", "c", "compact", "compact, with a preview", "compact"],
+  ["Do", "o", "uncompact", "take the compaction back", "compact"], ["Do", "w", "restore", "restore files, plan first", "stack"],
+  ["Do", "E", "erase", "erase this entry for good", "trash"],
+  ["See", "z", "fold", "open or fold this", "minus"], ["See", "Z", "fold-all", "fold every branch", "minus"],
+  ["See", "v", "filter", "all, prompts, no tools, labels", "filter"], ["See", "t", "tree", "tree on or off", "tree"],
+  ["See", "b", "threads", "threads on or off", "list"], ["See", "d", "compare", "compare branches", "compare"],
+  ["See", "i", "context", "what the model sees here", "cpu"], ["See", "D", "theme", "dark or light", "sun"],
+  ["Take away", "e", "export", "export", "export"], ["Take away", "y", "link", "copy the link to the entry", "link"],
+  ["Take away", "Y", "markdown", "copy the text", "copy"], ["Take away", "C", "resume", "copy the command to continue", "terminal"],
+  ["Find", "/", "find", "filter threads", "filter"], ["Find", "?", "help", "this help", "help"],
+]

@@ -1,0 +1,84 @@
+// What other processes commit appears here: one stream for each page.
+import { $, app, element, get, remember, say } from "./dom.js"
+import { draw } from "./tree.js"
+import { entries, extend, isAtEnd } from "./transcript.js"
+
+let stream = null
+let waiting = 0
+let lastSaid = 0
+
+const pill = () => {
+  const button = $("#pill")
+  if (!button) return
+  button.hidden = !waiting
+  $("span", button).textContent = `${waiting} new ${waiting === 1 ? "entry" : "entries"}`
+}
+
+const seen = () => {
+  const { thread, leaf, total } = app().dataset
+  waiting = 0
+  pill()
+  remember(thread, { leaf, total: +total, time: Date.now() })
+}
+
+const onEntries = (event) => {
+  const news = JSON.parse(event.data)
+  const { head, at } = app().dataset
+  const isHere = app().dataset.leaf === head || !at
+  app().dataset.head = news.leaf
+  if (!isHere) return draw()
+  app().dataset.leaf = news.leaf
+  const { fresh, wasAtEnd } = extend(news)
+  $("#count").textContent = news.count
+  if (wasAtEnd && !document.hidden) seen()
+  else { waiting += Math.max(0, fresh); pill() }
+  draw()
+  if (Date.now() - lastSaid > 10_000 && fresh > 0) { lastSaid = Date.now(); say(`${fresh} new entries`) }
+}
+
+const onState = (event) => {
+  const news = JSON.parse(event.data)
+  const was = app().dataset.live
+  if (news.holder) app().dataset.live = news.holder
+  else delete app().dataset.live
+  if ($("#lease")) $("#lease").replaceChildren(element(news.lease))
+  if (news.title && $("#title")) $("#title").textContent = news.title
+  if (was && !news.holder) say("turn finished")
+}
+
+const onMoved = async () => {
+  const { visit } = await import("./visit.js")
+  const here = $("#pages .e.sel") ?? entries()[0], y = here?.getBoundingClientRect().top ?? null
+  if (!app().dataset.at) visit(app().dataset.url, { push: false, y })
+  else draw()
+}
+
+const onThreads = async () => {
+  const list = $("#threads")
+  if (!list || list.scrollTop > 40 || document.hidden || $("#filter")?.value) return
+  const made = element(await get(`/threads${location.pathname === "/" ? location.search : ""}`))
+  const current = app()?.dataset.thread
+  for (const one of made.querySelectorAll(".th")) if (one.dataset.thread === current) one.setAttribute("aria-current", "true")
+  list.replaceChildren(made)
+}
+
+export const mount = () => {
+  stream?.close()
+  waiting = 0
+  const url = app() ? `${app().dataset.url}/live?after=${encodeURIComponent(app().dataset.head ?? "")}` : "/live"
+  stream = new EventSource(url)
+  stream.addEventListener("entries", onEntries)
+  stream.addEventListener("state", onState)
+  stream.addEventListener("moved", onMoved)
+  stream.addEventListener("threads", onThreads)
+  $("#content")?.addEventListener("scroll", () => { if (waiting && isAtEnd()) seen() }, { passive: true })
+}
+
+addEventListener("pagehide", () => stream?.close())
+addEventListener("pageshow", (event) => { if (event.persisted) mount() })
+setInterval(() => {
+  for (const clock of document.querySelectorAll("[data-clock]")) {
+    const seconds = (clock.dataset.clock = +clock.dataset.clock + 1)
+    clock.textContent = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`
+  }
+}, 1000)

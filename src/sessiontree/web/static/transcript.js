@@ -1,0 +1,205 @@
+// The transcript: pages of entries in the document, empty space for the others, and the selected entry.
+import { $, $$, app, below, column, element, get, remember, remembered } from "./dom.js"
+
+const MOST_PAGES = 8
+const NEAR = 900
+const ROW = 90
+let height = ROW
+let loading = null
+
+const pages = () => $$("#pages > .pg")
+const bounds = () => {
+  const all = pages()
+  return all.length ? { start: +all[0].dataset.start, end: +all.at(-1).dataset.end } : { start: 0, end: 0 }
+}
+export const total = () => +app().dataset.total
+export const entries = () => $$("#pages .e")
+const byId = (id) => $(`#pages .e[data-id="${CSS.escape(id)}"]`)
+export const selected = () => $("#pages .e.sel")
+
+/** Change the document and leave what the reader sees where it is. */
+const keeping = (change) => {
+  const col = column(), top = col.getBoundingClientRect().top
+  const anchor = entries().find((one) => one.getBoundingClientRect().bottom > top + 60)
+  const before = anchor?.getBoundingClientRect().top
+  change()
+  if (anchor?.isConnected) col.scrollTop += anchor.getBoundingClientRect().top - before
+}
+
+const space = () => {
+  const { start, end } = bounds()
+  const shown = $("#pages").offsetHeight
+  if (end - start > 20 && shown) height = Math.max(20, Math.min(400, shown / (end - start)))
+  $("#above").style.height = `${start * height}px`
+  $("#below").style.height = `${Math.max(0, total() - end) * height}px`
+}
+
+const fetchPage = async (start, count) => {
+  const html = await get(below("/entries", { at: app().dataset.at, start, count }))
+  const made = element(html)
+  const facts = made.querySelector("template")
+  app().dataset.total = facts.dataset.total
+  return made.querySelector(".pg")
+}
+
+const load = (work) => {
+  if (loading) return loading
+  loading = work().finally(() => { loading = null; requestAnimationFrame(frame) })
+  return loading
+}
+
+const more = (isBefore) => load(async () => {
+  const { start, end } = bounds()
+  const from = isBefore ? Math.max(0, start - 100) : end
+  const page = await fetchPage(from, isBefore ? start - from : 100)
+  if (!page) return
+  keeping(() => {
+    $("#pages")[isBefore ? "prepend" : "append"](page)
+    const all = pages()
+    if (all.length > MOST_PAGES) all.at(isBefore ? -1 : 0).remove()
+    space()
+  })
+})
+
+/** Show the entries around a place of the path; `id` is the entry to select there. */
+export const go = async (place, id, { block = "start" } = {}) => {
+  const near = () => entries().findLast((one) => +one.dataset.at <= place) ?? entries()[0]
+  const at = (found) => (id !== undefined && byId(id)) || found
+  const { start, end } = bounds()
+  let target = at(id === undefined && place >= start && place < end ? near() : null)
+  if (!target) {
+    if (loading) await loading
+    const page = await fetchPage(Math.max(0, place - 20), 120)
+    $("#pages").replaceChildren(page)
+    space()
+    target = at(near())
+  }
+  if (target) select(target, { block })
+}
+
+export const select = (target, { block = "nearest", focus = true } = {}) => {
+  if (!target) return
+  for (const one of $$("#pages .e.sel")) { one.classList.remove("sel"); one.tabIndex = -1 }
+  target.classList.add("sel")
+  target.tabIndex = 0
+  if (focus) target.focus({ preventScroll: true })
+  if (block) target.scrollIntoView({ block })
+  history.replaceState(history.state, "", `${below("", { at: target.dataset.id })}#${target.id}`)
+  document.dispatchEvent(new CustomEvent("selected", { detail: { id: target.dataset.id, at: +target.dataset.at } }))
+}
+
+export const step = async (by) => {
+  const all = entries(), here = all.indexOf(selected())
+  if (here < 0) return select(visible() ?? all[0])
+  const next = all[here + by]
+  if (next) return select(next)
+  const { start, end } = bounds()
+  if (by < 0 ? start > 0 : end < total()) { await more(by < 0); step(by) }
+}
+
+const visible = () => {
+  const top = column().getBoundingClientRect().top + 50
+  return entries().find((one) => one.getBoundingClientRect().bottom > top)
+}
+
+/** Jump between prompts, or failures; what is not loaded is found through the outline. */
+export const jump = async (selector, by) => {
+  const from = selected() ?? visible()
+  if (!from) return
+  const place = +from.dataset.at
+  const links = selector === ".prompt" ? $$("#outline a[data-at]") : []
+  const found = links.length ? (by > 0 ? links.find((one) => +one.dataset.at > place) : links.findLast((one) => +one.dataset.at < place)) : null
+  if (found) return go(+found.dataset.at, found.dataset.id)
+  const all = entries().filter((one) => one.matches(selector) || one.querySelector(selector))
+  const near = by > 0 ? all.find((one) => +one.dataset.at > place) : all.findLast((one) => +one.dataset.at < place)
+  if (near) select(near, { block: "start" })
+}
+
+/** The line at the top names the prompt that is answered at this place; the minimap frames what is on the screen. */
+const frame = () => {
+  const col = column()
+  if (!col) return
+  const box = col.getBoundingClientRect(), { start, end } = bounds()
+  const first = $("#pages").getBoundingClientRect()
+  if (first.top > box.bottom + NEAR || first.bottom < box.top - NEAR) {
+    const place = Math.floor(col.scrollTop / height)
+    load(async () => { $("#pages").replaceChildren(await fetchPage(Math.max(0, Math.min(place, total() - 60) - 30), 120)); space() })
+  } else if (start > 0 && first.top > box.top - NEAR) more(true)
+  else if (end < total() && first.bottom < box.bottom + NEAR) more(false)
+  const here = visible()
+  const place = here ? +here.dataset.at : 0
+  const links = $$("#outline a[data-at]")
+  const at = Math.max(0, links.findLastIndex((one) => +one.dataset.at <= place))
+  links.forEach((one, number) => one.toggleAttribute("aria-current", number === at))
+  if (links[at]) {
+    $("#pn").textContent = at + 1
+    const prompt = byId(links[at].dataset.id)
+    const isSeen = prompt && prompt.getBoundingClientRect().bottom > box.top + 50
+    $("#pw").textContent = isSeen ? "" : $(".pw", links[at]).textContent
+  }
+  const svg = $("#minimap svg")
+  if (svg && total()) {
+    const tall = svg.viewBox.baseVal.height, used = Math.min(tall, 10 * +svg.dataset.bars), bottom = entries().findLast((one) => one.getBoundingClientRect().top < box.bottom)
+    const to = bottom ? +bottom.dataset.at + 1 : place + 1
+    $(".vp", svg).setAttribute("y", used * place / total())
+    $(".vp", svg).setAttribute("height", Math.max(14, used * (to - place) / total()))
+  }
+}
+
+export const isAtEnd = () => {
+  const col = column()
+  return bounds().end >= total() && col.scrollHeight - col.scrollTop - col.clientHeight < 80
+}
+
+/** Take in what was committed: entries that are there already are replaced, new ones come below. */
+export const extend = ({ html, start, total: count }) => {
+  const wasAtEnd = isAtEnd(), hasEnd = bounds().end >= Math.min(total(), start)
+  const before = total()
+  app().dataset.total = count
+  if (hasEnd) keeping(() => {
+    const page = element(html).querySelector(".pg"), last = pages().at(-1)
+    for (const one of $$(".e", page)) {
+      const old = document.getElementById(one.id)
+      if (old?.closest("#pages")) { one.classList.toggle("sel", old.classList.contains("sel")); old.replaceWith(one) } else (last ?? $("#pages")).append(one)
+    }
+    if (last) last.dataset.end = Math.max(+last.dataset.end, count)
+    space()
+  })
+  else space()
+  if (wasAtEnd) column().scrollTop = column().scrollHeight
+  requestAnimationFrame(frame)
+  return { fresh: count - before, wasAtEnd }
+}
+
+/** A line above what was committed since this browser last looked. */
+const markNew = () => {
+  const { thread, leaf, total: count } = app().dataset
+  const seen = remembered(thread)
+  if (seen && seen.leaf !== leaf && seen.total < +count) {
+    const first = entries().find((one) => +one.dataset.at >= seen.total)
+    if (first) {
+      const line = document.createElement("div")
+      line.className = "newline"
+      line.textContent = `New since you left, ${new Date(seen.time).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" })}`
+      first.before(line)
+    }
+  }
+  remember(thread, { leaf, total: +count, time: Date.now() })
+}
+
+export const mount = () => {
+  const col = column()
+  if (!col || !app()) return
+  height = ROW
+  space()
+  markNew()
+  let isWaiting = false
+  col.addEventListener("scroll", () => {
+    if (isWaiting) return
+    isWaiting = true
+    requestAnimationFrame(() => { isWaiting = false; frame() })
+  }, { passive: true })
+  const wanted = app().dataset.at && byId(app().dataset.at)
+  if (wanted) { select(wanted, { block: "start", focus: false }) } else if (total() > 400 || app().dataset.live) col.scrollTop = col.scrollHeight
+  frame()
+}

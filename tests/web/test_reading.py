@@ -1,0 +1,230 @@
+"""A thread in the browser: its tree, its transcript, windows of both, and hostile content in every field."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+import sessiontree as st
+from sample_store import LOGS, SHOP
+from web.conftest import Viewer
+
+
+def names(page: str) -> list[str]:
+    return re.findall(r'<article[^>]* data-id="([^"]*)"', page)
+
+
+def rows(viewer: Viewer, thread: str, **asked: str | int) -> list[dict[str, object]]:
+    answer = viewer.client.get(f"/t/{thread}/tree.json", params=asked)
+    assert answer.status_code == 200, answer.text
+    found: list[dict[str, object]] = answer.json()["tree"].get("rows", [])
+    return found
+
+
+def long_talk(viewer: Viewer, length: int) -> list[str]:
+    viewer.journal.create_thread("long")
+    contents = [st.user(f"question {at}") if at % 4 == 0 else st.assistant(f"answer {at}") for at in range(length)]
+    return [entry.id for entry in viewer.journal.append_many("long", contents)]
+
+
+def test_a_thread_shows_its_prompts_answers_and_calls(sampled: Viewer) -> None:
+    page = sampled.html(f"/t/{SHOP}")
+    assert "Now do the same for logout" in page
+    assert 'class="call fail"' in page
+    assert "48 passed" in page
+    assert 'class="dl add"' in page
+
+
+def test_a_result_stands_with_its_call_and_nowhere_else(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("run it"), create=True)
+    call = viewer.journal.append("t", st.assistant("", calls=[st.call("c", "bash", '{"command": "ls"}')]))
+    result = viewer.journal.append("t", st.tool_result("c", "one\x1b[31mtwo\x1b[0m", name="bash"))
+    page = viewer.html("/t/t")
+    assert call.id in names(page)
+    assert result.id not in names(page)
+    assert 'one<span class="t-red">two</span>' in page
+
+
+def test_windows_cover_the_whole_path_without_gaps(viewer: Viewer) -> None:
+    made = long_talk(viewer, 500)
+    seen: list[str] = []
+    while len(seen) < 500:
+        seen += names(viewer.html(f"/t/long/entries?start={len(seen)}&count=100"))
+    assert seen == made
+
+
+def test_a_long_thread_opens_at_its_end_and_a_deep_link_at_its_entry(viewer: Viewer) -> None:
+    made = long_talk(viewer, 3200)
+    first = viewer.html("/t/long")
+    assert names(first)[-1] == made[-1]
+    assert "Reading the tree" in first
+    assert len(first) < 200_000
+    deep = viewer.html(f"/t/long?at={made[1600]}")
+    assert made[1600] in names(deep)
+    assert 'aria-selected="true"' in deep
+    assert "Reading the tree" not in viewer.html("/t/long")
+
+
+def test_a_deep_link_shows_another_branch_and_moves_nothing(sampled: Viewer) -> None:
+    other = sampled.journal.labels(SHOP)["cache-idea"]
+    head = sampled.journal.thread(SHOP).leaf
+    page = sampled.html(f"/t/{SHOP}?at={other}")
+    assert other in names(page)
+    assert head not in names(page)
+    assert "not the head" in page
+    assert sampled.journal.thread(SHOP).leaf == head
+
+
+def test_the_tree_shows_branches_siblings_labels_and_the_head(sampled: Viewer) -> None:
+    found = rows(sampled, SHOP)
+    assert [row["siblings"]["total"] for row in found if "siblings" in row] == [3, 3, 2, 2, 3]  # type: ignore[index]
+    assert {label for row in found for label in row.get("labels", [])} == {"cache-idea", "good"}  # type: ignore[attr-defined]
+    assert [row["words"] for row in found if row.get("is_head")] == ["Done: one line under “Unreleased”."]
+    assert all(row["is_failed"] for row in found if str(row["words"]).endswith("failed"))
+
+
+def test_a_long_tree_is_folded_to_its_prompts_and_opens(viewer: Viewer) -> None:
+    made = long_talk(viewer, 400)
+    folded = rows(viewer, "long", start=0)
+    assert [row["id"] for row in folded[:3]] == [made[0], made[4], made[8]]
+    opened = rows(viewer, "long", start=0, toggled=made[0])
+    assert [row["id"] for row in opened[:3]] == made[:3]
+
+
+@pytest.mark.parametrize(
+    ("filter", "kinds"),
+    [("prompts", {"prompt", "failure", "compaction"}), ("talk", {"prompt", "answer", "compaction"})],
+)
+def test_filters_leave_rows_out(sampled: Viewer, filter: str, kinds: set[str]) -> None:
+    assert {row["kind"] for row in rows(sampled, SHOP, filter=filter) if not row.get("starts")} <= kinds
+
+
+def test_a_fork_is_a_link_in_the_tree_of_its_source(viewer: Viewer) -> None:
+    first = viewer.journal.append("t", st.user("hello"), create=True)
+    viewer.journal.fork("t", at=first.id, new_id="other", title="Another way")
+    assert [row["words"] for row in rows(viewer, "t") if row.get("link") == "other"] == ["Another way"]
+    assert 'href="/t/other"' in viewer.html("/t/t")
+
+
+def test_new_entries_are_in_the_next_window(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("one"), create=True)
+    assert len(names(viewer.html("/t/t"))) == 1
+    viewer.journal.append("t", st.user("two"))
+    assert len(names(viewer.html("/t/t/entries"))) == 2
+
+
+def test_an_entry_as_a_whole_is_not_cut(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("run"), create=True)
+    call = viewer.journal.append("t", st.assistant("", calls=[st.call("c", "bash", '{"command": "seq"}')]))
+    viewer.journal.append("t", st.tool_result("c", "\n".join(f"line {at}" for at in range(400)), name="bash"))
+    assert "line 200" not in viewer.html("/t/t")
+    assert "folded, show all" in viewer.html("/t/t")
+    assert "line 200" in viewer.html(f"/t/t/e/{call.id}")
+
+
+@pytest.mark.parametrize("name", ["a/b", "..", "x.json", "ä b", "~1", "t?x#y", "<script>", "'\"&"])
+def test_any_id_has_an_address(viewer: Viewer, name: str) -> None:
+    from sessiontree.web.addresses import entry_url, thread_url  # noqa: PLC0415
+
+    entry = viewer.journal.append(name, st.user("hello"), create=True, id=f"e{name}")
+    assert names(viewer.html(thread_url(name)))
+    assert "hello" in viewer.html(entry_url(name, entry.id).partition("#")[0])
+    assert viewer.client.get(f"{thread_url(name)}.json").json()["thread"]["id"] == name
+    assert f'href="{thread_url(name)}"' in viewer.html("/")
+
+
+@pytest.mark.parametrize("path", ["/t/none", "/t/none.json", "/t/none/tree", "/t/none/entries.json", "/t/none/e/x"])
+def test_what_is_not_there_is_not_found(viewer: Viewer, path: str) -> None:
+    answer = viewer.client.get(path)
+    assert answer.status_code == 404
+    assert "none" in answer.text
+
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "[x](javascript:alert(1)) ![x](http://evil.example/p.png) <javascript:alert(1)>",
+    "<svg onload=alert(1)><style>*{display:none}</style>",
+    "\x1b]52;c;cGFzcw==\x07\x1b[2J\x1b[31mred",
+    "user\u202egnp.exe\u2066\u200b",
+    "```html\n</code></pre><script>alert(1)</script>\n```",
+    "</template></section></main><form action=//evil.example>",
+]
+ALLOWED_URLS = re.compile(r"(/|#|data:,$|data:image/(png|jpeg|gif|webp);base64,)")
+
+
+class Auditor(HTMLParser):
+    """Collects what a page could do: scripts, handlers, styles and addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name.startswith("on") or name in {"style", "srcdoc"}:
+                self.found.append(f"{tag} {name}")
+            is_link = tag == "a" and (value or "").startswith(("http://", "https://"))
+            if name in {"href", "src", "action"} and not is_link and not ALLOWED_URLS.match(value or ""):
+                self.found.append(f"{tag} {name}={value}")
+        is_ours = tag == "script" and (dict(attrs).get("src") or "").startswith("/static/")
+        if tag in {"script", "iframe", "object", "embed", "base", "style"} and not is_ours:
+            self.found.append(tag)
+
+
+def audited(page: str) -> list[str]:
+    auditor = Auditor()
+    auditor.feed(page)
+    return auditor.found
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_hostile_content_in_every_field_is_only_text(viewer: Viewer, hostile: str) -> None:
+    journal = viewer.journal
+    key = st.SessionKey(agent=hostile, channel=hostile)
+    journal.create_thread(
+        "t", title=hostile, tags=(hostile,), workspace=f"/{hostile}", model=hostile, key=key, origin={"tool": hostile}
+    )
+    said = [
+        st.user(hostile),
+        st.assistant(
+            hostile, reasoning=hostile, model=hostile, calls=[st.call("c1", hostile, json.dumps({hostile: hostile}))]
+        ),
+        st.tool_result("c1", hostile, name=hostile, is_error=True),
+        st.assistant(
+            "", calls=[st.call("c2", "bash", json.dumps({"command": hostile})), st.call("c3", "grep", hostile)]
+        ),
+        st.tool_result("c2", hostile, name="bash"),
+        st.tool_result("c3", f"{hostile}:12:{hostile}\na.py:1:{hostile}", name="grep"),
+        st.assistant(
+            "", calls=[st.call("c4", "edit", json.dumps({"path": hostile, "old_string": hostile, "new_string": "x"}))]
+        ),
+        st.assistant("", calls=[st.call("c5", "read", json.dumps({"path": hostile}))]),
+        st.tool_result("c5", f"1\t{hostile}", name="read"),
+        st.tool_result("loose", hostile, name=hostile),
+        st.RunFailure(error=hostile),
+        st.ThreadInfo(text=hostile),
+        st.Custom(name=hostile),
+        st.Checkpoint(root=hostile, files=2),
+        st.TurnMarker(status="failed", reason=hostile),
+        st.system(hostile),
+    ]
+    made = journal.append_many("t", said)
+    journal.label("t", made[0].id, hostile.replace("\x1b", "").replace("\x07", "")[:60])
+    for path in ("/", "/threads", "/t/t", "/t/t/entries", "/t/t/tree", "/t/t/prompts", f"/t/t/e/{made[1].id}"):
+        page = viewer.html(path)
+        assert audited(page) == []
+        assert not re.search("[\x00-\x08\x1b\u202e\u2066\u200b]", page)
+
+
+def test_the_audit_finds_what_it_looks_for() -> None:
+    page = '<img onerror=x><a href="javascript:x"><script src="//evil"></script><b style="x"></b><style></style>'
+    assert len(audited(page)) == 5
+
+
+def test_a_huge_thread_of_logs_is_read_in_windows(sampled: Viewer) -> None:
+    page = sampled.html(f"/t/{LOGS}")
+    assert len(names(page)) <= 120

@@ -1,0 +1,51 @@
+"""Search in the browser."""
+
+from __future__ import annotations
+
+import pytest
+
+import sessiontree as st
+from web.conftest import Viewer
+
+
+@pytest.fixture
+def talks(viewer: Viewer) -> Viewer:
+    viewer.journal.append("a", st.user("the parser is slow"), create=True, fields={"title": "Speed"})
+    viewer.journal.append("a", st.assistant("I will profile the parser <b>now</b>", model="m1"))
+    viewer.journal.append("b", st.user("nothing here"), create=True)
+    return viewer
+
+
+def test_hits_are_marked_and_lead_to_their_entries(talks: Viewer) -> None:
+    page = talks.html("/search?q=parser")
+    assert page.count("<mark>parser</mark>") == 2
+    assert "&lt;b&gt;now" in page
+    entry = talks.journal.path("a")[0].id
+    assert f'href="/t/a?at={entry}#e-' in page
+
+
+def test_a_word_that_is_still_being_typed_is_found(talks: Viewer) -> None:
+    assert len(talks.client.get("/search.json?q=pars").json()["hits"]) == 2
+    assert "hits" not in talks.client.get('/search.json?q="pars"').json()
+
+
+def test_facets_put_filters_into_the_query(talks: Viewer) -> None:
+    page = talks.html("/search?q=parser")
+    assert 'href="/search?q=parser+role%3Auser"' in page
+    assert 'href="/search?q=parser+model%3Am1"' in page
+    assert len(talks.client.get("/search.json?q=parser role:user").json()["hits"]) == 1
+    assert 'class="chip on" href="/search?q=parser"' in talks.html("/search?q=parser role:user")
+
+
+@pytest.mark.parametrize("query", ["role:nobody", "-x", "after:never", '"', "*", "(", ":", "x" * 1000, "\x00"])
+def test_a_query_that_cannot_be_asked_is_explained(talks: Viewer, query: str) -> None:
+    answer = talks.client.get("/search", params={"q": query})
+    assert answer.status_code == 200
+    assert 'class="nothing"' in answer.text
+
+
+def test_values_to_filter_by_are_counted(talks: Viewer) -> None:
+    talks.journal.update_thread("a", tags=("x",), workspace="/home/ann/shop")
+    assert talks.client.get("/facets/tag.json").json()["values"] == {"x": 1}
+    assert ">shop<" in talks.html("/facets/folder")
+    assert talks.client.get("/facets/other").status_code == 422
