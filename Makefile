@@ -8,7 +8,7 @@ DEMO := .venv-demo
 SITE := .venv-docs
 RELEASE := .venv-release
 
-.PHONY: demo pictures test test-adapters test-deep test-races torture torture-every-call soak docs test-package check generate format bench bench-quick \
+.PHONY: demo pictures test test-adapters test-browser test-deep test-races torture torture-every-call soak docs test-package check generate format bench bench-quick \
 	lock lock-adapters clean
 
 # The demo needs only what the package itself needs, so it has a small environment of its own.
@@ -31,6 +31,17 @@ test: $(READY)
 	@$(BIN)/python -m compileall -q src tests
 	@folder=$$(mktemp -d "$(TMPDIR)/sessiontree-XXXX") && trap 'rm -rf "$$folder"' EXIT && chmod 755 "$$folder" \
 		&& PYTHONDONTWRITEBYTECODE= TMPDIR="$$folder" $(BIN)/python -m pytest
+
+# The viewer in a real browser: Debian's Chromium, driven by Playwright. Pictures of the docs come from it: PICTURES=1.
+test-browser: $(READY) $(VENV)/.browser
+	@command -v chromium >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq chromium >/dev/null; } \
+		|| { echo "make test-browser needs Chromium at /usr/bin/chromium: apt-get install chromium"; exit 1; }
+	@folder=$$(mktemp -d "$(TMPDIR)/sessiontree-XXXX") && trap 'rm -rf "$$folder"' EXIT \
+		&& SESSIONTREE_BROWSER=1 TMPDIR="$$folder" $(BIN)/python -m pytest tests/browser -n 2
+
+$(VENV)/.browser: requirements-browser.lock $(READY)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-browser.lock
+	touch $(VENV)/.browser
 
 test-deep: $(READY)
 	SESSIONTREE_PROFILE=deep $(BIN)/python -m pytest tests/unit tests/model tests/property tests/process tests/formats tests/fault tests/contract tests/postgres tests/workspace tests/validation tests/seeds tests/operators -m "deep or not deep"

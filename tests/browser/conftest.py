@@ -1,0 +1,131 @@
+"""A real browser and a real server over a store in a file. ``make test-browser`` runs these tests."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import sessiontree as st
+from sample_store import make_sample
+from web.running import serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, ConsoleMessage, Page
+
+if not os.environ.get("SESSIONTREE_BROWSER"):
+    collect_ignore_glob = ["test_*.py"]
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SIZES = {"wide": (1600, 1000), "phone": (390, 844)}
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  only `make test-browser` installs it
+
+    if not Path(CHROMIUM).exists():
+        pytest.fail(f"there is no browser at {CHROMIUM}; apt-get install chromium")
+    with sync_playwright() as playwright:
+        made = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield made
+        made.close()
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait until an expression is true. The policy of the page forbids what Playwright itself does for that."""
+    for _ in range(400):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(25)
+    raise AssertionError(f"not in time: {condition}")
+
+
+class Reader:
+    """A page of a viewer, the journal of its store, and the requests and errors of the page."""
+
+    def __init__(self, page: Page, address: str, journal: st.Journal) -> None:
+        self.page, self.journal = page, journal
+        self.base, _, self.token = address.partition("/?token=")
+        self.errors: list[str] = []
+        self.hosts: set[str] = set()
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.set_default_timeout(10_000)
+        page.on("console", self._hear)
+        page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
+        page.goto(address)
+
+    def _hear(self, said: ConsoleMessage) -> None:
+        # An answer that refuses something is logged by the browser itself.
+        if said.type == "error" and "Failed to load resource" not in said.text:
+            self.errors.append(said.text)
+
+    def open(self, path: str) -> Page:
+        self.page.goto(f"{self.base}{path}")
+        self.page.wait_for_selector("#pages .e, .welcome, main")
+        return self.page
+
+    def keys(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def toast(self) -> str:
+        found = self.page.wait_for_selector(".toast")
+        return found.inner_text() if found is not None else ""
+
+    def selected(self) -> str:
+        found = self.page.wait_for_selector("#pages .e.sel")
+        return (found.get_attribute("data-id") or "") if found is not None else ""
+
+
+Opener = Callable[..., Reader]
+
+
+@pytest.fixture(scope="session")
+def sample_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("sample") / "journal.db"
+    make_sample(path)
+    return path
+
+
+@pytest.fixture
+def reading(browser: Browser, tmp_path: Path, sample_file: Path) -> Iterator[Opener]:
+    """Open pages of one viewer over a copy of the sample store."""
+    shutil.copy(sample_file, tmp_path / "journal.db")
+    readers: list[Reader] = []
+    with (
+        serving("--store", "journal.db", folder=tmp_path) as address,
+        st.open(tmp_path / "journal.db") as journal,
+    ):
+
+        def opened(size: str = "wide", scheme: str = "light", **options: Any) -> Reader:
+            width, height = SIZES[size]
+            chosen: dict[str, Any] = {
+                "viewport": {"width": width, "height": height},
+                "color_scheme": scheme,
+                "has_touch": size == "phone",
+                "permissions": ["clipboard-read", "clipboard-write"],
+            }
+            context = browser.new_context(**(chosen | options))
+            readers.append(Reader(context.new_page(), address, journal))
+            return readers[-1]
+
+        yield opened
+        for reader in readers:
+            reader.page.context.close()
+    for reader in readers:
+        assert reader.errors == []
+        assert reader.hosts == {reader.base.split("/")[2]}
