@@ -75,7 +75,7 @@ class Reader:
 
     def open(self, path: str) -> Page:
         self.page.goto(f"{self.base}{path}")
-        self.page.wait_for_selector("#pages .e, .welcome, main")
+        self.page.wait_for_selector("#pages .e, .welcome, main", state="attached")
         return self.page
 
     def keys(self, *keys: str) -> None:

@@ -36,7 +36,7 @@ def test_axe_finds_nothing_serious(reading: Opener, size: str, scheme: str) -> N
             if one["impact"] in {"serious", "critical"}:
                 places = [node["html"][:160] for node in one["nodes"][:3]]
                 found.append(f"{name}: {one['id']}: {places}")
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_print_shows_the_transcript_alone(reading: Opener) -> None:

@@ -83,7 +83,7 @@ def _call(step: Step, longest: float, *, is_whole: bool, is_running: bool) -> Ht
     return tag(
         "details",
         summary,
-        tag("div", _body(step, is_whole=is_whole), class_="in"),
+        tag("div", _body(step, is_whole=is_whole), class_="in", tabindex=0),
         class_="call fail" if gist.is_failed else "call",
         open=gist.is_failed or is_whole or (gist.kind in {"edit", "write"} and 0 < _lines(step) <= 12),
     )

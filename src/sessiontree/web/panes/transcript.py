@@ -107,7 +107,9 @@ def siblings_html(thread_id: str, found: Siblings) -> Html:
     """The arrows to the other branches that start here."""
 
     def arrow(target: str, sign: str, name: str) -> Html:
-        href = entry_url(thread_id, target) if target else None
+        if not target:
+            return tag("span", icon(sign, is_small=True), class_="no")
+        href = entry_url(thread_id, target)
         return tag("a", icon(sign, is_small=True), href=href, aria_label=name, data_sibling=True)
 
     return tag(
@@ -286,7 +288,8 @@ def _parts(message: Message) -> list[Child]:
 def _part(part: object) -> Child:
     match part:
         case TextPart(text=said) if said.strip():
-            return Html(markdown(said))
+            # Code that is wider than the page is scrolled, also with the keyboard.
+            return Html(markdown(said).replace("<pre>", '<pre tabindex="0">'))
         case ReasoningPart(text=thought) if thought.strip():
             gist = one_line(thought, _THOUGHT_WORDS)
             summary = tag(

@@ -125,7 +125,8 @@ const compare = () => {
 const sibling = (by) => {
   const arrows = here()?.querySelector(".sib a[href]") ? here() : $(".crumbs")
   const links = $$(".sib", arrows).at(-1)
-  $$("a", links ?? document.createElement("i"))[by < 0 ? 0 : 1]?.click()
+  const arrow = links?.[by < 0 ? "firstElementChild" : "lastElementChild"]
+  if (arrow?.href) arrow.click()
 }
 const neighbour = (by) => {
   const all = $$("#threads .th"), at = all.findIndex((one) => one.hasAttribute("aria-current"))
