@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Literal, TypeVar
 
 from sessiontree.journal.journal_async import AsyncJournal
@@ -44,7 +44,7 @@ _NAME_LENGTH = 160
 _AT_ONCE = 2_000
 _MOST_KEPT = 400_000
 _TAIL = 300
-_MOST_DRAWINGS = 3
+_MOST_KEPT_BESIDE = 16
 
 T = TypeVar("T")
 
@@ -75,9 +75,7 @@ class Outline:
         self.results: dict[str, list[str]] = {}
         self.spent: list[tuple[Usage, str]] = []
         self._calls: dict[str, str] = {}
-        self._trees: OrderedDict[str | None, BranchTree[Node]] = OrderedDict()
-        self._places: tuple[str | None, dict[str, int]] | None = None
-        self._rows: OrderedDict[object, list[Any]] = OrderedDict()
+        self._kept: OrderedDict[tuple[Hashable, ...], Any] = OrderedDict()
 
     @property
     def last_id(self) -> str | None:
@@ -89,34 +87,31 @@ class Outline:
         for entry in entries:
             if entry.id not in self.nodes:
                 self.nodes[entry.id] = self._node(entry)
-        self._trees.clear()
-        self._rows.clear()
-        self._places = None
+        self._kept.clear()
 
-    def rows(self, drawing: object, draw: Callable[[], list[T]]) -> list[T]:
-        """Return the rows of a drawing, which is drawn only once while nothing is added."""
-        if drawing not in self._rows:
-            self._rows[drawing] = draw()
-            while len(self._rows) > _MOST_DRAWINGS:
-                self._rows.popitem(last=False)
-        return self._rows[drawing]
+    def kept(self, key: tuple[Hashable, ...], make: Callable[[], T]) -> T:
+        """Return what was made of the outline under this key; it is made again when something was added."""
+        if key not in self._kept:
+            self._kept[key] = make()
+            while len(self._kept) > _MOST_KEPT_BESIDE:
+                self._kept.popitem(last=False)
+        found: T = self._kept[key]
+        return found
 
     def places(self, leaf: str | None) -> dict[str, int]:
         """Return the place of each entry on the path to a leaf."""
-        if self._places is None or self._places[0] != leaf:
-            self._places = leaf, {node.id: place for place, node in enumerate(self.path(leaf))}
-        return self._places[1]
+        return self.kept(("places", leaf), lambda: {node.id: place for place, node in enumerate(self.path(leaf))})
 
     def tree(self, leaf: str | None) -> BranchTree[Node]:
         """Return the tree as it is drawn with this leaf."""
-        if leaf not in self._trees:
-            self._trees[leaf] = BranchTree(list(self.nodes.values()), leaf, shows=lambda node: node.is_shown)
-            while len(self._trees) > 2:
-                self._trees.popitem(last=False)
-        return self._trees[leaf]
+        nodes = self.nodes.values()
+        return self.kept(("tree", leaf), lambda: BranchTree(list(nodes), leaf, shows=lambda node: node.is_shown))
 
     def path(self, leaf: str | None) -> list[Node]:
         """Return the nodes from the root to a leaf."""
+        return self.kept(("path", leaf), lambda: self._path(leaf))
+
+    def _path(self, leaf: str | None) -> list[Node]:
         found: list[Node] = []
         node = self.nodes.get(leaf) if leaf is not None else None
         while node is not None:

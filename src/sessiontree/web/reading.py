@@ -77,6 +77,10 @@ async def last_window(visit: Visit, thread: Thread) -> Transcript:
 
 def prompts_of(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
     """Return the prompts of a branch, the last ones if there are very many."""
+    return outline.kept(("prompts", leaf), lambda: _prompts(outline, leaf))
+
+
+def _prompts(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
     found: list[Prompt] = []
     failed: list[bool] = []
     for at, node in enumerate(outline.path(leaf)):
@@ -94,10 +98,7 @@ def prompts_of(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
 
 async def crumbs_of(visit: Visit, thread: Thread, outline: Outline, leaf: str | None) -> tuple[Crumb, ...]:
     """Return the last branch points on the way to a leaf."""
-    tree = outline.tree(leaf)
-    points: list[Node] = [node for node in outline.path(leaf) if node.is_shown and len(tree.family(node.id)) > 1][
-        -_MOST_CRUMBS:
-    ]
+    points = outline.kept(("points", leaf), lambda: _points(outline, leaf))
     siblings = siblings_of(outline, leaf, points)
     found = await visit.journal.find_entries((node.id for node in points), thread_id=thread.id)
     return tuple(
@@ -106,7 +107,18 @@ async def crumbs_of(visit: Visit, thread: Thread, outline: Outline, leaf: str | 
     )
 
 
+def _points(outline: Outline, leaf: str | None) -> list[Node]:
+    tree = outline.tree(leaf)
+    return [node for node in outline.path(leaf) if node.is_shown and len(tree.family(node.id)) > 1][-_MOST_CRUMBS:]
+
+
 def cost_words(outline: Outline) -> str:
     """Return what the requests of a thread cost; "" if that is unknown."""
-    cost: Amount = amount_of(sum_of(cost_of(usage, model, PRICES) for usage, model in outline.spent))
-    return cost.words if outline.spent else ""
+    if not outline.spent:
+        return ""
+    cost: Amount = outline.kept(("cost",), lambda: _cost(outline))
+    return cost.words
+
+
+def _cost(outline: Outline) -> Amount:
+    return amount_of(sum_of(cost_of(usage, model, PRICES) for usage, model in outline.spent))

@@ -114,17 +114,17 @@ async def load_tree(
     around: str | None = None,
 ) -> TreeWindow:
     """Read a window of the tree: from a row on, or around an entry."""
-    key = (drawing, *sorted(marks.labels), *(fork.id for forks in marks.forks.values() for fork in forks))
+    key = ("rows", drawing, *sorted(marks.labels), *(fork.id for forks in marks.forks.values() for fork in forks))
 
     def drawn() -> list[Slot]:
-        return outline.rows(key, lambda: draw(outline, drawing, labels=frozenset(marks.labels), forks=marks.forks))
+        return outline.kept(key, lambda: draw(outline, drawing, labels=frozenset(marks.labels), forks=marks.forks))
 
     slots = await asyncio.to_thread(drawn) if len(outline.nodes) > _AT_ONCE else drawn()
     places = outline.places(drawing.leaf)
     if start is None:
         wanted = places.get(around or "", len(places))
-        near = [at for at, slot in enumerate(slots) if slot.is_active and places.get(slot.node.id, 0) <= wanted]
-        start = (near[-1] if near else 0) - _WINDOW // 2
+        near = (at for at in range(len(slots) - 1, -1, -1) if _is_before(slots[at], places, wanted))
+        start = next(near, 0) - _WINDOW // 2
     start = max(0, min(start, len(slots) - _WINDOW))
     shown = slots[start : start + _WINDOW]
     rows = await _rows(visit, thread, outline, shown, leaf=drawing.leaf, marks=marks)
@@ -134,8 +134,12 @@ async def load_tree(
         rows=tuple(rows),
         filter=drawing.filter,
         leaf=drawing.leaf,
-        bars=tuple(minimap_of(outline, drawing.leaf)),
+        bars=tuple(outline.kept(("bars", drawing.leaf), lambda: minimap_of(outline, drawing.leaf))),
     )
+
+
+def _is_before(slot: Slot, places: dict[str, int], wanted: int) -> bool:
+    return slot.is_active and places.get(slot.node.id, 0) <= wanted
 
 
 async def _rows(
