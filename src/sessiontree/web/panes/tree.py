@@ -370,24 +370,24 @@ def _lanes(row: TreeRow) -> list[Html]:
 def _glyph(row: TreeRow) -> Html:
     """Shape says what an entry is."""
     if row.link:
-        return tag("span", icon("out"), class_="nd ic acc")
+        return tag("span", icon("out"), class_="node ic acc")
     if row.is_failed:
-        return tag("span", icon("cross"), class_="nd ic bad")
+        return tag("span", icon("cross"), class_="node ic bad")
     if row.is_head and row.kind != "prompt":
-        return tag("span", class_="nd head")
+        return tag("span", class_="node head")
     match row.kind:
         case "prompt":
-            return tag("span", class_="nd user")
+            return tag("span", class_="node user")
         case "answer":
-            return tag("span", class_="nd asst")
+            return tag("span", class_="node asst")
         case "compaction":
-            return tag("span", icon("compact"), class_="nd ic sub")
+            return tag("span", icon("compact"), class_="node ic sub")
         case "checkpoint":
-            return tag("span", icon("stack"), class_="nd ic sub")
+            return tag("span", icon("stack"), class_="node ic sub")
         case "note":
-            return tag("span", icon("file"), class_="nd ic sub")
+            return tag("span", icon("file"), class_="node ic sub")
         case _:
-            return tag("span", class_="nd tool")
+            return tag("span", class_="node tool")
 
 
 def minimap_html(bars: Sequence[str]) -> Html:
