@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessiontree.model import Lease, Record, Thread
-from sessiontree.render.figures import count, plural
+from sessiontree.render.figures import count, duration, plural
 from sessiontree.render.threads import first_words, title_of
 from sessiontree.render.times import clock, moment_at
 from sessiontree.web.addresses import entry_url, fragment, thread_url
@@ -35,6 +35,7 @@ _LONG = 3_000
 """A longer thread is shown before its tree is known."""
 _FROM_START = 400
 _CONTEXT_WINDOW = 200_000
+_HOUR = 3600
 _BEFORE = 20
 
 
@@ -188,7 +189,7 @@ def lease_html(visit: Visit, lease: Lease | None) -> Html | None:
         tag("span", class_="pulse"),
         lease.owner,
         " · ",
-        tag("span", f"{seconds // 60}:{seconds % 60:02}", data_clock=seconds),
+        tag("span", f"{seconds // 60}:{seconds % 60:02}", data_clock=seconds) if seconds < _HOUR else duration(seconds),
         class_="lease",
         title=f"{lease.owner} runs a turn; the lease lasts until {until}",
     )
