@@ -12,7 +12,7 @@ import socket
 import subprocess
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
@@ -21,6 +21,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 import sessiontree as st
 from sessiontree.stores.postgres import distribute
+from sessiontree.stores.postgres.schema import Migration
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # about folders of this machine
@@ -85,6 +86,16 @@ def empty_database() -> str:
     if CLUSTER:
         _add_nodes(url, name)
     return url
+
+
+def make_schema(url: str, migrations: Sequence[Migration]) -> None:
+    """The schema of an earlier release, with which today's store cannot work."""
+    with psycopg.connect(url) as connection:
+        for migration in migrations:
+            for statement in migration.statements:
+                connection.execute(statement.encode())
+            values = (migration.version, migration.readable_by)
+            connection.execute("INSERT INTO sessiontree.migration (version, readable_by) VALUES (%s, %s)", values)
 
 
 def _with_database(url: str, name: str) -> str:

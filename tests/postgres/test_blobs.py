@@ -10,10 +10,10 @@ import psycopg
 import pytest
 
 import sessiontree as st
-from postgres_server import CLUSTER, empty_database, process_database, with_options
+from postgres_server import CLUSTER, empty_database, make_schema, process_database, with_options
 from sessiontree.model.blobs import CHUNK_BYTES, blob_of, data_of
 from sessiontree.stores.commands import PutBlobs
-from sessiontree.stores.postgres import PostgresStore, bind_role
+from sessiontree.stores.postgres import bind_role
 from sessiontree.stores.postgres.schema import MIGRATIONS
 from sessiontree.stores.queries import FindMissingBlobs, ReadBlobs
 from sessiontree.testing import SyncOverAsync
@@ -320,7 +320,7 @@ def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(tmp_path, 
     role = f"tenant_{tmp_path.name[-8:]}_{random.SystemRandom().randrange(10**9)}"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f'CREATE ROLE "{role}" LOGIN')
-        PostgresStore(old, migrations=MIGRATIONS[:1]).close()
+        make_schema(database, MIGRATIONS[:1])
         for table in ("thread", "head", "entry", "home", "move", "departed", "document", "horizon"):
             connection.execute(f'GRANT SELECT, INSERT, UPDATE, DELETE ON sessiontree.{table} TO "{role}"')
             connection.execute(

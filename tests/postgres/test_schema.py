@@ -10,7 +10,7 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import sessiontree as st
-from postgres_server import CLUSTER, empty_database, free_port, with_options
+from postgres_server import CLUSTER, empty_database, free_port, make_schema, with_options
 from sessiontree.stores.postgres import PostgresOptions, PostgresStore, distribute
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
@@ -69,7 +69,7 @@ def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
 
 
 def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(database):
-    PostgresStore(database, migrations=MIGRATIONS[:3]).close()
+    make_schema(database, MIGRATIONS[:3])
     with psycopg.connect(database) as connection:
         connection.execute(
             "INSERT INTO sessiontree.departed (tree, key, namespace, id) VALUES (gen_random_uuid(), 7, '', 'gone')"
@@ -89,7 +89,7 @@ def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None
         journal.fork("t", at="b", new_id="f")
         journal.rewind("t", "a")
         before = (journal.entries("t"), journal.path("f"), journal.reflog("t"))
-    PostgresStore(database, migrations=MIGRATIONS[:7]).close()
+    make_schema(database, MIGRATIONS[:7])
     with psycopg.connect(source) as old, psycopg.connect(database) as new:
         for table in ("home", "thread", "head", "entry", "move"):
             cursor = old.execute(f"SELECT * FROM sessiontree.{table}")

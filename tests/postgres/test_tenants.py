@@ -8,7 +8,6 @@ import pytest
 import sessiontree as st
 from postgres_server import with_options
 from sessiontree.stores.postgres import bind_role
-from sessiontree.stores.postgres.listen import channel_of
 
 
 @pytest.fixture
@@ -29,6 +28,12 @@ def tenants(database, role):
             journal.append("t", st.user(f"secret of {tenant}"), id="e")
     bind_role(database, role, "acme")
     return database.replace("postgres@", f"{role}@")
+
+
+def channel_of(database, namespace):
+    with psycopg.connect(database) as owner:
+        question = "SELECT name FROM sessiontree.channel WHERE namespace = %s"
+        return owner.execute(question, (namespace,)).fetchone()[0]
 
 
 def test_the_same_ids_in_two_namespaces_are_two_threads(tenants, database):
@@ -52,19 +57,67 @@ def test_a_bound_role_works_in_its_namespace(tenants):
         assert journal.check() == []
 
 
-def test_a_bound_role_sees_nothing_of_another_namespace(tenants):
-    with st.open(with_options(tenants, namespace="rival")) as journal:
-        assert len(journal.list_threads()) == 0
-        with pytest.raises(st.ThreadNotFoundError):
-            journal.path("t")
+def test_a_bound_role_cannot_open_another_namespace(tenants):
+    for namespace in ("rival", "nobody's"):
+        with pytest.raises(st.StoreAccessError, match="row-level security"):
+            st.open(with_options(tenants, namespace=namespace))
 
 
-def test_a_bound_role_writes_nothing_into_another_namespace(tenants):
-    with st.open(with_options(tenants, namespace="rival")) as journal:
-        with pytest.raises(st.StoreAccessError):
-            journal.create_thread("mine now")
-        with pytest.raises(st.NotFoundError):
-            journal.append("t", st.user("x"))
+def test_rows_in_the_tree_of_another_tenant_get_in_nobodys_way(tenants, database):
+    """The attack of a bound role that has learnt the number of another's tree."""
+    with psycopg.connect(database) as owner:
+        owner.row_factory = psycopg.rows.dict_row
+        head = owner.execute("SELECT * FROM sessiontree.head WHERE namespace = 'rival'").fetchone()
+        rows = {
+            table: owner.execute(f"SELECT * FROM sessiontree.{table} WHERE namespace = 'rival'").fetchall()
+            for table in ("thread", "head", "entry")
+        }
+    with psycopg.connect(tenants, autocommit=True) as attacker:
+        for table, found in rows.items():
+            for row in found:
+                # Where the rows of the other tenant are: a unique violation would say that they exist.
+                planted = {**row, "namespace": "acme"}
+                _insert(attacker, table, planted)
+        for number in range(1, 4):
+            # Where its next entries will be.
+            _insert(
+                attacker, "entry", {**rows["entry"][0], "namespace": "acme", "seq": head["seq"] + number, "id": b"e2"}
+            )
+            attacker.execute("UPDATE sessiontree.entry SET id = id || %s WHERE id = 'e2'", (str(number).encode(),))
+    with st.open(with_options(database, namespace="rival")) as journal:
+        journal.append("t", st.user("still mine"), id="e21")
+        assert [entry.message.text for entry in journal.path("t")] == ["secret of rival", "still mine"]
+        assert [entry.id for entry in journal.entries("t")] == ["e", "e21"]
+        fork = journal.fork("t")
+        journal.rewind("t", "e")
+        journal.delete_thread(fork.id)
+        assert journal.check() == []
+    with st.open(with_options(database, namespace="acme")) as journal:
+        assert {finding.kind for finding in journal.check()} != set(), "what was planted is damage of its own namespace"
+
+
+def _insert(connection, table, row):
+    places = ", ".join("%s" for _ in row)
+    connection.execute(f"INSERT INTO sessiontree.{table} ({', '.join(row)}) VALUES ({places})", list(row.values()))
+
+
+def test_a_bound_role_learns_no_channel_but_its_own(tenants, database):
+    with psycopg.connect(tenants) as tenant, psycopg.connect(database) as owner:
+        names = {name for (name,) in owner.execute("SELECT name FROM sessiontree.channel").fetchall()}
+        own = tenant.execute("SELECT name FROM sessiontree.channel").fetchall()
+    assert (len(names), len(own)) == (2, 1)
+    assert all(len(name.removeprefix("sessiontree_")) == 32 for name in names)
+
+
+def test_the_catalogue_of_policies_can_be_closed(tenants, database):
+    """Policies name the namespaces of all tenants; a bound role works without seeing them."""
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("REVOKE SELECT ON pg_catalog.pg_policy, pg_catalog.pg_policies FROM PUBLIC")
+    with psycopg.connect(tenants) as tenant, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        tenant.execute("SELECT * FROM pg_catalog.pg_policies")
+    with st.open(with_options(tenants, namespace="acme")) as journal:
+        journal.append("t", st.user("works"))
+        assert journal.thread("t").entries == 2
 
 
 def test_the_server_itself_keeps_the_rows_apart(tenants):
@@ -104,12 +157,6 @@ def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(te
         assert [hit.entry.message.text for hit in journal.search("secret").hits] == ["secret of acme"]
         assert st.copy_store(journal, copy).threads == 1
         assert journal.check() == []
-    with st.open(with_options(tenants, namespace="rival")) as rival, st.open("memory:") as mine:
-        mine.create_thread("smuggled")
-        with pytest.raises(st.StoreAccessError):
-            st.copy_store(mine, rival)
-        with pytest.raises(st.StoreAccessError):
-            rival.search("secret")
     with psycopg.connect(tenants) as connection:
         for table in ("blob", "chunk", "stock", "checkpoint", "search_block", "horizon"):
             assert connection.execute(f"SELECT DISTINCT namespace FROM sessiontree.{table}").fetchall() in (
@@ -120,7 +167,7 @@ def test_a_bound_role_searches_snapshots_and_copies_within_its_namespace_only(te
 
 def test_notifications_of_one_namespace_do_not_wake_another(tenants, database):
     with psycopg.connect(tenants, autocommit=True) as ear:
-        ear.execute(f"LISTEN {channel_of('acme')}")
+        ear.execute(f"LISTEN {channel_of(database, 'acme')}")
         for tenant in ("rival", "acme"):
             with st.open(with_options(database, namespace=tenant)) as journal:
                 watched = journal.watch("t", timeout=5)
@@ -141,7 +188,7 @@ def test_strange_notifications_are_not_kept(tenants, database):
         journal.append("t", st.user("a"), id="a")
         assert next(watched).id == "a"
         for number in range(50):
-            tenant.execute("SELECT pg_notify(%s, %s)", (channel_of("acme"), f"{number}{'x' * 7000}"))
+            tenant.execute("SELECT pg_notify(%s, %s)", (channel_of(database, "acme"), f"{number}{'x' * 7000}"))
         journal.append("t", st.user("b"), id="b")
         assert next(watched).id == "b"
         assert len(journal.store._listener._notices._topics) == 1

@@ -21,7 +21,6 @@ import psycopg
 import postgres_server
 import sessiontree as st
 from sessiontree.stores.postgres import bind_role
-from sessiontree.stores.postgres.listen import channel_of
 from tcp_proxy import Proxy
 from torture import scripts
 from torture.rounds import Outcome, Problem, Round, new_folder
@@ -203,7 +202,7 @@ def _fill(url: str) -> None:
 
 
 def tenants(what: Round) -> Outcome:
-    """A role that is bound to one namespace tries to read, change and listen to another one with SQL of its own."""
+    """A role that is bound to one namespace tries to read and change another one with SQL of its own."""
     source = random.Random(what.number)
     rival = f"rival-{secrets.token_hex(4)}"
     own = f"own-{secrets.token_hex(4)}"
@@ -218,7 +217,6 @@ def tenants(what: Round) -> Outcome:
     bind_role(base, role, own)
     problems = []
     with psycopg.connect(base.replace("postgres@", f"{role}@"), autocommit=True) as hostile:
-        hostile.execute(f'LISTEN "{channel_of(rival)}"')
         statements = list(_HOSTILE)
         source.shuffle(statements)
         for statement in statements:
@@ -235,7 +233,7 @@ def tenants(what: Round) -> Outcome:
     return Outcome(1, tuple(problems))
 
 
-_TABLES = ("home", "thread", "head", "entry", "move", "lease", "blob", "search_block")
+_TABLES = ("home", "thread", "head", "entry", "move", "lease", "blob", "search_block", "channel")
 _HOSTILE = (
     *(f"SELECT * FROM sessiontree.{table}" for table in _TABLES),
     *(f"DELETE FROM sessiontree.{table} WHERE namespace = 'RIVAL'" for table in _TABLES),

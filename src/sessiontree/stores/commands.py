@@ -216,21 +216,28 @@ class Fork(StoreRequest, frozen=True, kw_only=True):
 
 
 class AcquireLease(StoreRequest, frozen=True, kw_only=True):
-    """Take the lease of a thread, unless another one is in force."""
+    """Take the lease of a thread, unless another one is in force.
+
+    With ``by_store_clock`` a store that many machines share judges and sets expiries by its own clock, as long after it as
+    ``expires_ns`` is after ``now_ns``.
+    """
 
     thread_id: str
     turn_id: str
     owner: str
     now_ns: int
     expires_ns: int
+    by_store_clock: bool = False
 
 
 class RenewLease(StoreRequest, frozen=True, kw_only=True):
-    """Move the expiry of a lease that is in force."""
+    """Move the expiry of a lease that is in force; ``by_store_clock`` is as in ``AcquireLease``."""
 
     thread_id: str
     token: int
     expires_ns: int
+    now_ns: int = 0
+    by_store_clock: bool = False
 
 
 class ReleaseLease(StoreRequest, frozen=True, kw_only=True):
@@ -246,6 +253,7 @@ class ClearLease(StoreRequest, frozen=True, kw_only=True):
     thread_id: str
     now_ns: int
     created_before_ns: int | None = None
+    by_store_clock: bool = False
 
 
 class ClaimCompaction(StoreRequest, frozen=True, kw_only=True):

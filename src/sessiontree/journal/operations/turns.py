@@ -22,6 +22,7 @@ from sessiontree.model import (
     TurnStatus,
 )
 from sessiontree.model._base import Record
+from sessiontree.model.ids import system_clock
 from sessiontree.stores.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
 from sessiontree.stores.queries import ReadEntries, ReadLease, ReadPath, ReadThread
 
@@ -82,6 +83,7 @@ def acquire_lease(
         owner=checked_id(owner, "owner"),
         now_ns=now,
         expires_ns=now + _nanoseconds(ttl_seconds),
+        by_store_clock=runtime.clock is system_clock,
     )
     try:
         lease: Lease = yield command
@@ -104,8 +106,14 @@ def _release_interrupted(command: AcquireLease) -> Operation[None]:
 def renew_lease(runtime: Runtime, lease: Lease, ttl_seconds: float) -> Operation[Lease]:
     """Extend a lease."""
     checked_lease(lease)
-    expires = runtime.clock() + _nanoseconds(ttl_seconds)
-    renewed: Lease = yield RenewLease(thread_id=lease.thread_id, token=lease.token, expires_ns=expires)
+    now = runtime.clock()
+    renewed: Lease = yield RenewLease(
+        thread_id=lease.thread_id,
+        token=lease.token,
+        expires_ns=now + _nanoseconds(ttl_seconds),
+        now_ns=now,
+        by_store_clock=runtime.clock is system_clock,
+    )
     return renewed
 
 
@@ -124,7 +132,10 @@ def active_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
 def clear_expired_lease(runtime: Runtime, thread_id: str, created_before_ns: int | None) -> Operation[Lease | None]:
     """Remove a lease that has expired or began before a cut-off, and return it."""
     cleared: Lease | None = yield ClearLease(
-        thread_id=thread_id, now_ns=runtime.clock(), created_before_ns=created_before_ns
+        thread_id=thread_id,
+        now_ns=runtime.clock(),
+        created_before_ns=created_before_ns,
+        by_store_clock=runtime.clock is system_clock,
     )
     return cleared
 

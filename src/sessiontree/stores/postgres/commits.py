@@ -17,6 +17,7 @@ from sessiontree.model.ids import IdSource
 from sessiontree.stores.commands import (
     AcquireLease,
     Append,
+    ClearLease,
     Command,
     InstallCompaction,
     ReleaseLease,
@@ -26,8 +27,7 @@ from sessiontree.stores.commands import (
 )
 from sessiontree.stores.postgres.errors import with_retries
 from sessiontree.stores.postgres.known import KnownThreads
-from sessiontree.stores.postgres.leases import LeaseCommand, Leased, change_lease
-from sessiontree.stores.postgres.listen import channel_of
+from sessiontree.stores.postgres.leases import LeaseCommand, Leased, by_server_clock, change_lease
 from sessiontree.stores.postgres.locked import LockedTransaction
 from sessiontree.stores.postgres.single_call import Done, SingleCall, ThreadCommand, is_undecided_append
 from sessiontree.stores.postgres.steps import Steps, TreeLookup
@@ -45,17 +45,18 @@ class Commits:
         self._lookup = lookup
         self._known = known
         self._retry_seconds = retry_seconds
-        self._channel = channel_of(lookup.namespace)
         self._ids = IdSource()
 
     def commit(self, command: Command) -> Steps[Result]:
         """Run a command, by a single call if that is possible."""
         if isinstance(command, AcquireLease | RenewLease | ReleaseLease):
             return self._change_lease(command)
+        if isinstance(command, ClearLease):
+            return self._clear_lease(command)
         return self._write_thread(command) if _is_about_one_thread(command) else self._locked(command)
 
     def _write_thread(self, command: ThreadCommand) -> Steps[Result]:
-        call = SingleCall(command, self._lookup, self._known, self._ids, self._channel)
+        call = SingleCall(command, self._lookup, self._known, self._ids)
         refused: Refused | None = None
         first_error: psycopg.Error | None = None
         if is_undecided_append(command, self._known.get(command.thread_id)) and self._lookup.cached(command.thread_id):
@@ -111,11 +112,18 @@ class Commits:
         if outcome is not None:
             view = SnapshotView(self._ids, self._lookup.namespace)
             view.set_thread(command.thread_id, outcome)
+            command = yield from by_server_clock(command)
             decision = yield from decide_in_steps(command, view)
             if not decision.facts and isinstance(command, ReleaseLease):
                 return None
         # The thread has changed meanwhile, or the lease was given to the same owner and turn before.
         return (yield from self._locked(command))
+
+    def _clear_lease(self, command: ClearLease) -> Steps[Result]:
+        by_server = yield from with_retries(
+            lambda: by_server_clock(command), place=self._place, retry_seconds=self._retry_seconds
+        )
+        return (yield from self._locked(by_server))
 
     def _locked(self, command: Command) -> Steps[Result]:
         transaction = LockedTransaction(self._lookup, self._ids, command)

@@ -27,6 +27,7 @@ DISTRIBUTED_BY = {
     "json_document": "scope",
     "stock": "namespace",
     "horizon": "namespace",
+    "channel": "namespace",
 }
 """The column that each table is distributed by. ``migration`` stays on the coordinator."""
 

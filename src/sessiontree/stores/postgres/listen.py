@@ -8,7 +8,7 @@ so it misses nothing.
 from __future__ import annotations
 
 import asyncio
-import hashlib
+import secrets
 import threading
 import time
 
@@ -19,7 +19,7 @@ from sessiontree.model._base import Record
 from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.steps import Statement, Steps, TreeLookup, to_bytes
 
-__all__ = ["AsyncListener", "Listener", "Mark", "Notices", "Watches", "channel_of"]
+__all__ = ["AsyncListener", "Listener", "Mark", "Notices", "Watches", "find_channel"]
 
 
 _MAX_TOPICS = 100_000
@@ -29,14 +29,23 @@ _RECONNECT_SECONDS = 0.5
 _LISTEN_SECONDS = 0.2
 POLL_SECONDS = 0.1
 
+_CHANNEL = "SELECT name FROM sessiontree.channel WHERE namespace = %(namespace)s"
+_NEW_CHANNEL = """
+INSERT INTO sessiontree.channel (namespace, name) VALUES (%(namespace)s, %(name)s) ON CONFLICT DO NOTHING"""
 _WATCH = f"""
 UPDATE sessiontree.head SET watched_until = now() + interval '{_WATCHED_SECONDS} seconds'
 WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s RETURNING key"""
 
 
-def channel_of(namespace: str) -> str:
-    """The channel of a namespace, so that a listener is not woken for other namespaces."""
-    return "sessiontree_" + hashlib.sha256(namespace.encode()).hexdigest()[:32]
+def find_channel(namespace: str) -> Steps[str]:
+    """The channel of a namespace, which gets one when it is first opened.
+
+    A role that is not bound to the namespace is refused here: it can neither read the row nor write it.
+    """
+    values = {"namespace": namespace, "name": f"sessiontree_{secrets.token_hex(16)}"}
+    while not (rows := (yield Statement(_CHANNEL, values))):
+        yield Statement(_NEW_CHANNEL, values)
+    return str(rows[0][0])
 
 
 class Mark(Record, frozen=True, kw_only=True):
@@ -111,9 +120,9 @@ class Notices:
 class Listener:
     """A thread that listens and wakes waiting callers."""
 
-    def __init__(self, conninfo: str, channel: str) -> None:
+    def __init__(self, conninfo: str, lookup: TreeLookup) -> None:
         self._conninfo = conninfo
-        self._channel = channel
+        self._lookup = lookup
         self._notices = Notices()
         self._changed = threading.Condition()
         self._stop = threading.Event()
@@ -168,7 +177,7 @@ class Listener:
                 self._stop.wait(_RECONNECT_SECONDS)
 
     def _listen(self, connection: Connection) -> None:
-        connection.execute(f"LISTEN {self._channel}")
+        connection.execute(f"LISTEN {self._lookup.channel}")
         self.is_live = True
         self._notify_all()
         while not self._stop.is_set():
@@ -179,9 +188,9 @@ class Listener:
 class AsyncListener:
     """``Listener`` as a task of the event loop."""
 
-    def __init__(self, conninfo: str, channel: str) -> None:
+    def __init__(self, conninfo: str, lookup: TreeLookup) -> None:
         self._conninfo = conninfo
-        self._channel = channel
+        self._lookup = lookup
         self._notices = Notices()
         self._changed = asyncio.Condition()
         self._task: asyncio.Task[None] | None = None
@@ -234,7 +243,7 @@ class AsyncListener:
                 await asyncio.sleep(_RECONNECT_SECONDS)
 
     async def _listen(self, connection: AsyncConnection) -> None:
-        await connection.execute(f"LISTEN {self._channel}")
+        await connection.execute(f"LISTEN {self._lookup.channel}")
         self.is_live = True
         await self._notify_all()
         async for notice in connection.notifies():

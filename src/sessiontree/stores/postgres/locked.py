@@ -151,7 +151,7 @@ class LockedTransaction:
         """Lock and read what a command is about, decide it, and write the facts."""
         view = yield from self._lock_and_read(change)
         decision = yield from decide_in_steps(change, view)
-        yield from statements_of(decision, view, self._lookup.namespace, self._stamp)
+        yield from statements_of(decision, view, self._lookup.namespace, self._stamp, self._lookup.channel)
         return _Written(change, view, decision)
 
     def _result_of(self, written: Sequence[_Written]) -> Result:

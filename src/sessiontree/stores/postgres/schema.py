@@ -23,7 +23,9 @@ _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon
 _LASTING_TABLES = tuple(table for table in _FIRST_TABLES if table != "document")
 _BLOB_TABLES = ("checkpoint", "stock", "blob", "chunk")
 _ARTIFACT_TABLES = ("artifact", "pending_artifact")
-TABLES = (*_LASTING_TABLES, "search_block", "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document")
+TABLES = (
+    *_LASTING_TABLES, "search_block", "deleted_thread", *_BLOB_TABLES, *_ARTIFACT_TABLES, "json_document", "channel",
+)  # fmt: skip
 
 # "SESSIONT" as a number: the advisory lock of migrations.
 MIGRATION_LOCK = 0x53455353494F4E54
@@ -349,6 +351,13 @@ _FILTER_INDEXES = tuple(
     for column in ("vendor", "model", "status", "state", "forked_from_thread", "is_archived")
 )
 
+# Anybody may listen to any channel, so the name of a namespace's channel is a secret that only its roles can read.
+_CHANNELS = (
+    "CREATE TABLE sessiontree.channel (namespace text PRIMARY KEY, name text NOT NULL)",
+    "ALTER TABLE sessiontree.channel ENABLE ROW LEVEL SECURITY",
+    _BIND_AS_BEFORE.format(tables="'channel'"),
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
@@ -358,7 +367,7 @@ MIGRATIONS = (
     # A program that does not know artifacts would delete them.
     Migration(version=6, readable_by=6, statements=_ARTIFACTS),
     Migration(version=7, readable_by=6, statements=(*_READ_INDEXES, *_DOCUMENTS)),
-    Migration(version=8, readable_by=8, statements=(*_NAMESPACE_KEYS, *_THREAD_VERSIONS)),
+    Migration(version=8, readable_by=8, statements=(*_NAMESPACE_KEYS, *_THREAD_VERSIONS, *_CHANNELS)),
     # A program that does not know the blocks would leave words of erased entries in them.
     Migration(
         version=9,

@@ -68,14 +68,11 @@ class _Unsettled(NamedTuple):
 class SingleCall:
     """One command, repeated until its outcome is known."""
 
-    def __init__(
-        self, command: ThreadCommand, lookup: TreeLookup, known: KnownThreads, ids: IdSource, channel: str
-    ) -> None:
+    def __init__(self, command: ThreadCommand, lookup: TreeLookup, known: KnownThreads, ids: IdSource) -> None:
         self.command = command
         self._lookup = lookup
         self._known = known
         self._ids = ids
-        self._channel = channel
         self._stamp = secrets.randbits(62)
         self._unsettled: _Unsettled | None = None
         self.may_be_stored = False
@@ -180,7 +177,7 @@ class SingleCall:
     def _place(self) -> Steps[Place]:
         thread_id = self.command.thread_id
         tree = yield from self._lookup.find(thread_id)
-        return Place(tree, self._lookup.namespace, thread_id, self._channel)
+        return Place(tree, self._lookup.namespace, thread_id, self._lookup.channel)
 
 
 def is_undecided_append(command: ThreadCommand, known: KnownThread | None) -> bool:

@@ -111,7 +111,7 @@ _FIND = "SELECT tree FROM sessiontree.home WHERE id = %(id)s AND namespace = %(n
 
 
 class TreeLookup:
-    """The tree of each thread of a namespace, cached.
+    """The tree of each thread of a namespace, cached, and the channel of the namespace.
 
     An entry is only wrong after a thread was deleted and another created with its id. Statements that use it then find
     no row, and the caller calls ``refresh``.
@@ -119,6 +119,7 @@ class TreeLookup:
 
     def __init__(self, namespace: str) -> None:
         self.namespace = namespace
+        self.channel = ""
         self._trees: dict[str, UUID] = {}
 
     def cached(self, thread_id: str) -> UUID | None:

@@ -22,7 +22,7 @@ from sessiontree.stores.postgres.listen import (
     Listener,
     Mark,
     Watches,
-    channel_of,
+    find_channel,
 )
 from sessiontree.stores.postgres.loops import EventLoops, LoopConnections, LoopPool
 from sessiontree.stores.postgres.options import PostgresOptions, checked, conninfo_of, parse_options, place_of
@@ -63,7 +63,7 @@ class _Operations:
             self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
         except psycopg.ProgrammingError as error:
             raise translate_error(error, self.place) from error
-        lookup = TreeLookup(self.options.namespace)
+        lookup = self.lookup = TreeLookup(self.options.namespace)
         known = KnownThreads()
         self._commits = Commits(self.place, lookup, known, self.options.retry_seconds)
         self._reads = cast("Reads", StepReads(self.place, lookup, known))
@@ -86,6 +86,7 @@ class _Operations:
                 " acknowledges can be lost; set both to on, or open with durability='process_crash'",
             )
         yield from migrate(self.place, self._migrations)
+        self.lookup.channel = yield from find_channel(self.options.namespace)
 
     def waits(self) -> Iterator[float]:
         """Pauses between the attempts to open."""
@@ -136,7 +137,7 @@ class PostgresStore:
         driver.run_alone(operations.prepare, operations.conninfo, operations.waits(), self.place)
         self._pool = driver.make_pool(operations.conninfo, operations.options)
         self._pool.open()
-        self._listener = Listener(operations.listen_conninfo, channel_of(operations.options.namespace))
+        self._listener = Listener(operations.listen_conninfo, operations.lookup)
 
     def commit(self, command: Command) -> Result:
         """Run a command and return once it is durable."""
@@ -238,7 +239,7 @@ class AsyncPostgresStore:
 
     def _connections(self) -> LoopConnections:
         operations = self._operations
-        listener = AsyncListener(operations.listen_conninfo, channel_of(operations.options.namespace))
+        listener = AsyncListener(operations.listen_conninfo, operations.lookup)
         return LoopConnections(self._open_pool, listener)
 
     async def _open_pool(self) -> LoopPool:

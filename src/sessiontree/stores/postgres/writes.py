@@ -13,7 +13,6 @@ from sessiontree.model.blobs import unpacked
 from sessiontree.model.codec import encode_record
 from sessiontree.stores.postgres.blobs import drop_blobs, put_artifacts, put_blobs, put_checkpoints, put_pending
 from sessiontree.stores.postgres.documents import change_documents
-from sessiontree.stores.postgres.listen import channel_of
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, insert_rows, to_bytes
 from sessiontree.stores.postgres.view import SnapshotView
 from sessiontree.stores.rules.append import needs_title
@@ -138,14 +137,14 @@ _DROP_NAME = """
 DELETE FROM sessiontree.home WHERE id = %(id)s AND namespace = %(namespace)s AND tree IS NULL AND named_tree IS NULL"""
 
 
-def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int) -> Steps[None]:
+def statements_of(decision: Decision, view: SnapshotView, namespace: str, stamp: int, channel: str) -> Steps[None]:
     """Write the facts of a decision: new threads first, then entries, then everything that refers to them."""
     for fact in decision.facts:
         if isinstance(fact, PutThread) and view.head(fact.state.meta.id) is None:
             yield from _new_thread(fact.state, view, namespace, stamp)
     entries = [fact for fact in decision.facts if isinstance(fact, PutEntry)]
     if entries:
-        yield from _put_entries(entries, view, namespace)
+        yield from _put_entries(entries, view, namespace, channel)
         tree = view.uuid_of(entries[0].state.tree)
         yield from put_checkpoints(entries, tree, namespace)
         yield from put_artifacts(entries, tree, namespace)
@@ -202,7 +201,7 @@ def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: i
         yield Statement(_NAME_TREE, {"tree": tree, "tree_id": to_bytes(state.meta.tree), "namespace": namespace})
 
 
-def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) -> Steps[None]:
+def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str, channel: str) -> Steps[None]:
     state = facts[0].state
     tree = view.uuid_of(state.tree)
     values = {"tree": tree, "thread": to_bytes(state.meta.id), "namespace": namespace, "count": len(facts)}
@@ -211,7 +210,7 @@ def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str) 
     yield from insert_rows("entry", _ENTRY_ROW, rows)
     if watched_until is not None:
         # By itself: what a distributed server runs on the node of the thread notifies nobody.
-        values = {"until": watched_until, "channel": channel_of(namespace), "topic": f"{tree}:{key}"}
+        values = {"until": watched_until, "channel": channel, "topic": f"{tree}:{key}"}
         yield Statement(_NOTIFY, values)
 
 

@@ -1,0 +1,60 @@
+"""Leases expire by the clock of the server, whatever the machines of their owners say."""
+
+import time
+from pathlib import Path
+
+import pytest
+
+import sessiontree as st
+from postgres_server import process_database, with_options
+from sessiontree.stores.commands import AcquireLease, ClearLease, RenewLease
+
+HOUR = 3_600_000_000_000
+MINUTE = 60_000_000_000
+
+
+def acquire(owner: str, ahead: int, ttl: int = MINUTE) -> AcquireLease:
+    """The command of a machine whose clock is ahead."""
+    now = time.time_ns() + ahead
+    return AcquireLease(
+        thread_id="t", turn_id=owner, owner=owner, now_ns=now, expires_ns=now + ttl, by_store_clock=True
+    )
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> st.Journal:
+    journal = st.open(with_options(process_database(), namespace=tmp_path))
+    journal.create_thread("t")
+    return journal
+
+
+def test_a_machine_whose_clock_is_ahead_takes_no_lease_in_force(journal: st.Journal) -> None:
+    with journal:
+        lease = journal.acquire_lease("t", owner="right")
+        with pytest.raises(st.ActiveTurnError):
+            journal.store.commit(acquire("ahead", ahead=HOUR))
+        cleared = journal.store.commit(ClearLease(thread_id="t", now_ns=time.time_ns() + HOUR, by_store_clock=True))
+        assert cleared is None
+        journal.append("t", st.user("still mine"), lease=lease)
+
+
+def test_a_machine_whose_clock_is_behind_need_not_wait_for_it(journal: st.Journal) -> None:
+    with journal:
+        journal.store.commit(acquire("gone", ahead=HOUR, ttl=0))
+        lease = journal.store.commit(acquire("behind", ahead=-HOUR))
+        assert isinstance(lease, st.Lease)
+        assert lease.owner == "behind"
+
+
+def test_a_lease_lasts_as_long_as_was_asked_for_from_the_servers_time_on(journal: st.Journal) -> None:
+    with journal:
+        lease = journal.store.commit(acquire("ahead", ahead=HOUR))
+        assert isinstance(lease, st.Lease)
+        assert abs(lease.expires_ns - time.time_ns() - MINUTE) < MINUTE / 2
+        assert journal.store.commit(acquire("ahead", ahead=HOUR)) == lease
+        now = time.time_ns() - HOUR
+        renewed = journal.store.commit(
+            RenewLease(thread_id="t", token=lease.token, now_ns=now, expires_ns=now + 2 * MINUTE, by_store_clock=True)
+        )
+        assert isinstance(renewed, st.Lease)
+        assert lease.expires_ns < renewed.expires_ns < time.time_ns() + 3 * MINUTE
