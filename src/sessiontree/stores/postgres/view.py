@@ -159,6 +159,7 @@ class SnapshotView:
         self._reservation: Reservation | None = None
         self._document: StoredDocument | None = None
         self._seq = 0
+        self._known: KnownThread | None = None
         self.deleted_entries: dict[int, tuple[int, int]] = {}
         """Owner and number of each entry that a delete removes; the rules know them by these keys."""
 
@@ -187,8 +188,7 @@ class SnapshotView:
     def set_known(self, known: KnownThread) -> None:
         """Set a thread with what is known of it."""
         self.set_thread(known.head.state.meta.id, known.head)
-        self._answers |= {("find", name): node for name, node in known.nodes.copy().items()}
-        self._answers |= {("logged", number): move for number, move in known.moves.copy().items()}
+        self._known = known
 
     def restart(self) -> None:
         """Number entries from the thread's last one again, a new thread's from its key, for another run of the rules."""
@@ -215,6 +215,8 @@ class SnapshotView:
         return None if head is None else head.state
 
     def find(self, tree: int, entry_id: str) -> Node | None:
+        if self._known and entry_id in self._known.nodes:
+            return self._known.nodes[entry_id]
         statement = self._nodes(self.uuid_of(tree), [entry_id])
         found: Node | None = self._answer(("find", entry_id), statement, lambda rows: self._add_node(*rows))
         return found
@@ -247,6 +249,8 @@ class SnapshotView:
         return found[: state.moves]
 
     def logged(self, state: ThreadState, number: int) -> LoggedMove:
+        if self._known and number in self._known.moves:
+            return self._known.moves[number]
         statement = Statement(_LOGGED, self._place() | {"key": state.key, "number": number})
         found: LoggedMove | None = self._answer(
             ("logged", number), statement, lambda rows: self._add_moves(state.meta.id, rows).get(number)
