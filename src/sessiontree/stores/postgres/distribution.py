@@ -34,6 +34,7 @@ DISTRIBUTED_BY = {
 _BY_TREE_FUNCTIONS = ("append_entry", "write_thread", "thread_now")
 
 _HAS_CITUS = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus')"
+_EXISTING_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'sessiontree'"
 _PLACED_TABLES = """
 SELECT c.relname FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
 WHERE c.relnamespace = 'sessiontree'::regnamespace AND p.partmethod = 'h'"""
@@ -82,7 +83,8 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
     connection.execute("SELECT pg_advisory_xact_lock(%s)", (MIGRATION_LOCK,))
     connection.execute("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     placed = {row[0] for row in connection.execute(_PLACED_TABLES)}
-    tables = [table for table in DISTRIBUTED_BY if table not in placed]
+    existing = {row[0] for row in connection.execute(_EXISTING_TABLES)}
+    tables = [table for table in DISTRIBUTED_BY if table in existing - placed]
     for table in tables:
         name = f"sessiontree.{table}"
         is_with_head = DISTRIBUTED_BY[table] == "tree" and table != FIRST
