@@ -38,6 +38,7 @@ _EXISTING_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname 
 _PLACED_TABLES = """
 SELECT c.relname FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
 WHERE c.relnamespace = 'sessiontree'::regnamespace AND p.partmethod = 'h'"""
+_EXISTING_FUNCTIONS = "SELECT proname FROM pg_catalog.pg_proc WHERE pronamespace = 'sessiontree'::regnamespace"
 _PLACED_FUNCTIONS = """
 SELECT f.proname FROM pg_catalog.pg_dist_object o JOIN pg_catalog.pg_proc f ON f.oid = o.objid
 WHERE f.pronamespace = 'sessiontree'::regnamespace AND o.classid = 'pg_catalog.pg_proc'::regclass
@@ -100,7 +101,8 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
         statement = sql.SQL("SELECT truncate_local_data_after_distributing_table({})")
         connection.execute(statement.format(sql.Literal(name)))
     distributed = {row[0] for row in connection.execute(_PLACED_FUNCTIONS)}
-    functions = [name for name in _BY_TREE_FUNCTIONS if name not in distributed]
+    known = {row[0] for row in connection.execute(_EXISTING_FUNCTIONS)}
+    functions = [name for name in _BY_TREE_FUNCTIONS if name in known - distributed]
     for name in functions:
         connection.execute(_CREATE_FUNCTION, {"name": name})
     return Distribution(tables=tuple(tables), functions=tuple(functions))

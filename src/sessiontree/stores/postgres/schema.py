@@ -388,6 +388,8 @@ def migrate(place: str, migrations: Sequence[Migration] = MIGRATIONS) -> Steps[N
     if not _missing((yield from _version()), migrations, place):
         return
     yield BEGIN
+    # A distributed server then changes the shards of one table after the other, as several changes in one transaction need.
+    yield Statement("SET LOCAL citus.multi_shard_modify_mode TO 'sequential'")
     yield Statement("SELECT pg_advisory_xact_lock(%(lock)s)", {"lock": MIGRATION_LOCK})
     for migration in _missing((yield from _version()), migrations, place):
         for sql in migration.statements:
