@@ -44,6 +44,7 @@ def main() -> int:
     parser.add_argument("--system", action="append", default=[], help="only systems with this in their name")
     parser.add_argument("--folder", default=None, help="where the stores are; default: the temporary folder")
     parser.add_argument("--rounds", type=int, default=None)
+    parser.add_argument("--minutes", type=float, default=None, help="when no further case begins")
     parser.add_argument("--largest", type=int, default=None, help="the largest size")
     parser.add_argument("--page", default=None, help="write the page of an earlier run again")
     options = parser.parse_args()
@@ -62,6 +63,8 @@ def main() -> int:
     limits = replace(
         limits, rounds=options.rounds or limits.rounds, largest_size=options.largest or limits.largest_size
     )
+    if options.minutes:
+        limits = replace(limits, total_seconds=60 * options.minutes)
     folder = Path(tempfile.mkdtemp(prefix="sessiontree-bench-", dir=options.folder))
     try:
         run = measure(chosen_cases, chosen_systems, folder, limits)
