@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -65,6 +66,7 @@ def main() -> int:
     )
     if options.minutes:
         limits = replace(limits, total_seconds=60 * options.minutes)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that servers and stores are removed
     folder = Path(tempfile.mkdtemp(prefix="sessiontree-bench-", dir=options.folder))
     try:
         run = measure(chosen_cases, chosen_systems, folder, limits)
