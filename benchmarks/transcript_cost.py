@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import sessiontree as st
@@ -178,7 +179,8 @@ def main() -> None:
     rows = ["| what | measured | goal |", "|---|---|---|"]
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
-        for row in (*grown_log(place), *idle_watch(place), *native_sets(place), *whole_set(place, (*numbers, 1000)[0])):
+        parts = (grown_log(place), idle_watch(place), native_sets(place), whole_set(place, (*numbers, 1000)[0]))
+        for row in chain.from_iterable(parts):
             print(row, flush=True)
             rows.append(row)
     if "--write" in sys.argv:

@@ -79,14 +79,14 @@ _ITEMS = frozenset(
 _RESULTS = frozenset(
     {"function_call_output", "custom_tool_call_output", "local_shell_call_output", "tool_search_output"}
 )
+_STEPS = (
+    "exec_command", "patch_apply", "mcp_tool_call", "web_search", "image_generation", "collab_agent_spawn",
+    "collab_agent_interaction", "collab_waiting", "collab_close", "collab_resume",
+)  # fmt: skip
 _BOOKKEEPING = frozenset(
     {"task_started", "turn_started", "thread_settings_applied", "context_compacted", "session_configured"}
-    | {
-        f"{name}_{step}"
-        for name in ("exec_command", "patch_apply", "mcp_tool_call", "web_search")
-        for step in ("begin", "end")
-    }
     | {"agent_reasoning_section_break", "raw_response_item", "agent_message_delta", "agent_reasoning_delta"}
+    | {f"{name}_{step}" for name in _STEPS for step in ("begin", "end")}
 )
 """Events without words, or with those of the model's items."""
 _SHOWN = {"UserMessage": "user_message", "AgentMessage": "agent_message"}
