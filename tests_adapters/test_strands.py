@@ -86,6 +86,7 @@ def test_messages_come_back_as_they_were(repository: SessionTreeRepository) -> N
         repository.create_message("s", "a", one)
     assert repository.list_messages("s", "a") == messages
     assert repository.list_messages("s", "a", limit=2, offset=1) == messages[1:3]
+    assert repository.list_messages("s", "a", offset=4) == repository.list_messages("s", "a", offset=9) == []
     assert [repository.read_message("s", "a", number) for number in range(5)] == [*messages, None]
     types = [entry.type for entry in repository.thread("s", "a").path()]
     assert types == ["user_message", "tool_call", "tool_result", "assistant_message"]

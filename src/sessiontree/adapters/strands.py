@@ -146,12 +146,13 @@ class SessionTreeRepository(SessionRepository):
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
     ) -> list[SessionMessage]:
         """Return the messages of an agent, oldest first."""
+        thread = self.thread(session_id, agent_id)
         try:
-            path = self._path(session_id, agent_id)
+            found = thread.thread()
+            path = thread.path(found.leaf, limit=max(0, found.messages - offset), types=_MESSAGES)
         except st.ThreadNotFoundError as error:
             raise _no_agent(session_id, agent_id) from error
-        end = None if limit is None else offset + limit
-        return [_message_of(entry) for entry in path[offset:end]]
+        return [_message_of(entry) for entry in path[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Store the state of a group of agents."""
