@@ -48,6 +48,14 @@ def test_a_thread_is_compared_with_the_branch_that_it_left(viewer: Viewer) -> No
     assert "1 entry in common, up to “The login test fails.”" in page
 
 
+def test_a_move_along_the_active_path_is_not_another_branch(viewer: Viewer) -> None:
+    old, new = two_branches(viewer.journal)
+    viewer.journal.rewind("t", viewer.journal.path("t")[0].id)
+    viewer.journal.move_leaf("t", new)
+    found: dict[str, Any] = viewer.json("/compare.json?a=t")
+    assert (found["a"]["tip"], found["b"]["tip"]) == (old, new)
+
+
 def test_any_two_entries_can_be_compared_and_swapped(viewer: Viewer) -> None:
     old, new = two_branches(viewer.journal)
     there: dict[str, Any] = viewer.json(f"/compare.json?a=t&a_at={old}&b=t&b_at={new}")

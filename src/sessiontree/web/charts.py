@@ -113,7 +113,7 @@ def steps(points: Sequence[ContextPoint], label: str) -> Html:
         line += f"{'V' if line else f'M{x:.1f} '}{y:.1f}H{x + wide:.1f}"
         if point.kind == "failed":
             marks.append(tag("path", d=f"M{x + 4:.1f} {y - 12:.1f}l7 7m0-7l-7 7", class_="fail"))
-        if at % every == 0:
+        if at % every == 0 and (at == 0 or point.turn != points[at - every].turn):
             marks.append(text(x, 205, f"turn {point.turn}"))
         marks.append(rect(x, 0, wide, plot.bottom, "over", _point_words(point)))
     axis = plot.axis(lambda value: count(round(value)))

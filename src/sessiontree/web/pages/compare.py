@@ -30,6 +30,7 @@ __all__ = ["PAGE"]
 _FIRST_READ = 500
 _MOST_SHOWN = 600
 _MOST_CHOICES = 12
+_MOST_ACTIVE = 5_000
 
 
 class _Side(Record, frozen=True, kw_only=True):
@@ -69,9 +70,11 @@ async def load(visit: Visit, asked: CompareAsked) -> Comparison:
 
 async def _choices(visit: Visit, thread: Thread) -> tuple[Branch, ...]:
     """The branches that can be compared with: where the leaf of the thread was before its moves, and its forks."""
+    active = {entry.id for entry in await visit.journal.path(thread.id, limit=_MOST_ACTIVE)}
     moves = await visit.journal.reflog(thread.id)
-    left = dict.fromkeys(move.from_entry for move in reversed(moves) if move.from_entry not in {None, thread.leaf})
-    found = await visit.journal.find_entries([one for one in left if one][:_MOST_CHOICES], thread_id=thread.id)
+    left = dict.fromkeys(move.from_entry for move in reversed(moves) if move.from_entry)
+    tips = [tip for tip in left if tip not in active][:_MOST_CHOICES]
+    found = await visit.journal.find_entries(tips, thread_id=thread.id)
     own = [Branch(thread=thread.id, tip=entry.id, title=words_of(entry, thread.workspace, 80)) for entry in found]
     relatives = await visit.journal.list_threads(tree=thread.tree, is_archived=None, limit=_MOST_CHOICES)
     forks = [
