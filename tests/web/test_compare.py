@@ -52,6 +52,8 @@ def test_a_move_along_the_active_path_is_not_another_branch(viewer: Viewer) -> N
     old, new = two_branches(viewer.journal)
     viewer.journal.rewind("t", viewer.journal.path("t")[0].id)
     viewer.journal.move_leaf("t", new)
+    viewer.journal.label("t", new, "good")  # an entry that is left behind, and nothing to compare
+    viewer.journal.move_leaf("t", new)
     found: dict[str, Any] = viewer.json("/compare.json?a=t")
     assert (found["a"]["tip"], found["b"]["tip"]) == (old, new)
 

@@ -31,6 +31,7 @@ _FIRST_READ = 500
 _MOST_SHOWN = 600
 _MOST_CHOICES = 12
 _MOST_ACTIVE = 5_000
+_MARKERS = 20
 
 
 class _Side(Record, frozen=True, kw_only=True):
@@ -73,9 +74,14 @@ async def _choices(visit: Visit, thread: Thread) -> tuple[Branch, ...]:
     active = {entry.id for entry in await visit.journal.path(thread.id, limit=_MOST_ACTIVE)}
     moves = await visit.journal.reflog(thread.id)
     left = dict.fromkeys(move.from_entry for move in reversed(moves) if move.from_entry)
-    tips = [tip for tip in left if tip not in active][:_MOST_CHOICES]
-    found = await visit.journal.find_entries(tips, thread_id=thread.id)
-    own = [Branch(thread=thread.id, tip=entry.id, title=words_of(entry, thread.workspace, 80)) for entry in found]
+    own: list[Branch] = []
+    for tip in [tip for tip in left if tip not in active][:_MOST_CHOICES]:
+        # A branch may end with markers; one of markers alone is not worth a comparison.
+        ends = [
+            entry for entry in await visit.journal.path(thread.id, tip, limit=_MARKERS) if not is_bookkeeping(entry)
+        ]
+        if ends and ends[-1].id not in active:
+            own.append(Branch(thread=thread.id, tip=tip, title=words_of(ends[-1], thread.workspace, 80)))
     relatives = await visit.journal.list_threads(tree=thread.tree, is_archived=None, limit=_MOST_CHOICES)
     forks = [
         Branch(thread=one.id, tip=one.leaf or "", title=title_of(one, visit.now), is_active=True)
