@@ -25,7 +25,7 @@ from sessiontree.adapters.langgraph.records import (
     items_of,
     record_of,
 )
-from sessiontree.adapters.langgraph.values import KnownCheckpoint, Serializer
+from sessiontree.adapters.langgraph.values import KnownCheckpoint, KnownItem, Serializer
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.model import Entry
@@ -116,7 +116,7 @@ class CheckpointReader:
         serializer = self._serializer
         lists = {
             channel: [
-                serializer.content(None if serializer.is_readable else serializer.load(item.raw), item.raw)
+                KnownItem(serializer.content(None if serializer.is_readable else serializer.load(item.raw), item.raw))
                 for _, item in found
             ]
             for channel, found in items.items()

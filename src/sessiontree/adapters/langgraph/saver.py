@@ -53,7 +53,7 @@ from sessiontree.model import Thread, ThreadFields, ThreadQuery
 
 __all__ = ["SessionTreeSaver"]
 
-_REMEMBERED_THREADS = 128
+_REMEMBERED_THREADS = 16
 
 
 class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):

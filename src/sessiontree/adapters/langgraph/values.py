@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
+from hashlib import blake2b
 from typing import Any
 
 from langchain_core.messages import BaseMessage
@@ -26,15 +28,37 @@ from sessiontree.adapters.langgraph.records import (
 from sessiontree.journal import NewEntry
 from sessiontree.model import Payload
 
-__all__ = ["KnownCheckpoint", "PlannedPut", "Serializer", "plan_put"]
+__all__ = ["KnownCheckpoint", "KnownItem", "PlannedPut", "Serializer", "plan_put"]
+
+
+class KnownItem(Struct, frozen=True):
+    """An item of a stored list: its content, and if it was put by this process, what the message was like then.
+
+    Comparing a message with ``fields`` is ten times as fast as serialising it again, and finds changes in place too.
+    """
+
+    content: bytes
+    kind: type[BaseMessage] | None = None
+    fields: dict[str, Any] = {}
+
+    @classmethod
+    def of(cls, value: Any, content: bytes) -> KnownItem:
+        """Remember an item that is stored now."""
+        if not isinstance(value, BaseMessage):
+            return cls(content)
+        return cls(content, type(value), deepcopy(value.__dict__))
+
+    def is_same(self, value: Any) -> bool:
+        """Whether a message is certainly the stored one."""
+        return type(value) is self.kind and value.__dict__ == self.fields
 
 
 class KnownCheckpoint(Struct, frozen=True):
-    """A stored checkpoint, with the contents of its lists to compare the next value with."""
+    """A stored checkpoint, with the items of its lists to compare the next value with."""
 
     record: CheckpointRecord
     versions: ChannelVersions
-    lists: dict[str, list[bytes]]
+    lists: dict[str, list[KnownItem]]
 
 
 class PlannedPut(Struct, frozen=True):
@@ -72,9 +96,9 @@ class Serializer:
         return [self.load(raw) for raw in raws]
 
     def content(self, value: Any, raw: Raw | None = None) -> bytes:
-        """Return bytes that are equal for equal values, which encrypted ones are not."""
+        """Return a digest that is equal for equal values, which encrypted ones are not."""
         kind, data = self._plain.dumps_typed(value) if raw is None or not self.is_readable else (raw.type, raw.data)
-        return kind.encode() + b"\0" + data
+        return blake2b(kind.encode() + b"\0" + data, digest_size=16).digest()
 
 
 def plan_put(
@@ -90,7 +114,7 @@ def plan_put(
     values: dict[str, str] = {}
     changed: dict[str, Raw] = {}
     lists: dict[str, ListRecord] = {}
-    contents: dict[str, list[bytes]] = {}
+    contents: dict[str, list[KnownItem]] = {}
     messages: list[Payload] = []
     items: list[NumberedItem] = []
     for channel, value in checkpoint["channel_values"].items():
@@ -139,20 +163,35 @@ def _is_unchanged(channel: str, before: KnownCheckpoint, checkpoint: Checkpoint,
 
 def _add_list(
     serializer: Serializer, before: KnownCheckpoint | None, channel: str, value: list[Any]
-) -> tuple[ListRecord, list[bytes], list[tuple[NumberedItem, Any]]]:
-    """Return the record of a list, the contents of its items, and those of them that are new, with their values."""
+) -> tuple[ListRecord, list[KnownItem], list[tuple[NumberedItem, Any]]]:
+    """Return the record of a list, its items to compare the next one with, and those that are new, with their values."""
     known = None if before is None else before.record.lists.get(channel)
     old = before.lists[channel] if before is not None and known is not None else []
     count = 0 if known is None else known.count
-    raws = [serializer.dump(item) for item in value]
-    contents = [serializer.content(item, raw) for item, raw in zip(value, raws, strict=True)]
-    plan = plan_list(old, () if known is None else known.ranges, count, contents)
-    new = [
-        (NumberedItem(channel=channel, number=number, raw=raws[position]), value[position])
+    same = next(
+        (number for number, (item, new) in enumerate(zip(old, value, strict=False)) if not item.is_same(new)), None
+    )
+    same = min(len(old), len(value)) if same is None else same
+    raws = [serializer.dump(item) for item in value[same:]]
+    contents = [item.content for item in old[:same]]
+    contents += [serializer.content(item, raw) for item, raw in zip(value[same:], raws, strict=True)]
+    plan = plan_list([item.content for item in old], () if known is None else known.ranges, count, contents)
+    items = old[:same] + [
+        KnownItem.of(item, content) for item, content in zip(value[same:], contents[same:], strict=True)
+    ]
+    added = [
+        (
+            NumberedItem(
+                channel=channel,
+                number=number,
+                raw=raws[position - same] if position >= same else serializer.dump(value[position]),
+            ),
+            value[position],
+        )
         for number, position in enumerate(plan.new, count)
     ]
-    lookback = 0 if known is None or len(new) == len(value) else known.lookback
-    return ListRecord(ranges=plan.ranges, count=count + len(new), lookback=lookback), contents, new
+    lookback = 0 if known is None or len(added) == len(value) else known.lookback
+    return ListRecord(ranges=plan.ranges, count=count + len(added), lookback=lookback), items, added
 
 
 def _look_further_back(lists: dict[str, ListRecord], added: int) -> dict[str, ListRecord]:
