@@ -327,10 +327,13 @@ _TREE_KEYS = {
 }
 _NAMESPACE_KEYS = (
     *(
-        f"ALTER TABLE sessiontree.{table} DROP CONSTRAINT {table}_pkey, ADD PRIMARY KEY ({columns})"
+        f"ALTER TABLE sessiontree.{table} {change}"
         for table, columns in _TREE_KEYS.items()
+        # One change a statement, because a distributed server takes no more.
+        for change in (f"DROP CONSTRAINT {table}_pkey", f"ADD PRIMARY KEY ({columns})")
     ),
-    "ALTER TABLE sessiontree.thread DROP CONSTRAINT thread_tree_key_key, ADD UNIQUE (tree, key, namespace)",
+    "ALTER TABLE sessiontree.thread DROP CONSTRAINT thread_tree_key_key",
+    "ALTER TABLE sessiontree.thread ADD CONSTRAINT thread_tree_key_key UNIQUE (tree, key, namespace)",
     "CREATE UNIQUE INDEX entry_id_namespace ON sessiontree.entry (id, tree, namespace)",
     "DROP INDEX sessiontree.entry_id",
     "ALTER INDEX sessiontree.entry_id_namespace RENAME TO entry_id",
