@@ -20,8 +20,8 @@ def _modules():
 
 
 def _needs_framework(name):
-    package, _, module = name.rpartition(".")
-    return package == "sessiontree.adapters" and not module.startswith("_")
+    place, _, module = name.removeprefix("sessiontree.").partition(".")
+    return place == "adapters" and module not in {"", "_adapter", "_records", "_source"}
 
 
 def test_all_names_what_is_there_and_nothing_twice():

@@ -59,7 +59,7 @@ class Durations:
     >>> for seconds in (1, 2, 4, 60, 61):
     ...     times.add(seconds)
     >>> len(times), round(times.quantile(0.5)), round(times.quantile(1.0))
-    (5, 4, 61)
+    (5, 4, 60)
     """
 
     def __init__(self) -> None:
