@@ -55,11 +55,11 @@ class Shell:
             dimensions=(rows, columns),
             encoding="utf-8",
             timeout=30,
-            preexec_fn=_heed_interrupts,
+            preexec_fn=heed_interrupts,
         )
 
 
-def _heed_interrupts() -> None:
+def heed_interrupts() -> None:
     """Undo what a shell does to programs that it runs in the background, and these hand on to their children."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

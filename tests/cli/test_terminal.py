@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 import sessiontree as st
-from cli_shell import COMMAND, Shell, screen, without_colour
+from cli_shell import COMMAND, Shell, heed_interrupts, screen, without_colour
 
 HOSTILE = (
     "red \x1b[31malert\x1b[0m \x1b]8;;http://evil.example\x07link\x1b]8;;\x07 \x1b]52;c;cGFzcw==\x07 "
@@ -118,7 +118,7 @@ main()
 def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(module=module), "ls"],
-        env=shell.environment, capture_output=True, text=True, check=False,
+        env=shell.environment, capture_output=True, text=True, check=False, preexec_fn=heed_interrupts,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (130, "")
     assert done.stderr in {"", "✗ Interrupted.\n"}
