@@ -15,6 +15,7 @@ import click
 
 from sessiontree.cli.exit_codes import USAGE, MissingError, UsageError
 from sessiontree.cli.output import Output
+from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.model import Record
@@ -51,25 +52,6 @@ class Location(Record, frozen=True, kw_only=True):
     def name(self) -> str:
         """The name of the store: the last part of its address."""
         return self.shown.partition("?")[0].rstrip("/").rsplit("/", 1)[-1] or self.shown
-
-
-def without_password(url: str) -> str:
-    """Return an address with its password as ``***``.
-
-    >>> without_password("postgresql://ann:s3cret@db/talks?password=x&sslmode=require")
-    'postgresql://ann:***@db/talks?password=***&sslmode=require'
-    """
-    scheme, sign, rest = url.partition("://")
-    if not sign:
-        return url
-    place, question, query = rest.partition("?")
-    who, at, where = place.rpartition("@")
-    user, colon, _ = who.partition(":")
-    hidden = "&".join(
-        f"{name}{equals}***" if "password" in name.casefold() else f"{name}{equals}{value}"
-        for name, equals, value in (option.partition("=") for option in query.split("&"))
-    )
-    return f"{scheme}://{user}{colon + '***' if colon else ''}{at}{where}{question}{hidden}"
 
 
 def locate(flag: str | None, environment: Mapping[str, str], folder: Path) -> Location:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TextIO
 
 import msgspec
 
+from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import ATTENTION, DIM, FAILURE, GOOD, Line, in_ascii, paragraph
 from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.model.sanitize import for_terminal
@@ -26,7 +26,6 @@ LISTS = 132
 
 _NARROWEST = 20
 _ONE_LINE = 1_000_000
-_PASSWORD = re.compile(r"(\w://[^:/@\s]*:)[^/\s]*(@)|(\bpassword=)[^&\s]*")
 
 
 class Output:
@@ -76,7 +75,7 @@ class Output:
     def done(self, text: str, *, below: Iterable[Line] = ()) -> None:
         """Say on stderr that something was done, unless --quiet."""
         if not self.is_quiet:
-            self.say([*self._sentence(text), *below], mark=("✓", GOOD))
+            self.say([*self._sentence(without_password(text)), *below], mark=("✓", GOOD))
 
     def say(self, lines: Sequence[Line], mark: tuple[str, str] | None = None) -> None:
         """Write lines to stderr, the first one with a mark in its first cell."""
@@ -117,9 +116,8 @@ class Output:
 
     def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
         """Write an error to stderr: one sentence, then what helps. A password in an address is not shown."""
-        text = _PASSWORD.sub(lambda found: f"{found[1] or found[3]}***{found[2] or ''}", text)
         below = [_fitting(_typed(line, self._store), self.width) for line in advice]
-        self.say([*self._sentence(text), *below], mark=("✗", FAILURE))
+        self.say([*self._sentence(without_password(text)), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
         """Write one JSON object with a schema version."""

@@ -195,7 +195,7 @@ class Journal(
 ):
     """All conversations of one store.
 
-    The blocking form may be used from many threads, the form for asyncio from one event loop. Cancelling a write does
+    The blocking form may be used from many threads, the form for asyncio from several event loops. Cancelling a write does
     not undo it: it may still be committed, so append with an ``id`` of your own if you may have to repeat it.
     """
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sessiontree.cli.context import CliContext, without_password
+from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
+from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import Progress, moment
 from sessiontree.render.figures import plural, size

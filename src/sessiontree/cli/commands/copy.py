@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sessiontree.cli.context import CliContext, without_password
+from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
+from sessiontree.cli.passwords import without_password
 
 __all__ = ["copy"]
 
