@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 import sessiontree as st
 from browser.conftest import Opener, until
 from sample_store import LOGS, SHOP
 from sessiontree.web.addresses import thread_url
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Route
 
 
 def test_keys_move_through_entries_prompts_failures_and_branches(reading: Opener) -> None:
@@ -116,6 +120,20 @@ def test_the_palette_finds_threads_messages_and_actions(reading: Opener) -> None
     page.wait_for_selector("dialog.help >> text=rewind here")
     reader.keys("Escape")
     assert page.locator("dialog").count() == 0
+
+
+def test_enter_in_the_palette_waits_for_the_answer_to_what_was_typed(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open(f"/t/{SHOP}")
+    held: list[Route] = []
+    page.route("**/search.json?q=log+parser*", lambda route: held.append(route))  # noqa: PLW0108  Playwright reads the signature
+    reader.keys("Control+k")
+    with page.expect_request("**/search.json?q=log+parser*"):
+        page.keyboard.type("log parser")
+    reader.keys("Enter")
+    for route in held:
+        route.continue_()
+    page.wait_for_url(re.compile(re.escape(thread_url(LOGS))))
 
 
 def test_search_answers_while_one_types(reading: Opener) -> None:

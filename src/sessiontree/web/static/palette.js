@@ -61,8 +61,8 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
     asked = new AbortController()
     const { signal } = asked
     try {
-      const ask = async (url) => (await fetch(url, { signal })).json()
-      const [threads, hits] = await Promise.all([ask(`/threads.json?${new URLSearchParams({ find: words })}`), words ? ask(`/search.json?${new URLSearchParams({ q: words, limit: 8 })}`) : { hits: [] }])
+      const get = async (url) => (await fetch(url, { signal })).json()
+      const [threads, hits] = await Promise.all([get(`/threads.json?${new URLSearchParams({ find: words })}`), words ? get(`/search.json?${new URLSearchParams({ q: words, limit: 8 })}`) : { hits: [] }])
       const segment = (id) => encodeURIComponent(id.replace(/[~/.]/g, (sign) => ({ "~": "~0", "/": "~1", ".": "~2" })[sign]))
       draw([
         ...own,
@@ -73,9 +73,10 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
     } catch (error) { if (error.name !== "AbortError") throw error }
   }
   const run = (option) => { if (option) { dialog.close(); option.run() } }
-  let timer = 0
-  const settled = async () => { if (timer) { clearTimeout(timer); timer = 0; await find() } }
-  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(() => { timer = 0; find() }, 60) })
+  let timer = 0, answer = null
+  const ask = () => { clearTimeout(timer); timer = 0; answer = find(); return answer }
+  const settled = () => timer ? ask() : answer
+  input.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 60) })
   input.addEventListener("keydown", (event) => {
     if (event.key === "ArrowDown") { event.preventDefault(); choose(at + 1) }
     else if (event.key === "ArrowUp") { event.preventDefault(); choose(at - 1) }
@@ -83,5 +84,5 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
   })
   list.addEventListener("click", (event) => run(shown[event.target.closest("[role=option]")?.dataset.n]))
   input.focus()
-  find()
+  ask()
 }
