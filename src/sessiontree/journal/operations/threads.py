@@ -327,7 +327,8 @@ def _real(text: str) -> Operation[str]:
 def checked_thread(thread: Thread) -> Thread:
     """Check a thread of another program or another store, which has its id and times already."""
     checked_id(thread.id, "thread id")
-    return _with_fields(thread, cast("ThreadFields", {name: getattr(thread, name) for name in _FIELDS}))
+    stored = checked_record(thread, f"thread {thread.id!r}", Thread)
+    return _with_fields(stored, cast("ThreadFields", {name: getattr(thread, name) for name in _FIELDS}))
 
 
 def _new_thread(runtime: Runtime, thread_id: str | None, created_ns: int | None, fields: ThreadFields) -> Thread:
@@ -338,12 +339,23 @@ def _new_thread(runtime: Runtime, thread_id: str | None, created_ns: int | None,
 
 def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
     """Return the thread with these fields. Raises InvalidInputError for what cannot be stored."""
-    unknown = set(fields) - _FIELDS
-    if unknown:
-        raise InvalidInputError(f"unknown thread fields {sorted(unknown)}; a thread has {sorted(_FIELDS)}")
+    if not fields.keys() <= _FIELDS:
+        unknown = sorted(fields.keys() - _FIELDS)
+        raise InvalidInputError(f"unknown thread fields {unknown}; a thread has {sorted(_FIELDS)}")
     values = {name: _checked_field(name, value) for name, value in fields.items()}
-    stored = checked_record(replace(thread, **values), f"thread {thread.id!r}", Thread)
-    check_finite(to_builtins(values))
+    return replace(thread, **_as_stored(values, f"thread {thread.id!r}"))
+
+
+def _as_stored(values: dict[str, Any], what: str) -> ThreadFields:
+    try:
+        stored = json_decoder(ThreadFields).decode(encode_record(values, what))
+    except ValidationError as error:
+        raise InvalidInputError(f"{what}: {error}") from error
+    if stored != values:
+        check_finite(to_builtins(values))
+    for value in stored.values():
+        if type(value) is int:
+            check_number(value)
     return stored
 
 
