@@ -30,14 +30,14 @@ COLUMNS = {
     "thread": "tree, key, namespace, id, base, created_ns, is_archived, tree_id, title_folded, workspace, vendor, model,"
     " agent, channel, peer, key_thread, state, status, parent_thread, forked_from_thread, tags, body",
     "head": "tree, id, key, namespace, seq, leaf, previous_leaf, depth, messages, tokens, updated_ns, updated_minute,"
-    " touched_minute, moves, fence, stamp, indexed_seq, needs_title, version",
+    " touched_minute, moves, fence, last_stamp, indexed_seq, needs_title, version, bytes",
     "entry": "tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns, turn_id, body",
 }
 TYPES = {
     "home": "bytea, text, uuid, uuid",
     "thread": "uuid, int8, text, bytea, bytea, int8, bool" + ", bytea" * 13 + ", bytea[], bytea",
     "head": "uuid, bytea, int8, text, int8, bytea, bytea, int8, int8, int8, int8, int8, int8, int8, int8, int8, int8,"
-    " bool, int8",
+    " bool, int8, int8",
     "entry": "uuid, int8, int8, text, bytea, bytea, int8, int8, int8, int8, bytea, bytea",
 }
 
@@ -119,7 +119,7 @@ class Loader:
             head=[(
                 tree, name, key, space, key + len(written), leaf and leaf[4], leaf and leaf[5],
                 *((leaf[6], leaf[7], leaf[8]) if leaf else (0, 0, 0)), updated, updated // MINUTE_NS, self._now_minute,
-                0, 0, 0, key, False, key,
+                0, 0, 0, key, False, key, sum(len(row[11]) for row in written),
             )],
             entry=written,
         )  # fmt: skip

@@ -88,14 +88,14 @@ def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None
         journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in "abc"])
         journal.fork("t", at="b", new_id="f")
         journal.rewind("t", "a")
-        before = (journal.entries("t"), journal.path("f"), journal.reflog("t"))
+        before = (journal.entries("t"), journal.path("f"), journal.reflog("t"), journal.stats())
     make_schema(database, MIGRATIONS[:7])
     with psycopg.connect(source) as old, psycopg.connect(database) as new:
         for table in ("home", "thread", "head", "entry", "move"):
             cursor = old.execute(f"SELECT * FROM sessiontree.{table}")
             names = [column.name for column in cursor.description or ()]
-            kept = [number for number, name in enumerate(names) if name not in ("version", "previous_leaf")]
-            columns = ", ".join(names[number] for number in kept)
+            kept = [number for number, name in enumerate(names) if name not in ("version", "previous_leaf", "bytes")]
+            columns = ", ".join(names[number].removeprefix("last_") for number in kept)
             values = ", ".join("%s" for _ in kept)
             for row in cursor:
                 statement = f"INSERT INTO sessiontree.{table} ({columns}) VALUES ({values})"
@@ -105,7 +105,7 @@ def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None
     with st.open(database) as journal:
         if CLUSTER:  # what the upgrade added
             assert distribute(database).tables == ("search_block", "channel")
-        assert (journal.entries("t"), journal.path("f"), journal.reflog("t")) == before
+        assert (journal.entries("t"), journal.path("f"), journal.reflog("t"), journal.stats()) == before
         assert journal.undo("t").leaf == "c"
         assert journal.append("t", st.user("d"), fields={"title": "New"}).parent == "c"
         assert journal.check() == []
@@ -118,6 +118,13 @@ def test_a_program_before_schema_8_cannot_write_any_more(database: str) -> None:
         connection.execute("UPDATE sessiontree.head SET leaf = 'x', previous = leaf")
 
 
+def test_a_program_before_schema_10_can_do_nothing_any_more(database: str) -> None:
+    """It would not count the bytes that it writes; all that it does names the stamp of a thread."""
+    st.open(database).close()
+    with psycopg.connect(database) as connection, pytest.raises(psycopg.errors.UndefinedColumn):
+        connection.execute("SELECT stamp FROM sessiontree.head")
+
+
 def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) -> None:
     with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
         threads = [journal.create_thread(origin={"format": "other"}), journal.create_thread(title="Mine")]
@@ -125,11 +132,13 @@ def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) 
         journal.append(threads[-2].id, st.user("Fix the login page"))
         rows = dict(connection.execute("SELECT id, needs_title FROM sessiontree.head").fetchall())
         assert [rows[thread.id.encode()] for thread in threads] == [False, False, False, True]
-        stamps = connection.execute("SELECT id, stamp FROM sessiontree.head").fetchall()
+        stamps = connection.execute("SELECT id, last_stamp FROM sessiontree.head").fetchall()
         for thread in threads[:-1]:
             journal.append(thread.id, st.user("and the logout page"))
         # Every locked transaction leaves a new stamp.
-        assert connection.execute("SELECT id, stamp FROM sessiontree.head ORDER BY id").fetchall() == sorted(stamps)
+        assert connection.execute("SELECT id, last_stamp FROM sessiontree.head ORDER BY id").fetchall() == sorted(
+            stamps
+        )
 
 
 def test_a_thread_from_before_titles_were_made_takes_the_slower_way_once(database: str) -> None:

@@ -41,6 +41,11 @@ _WITHOUT_LOOKUP = """
 WITH o AS MATERIALIZED (SELECT id, tree FROM sessiontree.home WHERE namespace = %(namespace)s)
 SELECT h.id FROM sessiontree.head h LEFT JOIN o ON o.id = h.id AND o.tree = h.tree
 WHERE h.namespace = %(namespace)s AND o.id IS NULL"""
+_MISCOUNTED = """
+SELECT h.id FROM sessiontree.head h
+WHERE h.namespace = %(namespace)s AND (h.seq - h.key, h.bytes) <> (
+    SELECT count(*), coalesce(sum(octet_length(e.body)), 0) FROM sessiontree.entry e
+    WHERE e.tree = h.tree AND e.owner = h.key AND e.namespace = h.namespace)"""
 
 
 def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
@@ -48,6 +53,7 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
     values = {"namespace": namespace}
     content = yield from read_content(namespace)
     unreachable = yield Statement(_WITHOUT_LOOKUP, values)
+    miscounted = yield Statement(_MISCOUNTED, values)
     blob_problems = yield from _check_blobs(namespace, place)
     yield ROLLBACK
     placement_problems = [
@@ -60,7 +66,19 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
         Finding(kind="home", place=place, problem="the thread cannot be found by its id", thread_id=to_text(name))
         for (name,) in unreachable
     ]
-    return [*placement_problems, *lookup_problems, *findings_in(content, place, progress), *blob_problems]
+    count_problems = [
+        Finding(
+            kind="counter", place=place, problem="its entries are not those that were counted", thread_id=to_text(name)
+        )
+        for (name,) in miscounted
+    ]
+    return [
+        *placement_problems,
+        *lookup_problems,
+        *count_problems,
+        *findings_in(content, place, progress),
+        *blob_problems,
+    ]
 
 
 def read_content(namespace: str) -> Steps[StoreContent]:

@@ -2,19 +2,21 @@
 
 They know no rules. They check what the caller took for granted and write what it decided, or write nothing and return
 the thread as it is, so that the caller can decide again or say why not.
+
+A function that changes is created again by a new migration: a database that has the old one gets it no other way.
 """
 
 from __future__ import annotations
 
-__all__ = ["APPEND_ENTRY", "THREAD_NOW", "WRITE_THREAD"]
+__all__ = ["FUNCTIONS"]
 
 # The columns of ``rows.STATE_COLUMNS``, and of ``NODE_COLUMNS`` and ``ENTRY_COLUMNS`` for entries that were asked for, as
 # JSON: a refusal is rare, and a row of 37 columns would make every append slower.
 #
 # With ``p_lock`` the transaction waits for the synchronous standby: one that finds its work done must wait as the one
 # that did it should have.
-THREAD_NOW = """
-CREATE FUNCTION sessiontree.thread_now(
+_THREAD_NOW = """
+CREATE OR REPLACE FUNCTION sessiontree.thread_now(
     p_tree uuid, p_namespace text, p_thread bytea, p_given bytea[], p_lock boolean, OUT state json, OUT entries json
 ) LANGUAGE plpgsql AS $$
 BEGIN
@@ -22,7 +24,7 @@ BEGIN
         PERFORM 1 FROM sessiontree.head h WHERE h.tree = p_tree AND h.id = p_thread AND h.namespace = p_namespace
         FOR NO KEY UPDATE;
     END IF;
-    SELECT json_build_array(h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp, h.version, t.body,
+    SELECT json_build_array(h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.last_stamp, h.version, t.body,
         h.lease_token, h.lease_turn, h.lease_owner, h.lease_created_ns, h.lease_expires_ns,
         h.leaf, h.depth, h.messages, h.tokens, b.id, b.owner, b.parent, b.depth, b.messages, b.tokens)
     FROM sessiontree.head h
@@ -67,8 +69,8 @@ _DONE = """to_notify := grown.watched_until > now();
     key := grown.key;
     version := grown.version;"""
 
-APPEND_ENTRY = f"""
-CREATE FUNCTION sessiontree.append_entry(
+_APPEND_ENTRY = f"""
+CREATE OR REPLACE FUNCTION sessiontree.append_entry(
     p_tree uuid, p_namespace text, p_thread bytea, p_channel text,
     if_leaf bytea[], if_token bigint, if_titled boolean, p_given bytea[],
     p_id bytea, p_messages bigint, p_tokens bigint, p_created_ns bigint, p_turn bytea, p_body bytea, {_RESULT}
@@ -83,6 +85,7 @@ BEGIN
         previous_leaf = h.leaf,
         leaf = p_id,
         seq = h.seq + 1,
+        bytes = h.bytes + octet_length(p_body),
         depth = h.depth + 1,
         messages = h.messages + p_messages,
         tokens = h.tokens + p_tokens,
@@ -108,8 +111,8 @@ END $$"""
 #   added, time). Otherwise the last entry gives both.
 # - ``p_meta`` are the words of the thread's row in their order, and its body.
 # - ``p_reason`` is that of a move to ``p_moved_to``, ``p_move`` its time and its tops (undo, redo, redo_below).
-WRITE_THREAD = f"""
-CREATE FUNCTION sessiontree.write_thread(
+_WRITE_THREAD = f"""
+CREATE OR REPLACE FUNCTION sessiontree.write_thread(
     p_tree uuid, p_namespace text, p_thread bytea, p_channel text,
     if_leaf bytea[], if_token bigint, if_titled boolean, p_given bytea[],
     p_under_leaf boolean, p_words bytea[], p_numbers bigint[],
@@ -121,6 +124,7 @@ CREATE FUNCTION sessiontree.write_thread(
 DECLARE
     grown record;
     p_count integer := cardinality(p_words) / 4;
+    p_bytes bigint := 0;
     p_minute bigint := CASE WHEN p_count > 0 THEN extract(epoch FROM now())::bigint / 60 END;
 BEGIN
     {_REFUSE_GIVEN}
@@ -128,12 +132,16 @@ BEGIN
         p_leaf := p_words[4 * p_count - 3];
         p_head := p_numbers[4 * p_count - 3:];
     END IF;
+    FOR n IN 1..p_count LOOP
+        p_bytes := p_bytes + octet_length(p_words[4 * n]);
+    END LOOP;
     UPDATE sessiontree.head h SET
         version = h.version + 1,
-        stamp = coalesce(p_stamp, h.stamp),
+        last_stamp = coalesce(p_stamp, h.last_stamp),
         previous_leaf = h.leaf,
         leaf = p_leaf,
         seq = h.seq + p_count,
+        bytes = h.bytes + p_bytes,
         depth = h.depth + p_head[1],
         messages = h.messages + p_head[2],
         tokens = h.tokens + p_head[3],
@@ -172,3 +180,5 @@ BEGIN
     END IF;
     {_DONE}
 END $$"""
+
+FUNCTIONS = (_THREAD_NOW, _APPEND_ENTRY, _WRITE_THREAD)

@@ -157,18 +157,25 @@ SELECT key, id FROM sessiontree.thread
 WHERE tree = %(tree)s AND key = ANY(%(keys)s) AND namespace = %(namespace)s
 UNION ALL SELECT key, id FROM sessiontree.deleted_thread
 WHERE tree = %(tree)s AND key = ANY(%(keys)s) AND namespace = %(namespace)s"""
-_SIZES = """
-SELECT h.id, sum(octet_length(e.body))::bigint FROM sessiontree.entry e
-JOIN sessiontree.head h ON h.tree = e.tree AND h.key = e.owner AND h.namespace = e.namespace
-WHERE e.namespace = %(namespace)s GROUP BY h.tree, h.id"""
+_SIZES = "SELECT id, bytes FROM sessiontree.head WHERE namespace = %(namespace)s AND bytes > 0"
+# Every head counts its own entries. Those that forks keep of deleted threads have none, and are counted one by one.
 _STATS = """
-SELECT (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s),
-    (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s AND is_archived),
-    (SELECT count(*) FROM sessiontree.entry WHERE namespace = %(namespace)s),
-    (SELECT count(*) FROM sessiontree.move WHERE namespace = %(namespace)s),
-    (SELECT count(*) FROM sessiontree.head WHERE namespace = %(namespace)s AND lease_token IS NOT NULL),
-    (SELECT coalesce(sum(octet_length(body)), 0)::bigint FROM sessiontree.entry WHERE namespace = %(namespace)s)
-    + (SELECT coalesce(sum(length), 0)::bigint FROM sessiontree.blob WHERE namespace = %(namespace)s)"""
+WITH living AS (
+    SELECT count(*) AS threads, coalesce(sum(seq - key), 0)::bigint AS entries, coalesce(sum(moves), 0)::bigint AS moves,
+        count(lease_token) AS leases, coalesce(sum(bytes), 0)::bigint AS bytes
+    FROM sessiontree.head WHERE namespace = %(namespace)s
+), deleted AS (
+    SELECT coalesce(sum(kept.counts[1]), 0)::bigint AS entries, coalesce(sum(kept.counts[2]), 0)::bigint AS bytes
+    FROM (
+        SELECT (SELECT ARRAY[count(*), sum(octet_length(e.body))] FROM sessiontree.entry e
+            WHERE e.tree = d.tree AND e.owner = d.key AND e.namespace = d.namespace) AS counts
+        FROM sessiontree.deleted_thread d WHERE d.namespace = %(namespace)s
+    ) kept
+)
+SELECT l.threads, (SELECT count(*) FROM sessiontree.thread WHERE namespace = %(namespace)s AND is_archived),
+    l.entries + d.entries, l.moves, l.leases, l.bytes + d.bytes
+    + (SELECT coalesce(sum(length), 0)::bigint FROM sessiontree.blob WHERE namespace = %(namespace)s)
+FROM living l, deleted d"""
 
 
 class StepReads:

@@ -31,7 +31,7 @@ __all__ = [
 
 NODE_COLUMNS = "e.id, e.owner, e.parent, e.depth, e.messages, e.tokens"
 ENTRY_COLUMNS = "e.id, e.owner, e.parent, e.created_ns, e.turn_id, e.body, e.seq"
-STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.stamp, h.version, t.body,
+STATE_COLUMNS = """h.tree, h.key, h.updated_ns, h.fence, h.moves, h.seq, h.last_stamp, h.version, t.body,
     h.lease_token, h.lease_turn, h.lease_owner, h.lease_created_ns, h.lease_expires_ns,
     h.leaf, h.depth, h.messages, h.tokens,
     base.id, base.owner, base.parent, base.depth, base.messages, base.tokens"""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sessiontree.errors import NewerFormatError
 from sessiontree.model._base import Record
-from sessiontree.stores.postgres.functions import APPEND_ENTRY, THREAD_NOW, WRITE_THREAD
+from sessiontree.stores.postgres.functions import FUNCTIONS
 from sessiontree.stores.postgres.search_schema import SEARCH_BLOCKS
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.queries import RARE_MARKS
@@ -340,13 +340,10 @@ _NAMESPACE_KEYS = (
 )
 
 # ``version`` counts the changes of a thread's head and metadata. Programs that do not count them must not go on writing:
-# every one of their writes names the column that is renamed.
+# every one of their writes names the column that is renamed. The functions that count them are those of version 10.
 _THREAD_VERSIONS = (
     "ALTER TABLE sessiontree.head ADD COLUMN version bigint NOT NULL DEFAULT 0",
     "ALTER TABLE sessiontree.head RENAME COLUMN previous TO previous_leaf",
-    THREAD_NOW,
-    APPEND_ENTRY,
-    WRITE_THREAD,
 )
 
 _FILTER_INDEXES = tuple(
@@ -359,6 +356,18 @@ _CHANNELS = (
     "CREATE TABLE sessiontree.channel (namespace text PRIMARY KEY, name text NOT NULL)",
     "ALTER TABLE sessiontree.channel ENABLE ROW LEVEL SECURITY",
     _BIND_AS_BEFORE.format(tables="'channel'"),
+)
+
+# ``bytes`` is the size of a thread's own entries: with it, statistics are a sum over heads. Programs that do not keep it
+# must not go on: all of them name the column that is renamed.
+_COUNTERS = (
+    "ALTER TABLE sessiontree.head ADD COLUMN bytes bigint NOT NULL DEFAULT 0",
+    """UPDATE sessiontree.head h SET bytes = own.bytes
+    FROM (SELECT tree, owner, namespace, sum(octet_length(body)) AS bytes FROM sessiontree.entry
+        GROUP BY tree, owner, namespace) own
+    WHERE own.tree = h.tree AND own.owner = h.key AND own.namespace = h.namespace""",
+    "ALTER TABLE sessiontree.head RENAME COLUMN stamp TO last_stamp",
+    *FUNCTIONS,
 )
 
 MIGRATIONS = (
@@ -377,6 +386,7 @@ MIGRATIONS = (
         readable_by=9,
         statements=(*_FILTER_INDEXES, *SEARCH_BLOCKS, _BIND_AS_BEFORE.format(tables="'search_block'")),
     ),
+    Migration(version=10, readable_by=10, statements=_COUNTERS),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

@@ -55,14 +55,14 @@ _CHANGED_THREAD = (
 )
 _NEW_HEAD = """
 INSERT INTO sessiontree.head (tree, id, key, namespace, seq, leaf, depth, messages, tokens, updated_ns,
-    updated_minute, touched_minute, moves, fence, stamp, version, indexed_seq, needs_title)
+    updated_minute, touched_minute, moves, fence, last_stamp, version, indexed_seq, needs_title)
 VALUES (%(tree)s, %(id)s, %(key)s, %(namespace)s, %(key)s, %(leaf)s, %(depth)s, %(messages)s, %(tokens)s,
     %(updated_ns)s, %(updated_ns)s / 60000000000, extract(epoch FROM now())::bigint / 60, %(moves)s, %(fence)s,
     %(stamp)s, %(key)s, %(key)s, %(needs_title)s)"""
 _CHANGED_HEAD = """
 UPDATE sessiontree.head SET version = version + 1, previous_leaf = leaf, leaf = %(leaf)s, depth = %(depth)s, messages = %(messages)s,
     tokens = %(tokens)s, updated_ns = %(updated_ns)s, updated_minute = %(updated_ns)s / 60000000000, moves = %(moves)s,
-    fence = %(fence)s, stamp = %(stamp)s, needs_title = %(needs_title)s
+    fence = %(fence)s, last_stamp = %(stamp)s, needs_title = %(needs_title)s
 WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"""
 _CHANGED_BOTH = f"WITH changed AS ({_CHANGED_THREAD}) {_CHANGED_HEAD}"
 _PLACE_THREAD = """
@@ -73,7 +73,8 @@ _NAME_TREE = """
 UPDATE sessiontree.home SET named_tree = %(tree)s
 WHERE id = %(tree_id)s AND namespace = %(namespace)s AND named_tree IS NULL"""
 _GROWN = """
-UPDATE sessiontree.head SET seq = seq + %(count)s, touched_minute = extract(epoch FROM now())::bigint / 60
+UPDATE sessiontree.head SET seq = seq + %(count)s, bytes = bytes + %(bytes)s,
+    touched_minute = extract(epoch FROM now())::bigint / 60
 WHERE tree = %(tree)s AND id = %(thread)s AND namespace = %(namespace)s RETURNING key, watched_until"""
 _NOTIFY = "SELECT CASE WHEN %(until)s > now() THEN pg_notify(%(channel)s, %(topic)s) END"
 _ENTRY_ROW = (
@@ -86,13 +87,18 @@ VALUES (%(tree)s, %(key)s, %(number)s, %(namespace)s, %(from_entry)s, %(to_entry
     %(redo)s, %(redo_below)s)"""
 _LEASE = """
 UPDATE sessiontree.head SET version = version + 1, lease_token = %(token)s, lease_turn = %(turn)s, lease_owner = %(owner)s,
-    lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, stamp = %(stamp)s
+    lease_created_ns = %(created_ns)s, lease_expires_ns = %(expires_ns)s, last_stamp = %(stamp)s
 WHERE tree = %(tree)s AND id = %(id)s AND namespace = %(namespace)s"""
 _ERASED = "e.tree = %(tree)s AND e.id = ANY(%(ids)s) AND e.namespace = %(namespace)s"
 # Words that are gone from an entry are gone from its block; the next search indexes the others again.
 _UNINDEX = "UPDATE sessiontree.search_block b SET is_stale = true, words = NULL, roles = '', tools = '', models = '', files = ''"
 _ERASE = f"""
-WITH unindexed AS (
+WITH shrunk AS (
+    UPDATE sessiontree.head h SET bytes = h.bytes - gone.bytes
+    FROM (SELECT e.owner, sum(octet_length(e.body) - octet_length(%(body)s::bytea)) AS bytes FROM sessiontree.entry e
+        WHERE {_ERASED} GROUP BY e.owner) gone
+    WHERE h.tree = %(tree)s AND h.key = gone.owner AND h.namespace = %(namespace)s
+), unindexed AS (
     {_UNINDEX} FROM sessiontree.entry e WHERE {_ERASED}
         AND b.tree = %(tree)s AND b.owner = e.owner AND e.seq BETWEEN b.first_seq AND b.last_seq
         AND b.namespace = %(namespace)s
@@ -204,7 +210,13 @@ def _new_thread(state: ThreadState, view: SnapshotView, namespace: str, stamp: i
 def _put_entries(facts: Sequence[PutEntry], view: SnapshotView, namespace: str, channel: str) -> Steps[None]:
     state = facts[0].state
     tree = view.uuid_of(state.tree)
-    values = {"tree": tree, "thread": to_bytes(state.meta.id), "namespace": namespace, "count": len(facts)}
+    values = {
+        "tree": tree,
+        "thread": to_bytes(state.meta.id),
+        "namespace": namespace,
+        "count": len(facts),
+        "bytes": sum(len(fact.draft.body) for fact in facts),
+    }
     ((key, watched_until),) = yield Statement(_GROWN, values)
     rows = [_entry_row(fact, tree, namespace) for fact in facts]
     yield from insert_rows("entry", _ENTRY_ROW, rows)
