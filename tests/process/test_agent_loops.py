@@ -1,4 +1,4 @@
-"""The agent loops of the README, one for each SDK: as short as promised, typed, streaming, and safe from a kill."""
+"""The agent loop of the README, and one for each SDK that streams: as short as promised, typed, and safe from a kill."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from model_server import ModelServer, StreamReply, model_server
-from provider_answers import EVENTS, Script
+from model_server import ModelServer, Reply, StreamReply, model_server
+from provider_answers import EVENTS, Script, openai_responses
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -62,11 +62,36 @@ def answers(entries: list[st.Entry]) -> list[tuple[str, bool]]:
     ]
 
 
-def test_the_readme_shows_the_examples() -> None:
+def lines_of(agent: str) -> list[str]:
+    return [line for line in (EXAMPLES / agent).read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def test_the_readme_shows_an_agent_of_twelve_lines() -> None:
     shown = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
-    assert shown == [(EXAMPLES / agent).read_text(encoding="utf-8") for agent in AGENTS]
-    for loop in shown:
-        assert len([line for line in loop.splitlines() if line.strip()]) <= 20
+    assert shown == [(EXAMPLES / "agent.py").read_text(encoding="utf-8")]
+    assert len([line for line in lines_of("agent.py") if not line.startswith(("import ", "from "))]) == 12
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_an_agent_that_streams_has_twenty_lines_at_most(agent: str) -> None:
+    assert len(lines_of(agent)) <= 20
+
+
+def test_the_agent_of_the_readme_goes_on_after_a_kill(server: ModelServer, tmp_path: Path) -> None:
+    unanswered = StreamReply([b""], pause_after=0)
+    server.replies += [Reply(body=openai_responses(LOOKING)), unanswered]
+    with start("agent.py", server, tmp_path) as process:
+        assert process.stdin is not None
+        process.stdin.write(b"How is it in Oslo?\n")
+        process.stdin.flush()
+        assert unanswered.paused.wait(60)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+    unanswered.go_on.set()
+    server.replies.append(Reply(body=openai_responses(SUNNY)))
+    assert run("agent.py", server, tmp_path, "And?") == "> It is sunny.\n"
+    asked = json.dumps(server.requests[2][2], ensure_ascii=False)
+    assert all(text in asked for text in ("How is it in Oslo?", "18 °C and sunny in Oslo", "And?"))
 
 
 def test_the_examples_pass_pyright() -> None:
