@@ -415,14 +415,15 @@ def test_threads_with_signs_of_addresses_in_their_ids_are_found_as_they_stand(sh
     assert shell("log", "-n", "1", "~1").endswith("other")
 
 
-def test_a_thread_named_like_the_shorthand_does_not_take_it_over(shell):
+def test_a_thread_named_like_the_shorthand_can_be_typed_too(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("@")
-        journal.append("@", st.user("mine"))
+        journal.append_many("@", [st.user("mine"), st.user("my own")])
         journal.create_thread("talk")
         journal.append_many("talk", [st.user("first"), st.user("second")])
-    assert shell("log", "@", "-n", "1").endswith("second")
-    assert shell("log", "@~1", "-n", "1").endswith("first")
+    assert shell("log", "@", "-n", "1").endswith("my own")
+    assert shell("log", "@~1", "-n", "1").endswith("mine")
+    assert shell("log", "~0", "-n", "1").endswith("second")
 
 
 def test_the_places_of_the_leaf_count_as_in_git(talk):

@@ -36,7 +36,8 @@ def test_an_import_that_finds_nothing_makes_no_store(
 
 
 def test_a_page_after_the_last_is_no_failed_filter(screen: Screen) -> None:
-    assert shown(screen, "ls", "-p", "2") == "There is no page 2. the first one: sessiontree ls"
+    answer = "✗ There is no page 2. the first one: sessiontree ls -n 9"
+    assert shown(screen, "ls", "-n", "9", "-p", "2", code=1) == answer
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@
 3a19@{-1}        where the leaf was before its last move; @{1}, as in git, means the same
 @                the leaf of the thread that changed last
 
+Ids and labels may contain any of these signs: one that is exactly what was typed wins over what the signs mean.
 Steps count the entries that `log` shows: turn markers and the like are skipped.
 """
 
@@ -22,13 +23,14 @@ from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.summaries import title
 from sessiontree.model import Entry, Record, Thread
 from sessiontree.render.entries import words_of
-from sessiontree.render.ids import LEAST, ShortIds, runs_in
+from sessiontree.render.ids import ShortIds, runs_in
+from sessiontree.render.names import entries_named, has_entry, printed_as, threads_named
 from sessiontree.render.turns import is_bookkeeping
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
 
-__all__ = ["Address", "address_or_pick", "entry_or_pick", "resolve", "resolve_thread", "thread_or_pick"]
+__all__ = ["Address", "address_or_pick", "entry_or_pick", "last_shown", "resolve", "resolve_thread", "thread_or_pick"]
 
 
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
@@ -59,6 +61,11 @@ def resolve(cli: CliContext, address: str) -> Address:
     """Return the thread and the entry of an address; raises as ``resolve_thread`` does."""
     thread, rest = _split(cli, address)
     return Address(thread=thread, entry_id=_entry(cli, thread, rest))
+
+
+def last_shown(cli: CliContext, found: Address) -> str | None:
+    """Return the entry of an address, or the message before it if it is a turn marker or the like."""
+    return None if found.entry_id is None else _upwards(cli, found.thread, found.entry_id, 0)
 
 
 def thread_or_pick(cli: CliContext, address: str | None, verb: str) -> Thread:
@@ -96,30 +103,37 @@ def _can_pick(cli: CliContext) -> bool:
 
 
 def _split(cli: CliContext, address: str) -> tuple[Thread, str]:
-    """Split an address into its thread and the part about an entry. Ids may contain any character, so try whole ids first."""
-    journal = cli.journal
+    """Split an address into its thread and the part about an entry. Whole ids are tried first, then parts of one."""
     if not address:
         raise UsageError("The address is empty. `sessiontree ls` lists threads; @ is the one that changed last.")
-    is_latest = address[0] in _SIGNS
-    for end in _possible_ends(address):
-        part = address[:end]
-        found = journal.thread_ids(part, limit=_CANDIDATES + 1) if part != "@" else []
-        if found == [part] or (len(found) == 1 and not is_latest):
-            return journal.thread(found[0]), address[end:]
-        if found and not is_latest:
-            raise _ambiguous(part, found, cli.threads, "thread", lambda name: title(cli, journal.thread(name)))
-    if is_latest:
-        return _latest(journal), address.removeprefix("@") if address.startswith("@:") else address
-    return _containing(cli, address)
+    parts = {address[:end]: address[end:] for end in _possible_ends(address)}
+    found = {part: threads_named(cli.journal, part, limit=_CANDIDATES + 1) for part in parts}
+    for part, rest in parts.items():
+        if found[part] == [part]:
+            return cli.journal.thread(part), rest
+    if address[0] in _SIGNS:
+        return _latest(cli.journal), address.removeprefix("@") if address.startswith("@:") else address
+    for part, rest in parts.items():
+        if found[part]:
+            return cli.journal.thread(_only_thread(cli, part, found[part])), rest
+    return _containing(cli, parts)
 
 
-def _containing(cli: CliContext, address: str) -> tuple[Thread, str]:
-    """The only thread whose id contains a run of at least four characters."""
+def _only_thread(cli: CliContext, part: str, found: list[str]) -> str:
+    if len(found) > 1:
+        raise _ambiguous(part, found, cli.threads, "thread", lambda name: title(cli, cli.journal.thread(name)))
+    return found[0]
+
+
+def _containing(cli: CliContext, parts: Mapping[str, str]) -> tuple[Thread, str]:
+    """The only thread that is printed like this, or whose id contains a run of at least four characters."""
     known = cli.journal.thread_ids("", limit=_MOST)
-    for end in _possible_ends(address):
-        found = runs_in(known, address[:end])
-        if len(found) == 1:
-            return cli.journal.thread(found[0]), address[end:]
+    for find in (printed_as, lambda part, names: runs_in(names, part)):
+        for part, rest in parts.items():
+            found = find(part, known)
+            if len(found) == 1:
+                return cli.journal.thread(found[0]), rest
+    address = next(iter(parts))
     part = re.split(f"[{_SIGNS}]", address, maxsplit=1)[0] or address
     names = {cli.threads[name]: name for name in known}
     rows = [(name, title(cli, cli.journal.thread(names[name]))) for name in similar(part, names)]
@@ -142,37 +156,31 @@ def _latest(journal: Journal) -> Thread:
 
 
 def _entry(cli: CliContext, thread: Thread, rest: str) -> str | None:
-    """The entry of an address. Labels may contain any sign, so a whole label is tried first."""
+    """The entry of an address. A whole id or label wins over the signs in it."""
     text = rest.removeprefix(":")
-    labels = cli.journal.labels(thread.id) if rest.startswith(":") else {}
-    if text in labels:
-        return labels[text]
-    steps = _STEPS.search(text)
-    entry_id = _base(cli, thread, text[: steps.start()] if steps else text, labels)
+    is_name = rest.startswith(":") and has_entry(cli.journal, thread.id, text)
+    steps = None if is_name else _STEPS.search(text)
+    entry_id = _base(cli, thread, text[: steps.start()] if steps else text, is_name=is_name)
     if steps is None:
         return entry_id
     return _upwards(cli, thread, entry_id, sum(_number(step[1] or "1") for step in _STEP.finditer(steps[0])))
 
 
-def _base(cli: CliContext, thread: Thread, text: str, labels: Mapping[str, str]) -> str | None:
+def _base(cli: CliContext, thread: Thread, text: str, *, is_name: bool) -> str | None:
     journal = cli.journal
-    reflog = _REFLOG.fullmatch(text)
+    reflog = None if is_name else _REFLOG.fullmatch(text)
     if reflog:
         return _moved_from(cli, thread, _number(reflog[1]))
-    if text in {"", "@"}:
+    if text in {"", "@"} and not is_name:
         return thread.leaf
-    found = journal.entry_ids(thread.id, text, limit=_CANDIDATES + 1)
-    if found == [text]:
-        return text
-    if text in labels:
-        return labels[text]
-    if not found and len(text) >= LEAST:
+    found = entries_named(journal, thread.id, text, limit=_CANDIDATES + 1)
+    if not found:
         found = runs_in(journal.entry_ids(thread.id, "", limit=_MOST), text)
     if len(found) == 1:
         return found[0]
     if found:
         raise _ambiguous(text, found, cli.entries(thread.id), "entry", lambda name: _words(journal, thread, name))
-    raise _no_entry(cli, thread, text, labels)
+    raise _no_entry(cli, thread, text, journal.labels(thread.id))
 
 
 def _no_entry(cli: CliContext, thread: Thread, text: str, labels: Mapping[str, str]) -> MissingError:
@@ -181,7 +189,7 @@ def _no_entry(cli: CliContext, thread: Thread, text: str, labels: Mapping[str, s
     close = similar(text, [*labels, *names])
     rows = [(name, _words(cli.journal, thread, labels.get(name) or names[name])) for name in close]
     shown = cli.threads[thread.id]
-    advice = did_you_mean(rows) or [Line(("  all of them:  ", DIM), f"sessiontree tree {shown}")]
+    advice = did_you_mean(rows) or [Line(("  all of them:  ", DIM), f"sessiontree tree {cli.typed(thread.id)}")]
     return MissingError(f"Thread {shown} has no entry or label “{text}”.", advice)
 
 

@@ -18,6 +18,7 @@ from sessiontree.cli.output import Output
 from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
+from sessiontree.cli.typed import typed
 from sessiontree.model import Record
 from sessiontree.render.ids import ShortIds
 
@@ -162,6 +163,11 @@ class CliContext:
     def entries(self, thread_id: str) -> ShortIds:
         """Return the short forms of the ids of all entries of a thread."""
         return ShortIds(self.journal.entry_ids(thread_id, "", limit=10_000_000))
+
+    def typed(self, thread_id: str, entry_id: str | None = None) -> str:
+        """Return the address of a thread or an entry as it is typed into a shell, for a command that is shown."""
+        entry = "" if entry_id is None else f":{self.entries(thread_id)[entry_id]}"
+        return typed(self.threads[thread_id] + entry)
 
     @property
     def out(self) -> Output:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeVar
 
 import click
@@ -12,6 +13,7 @@ from sessiontree.cli.exit_codes import UsageError
 from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean
 from sessiontree.cli.terminal_size import terminal_size
+from sessiontree.cli.typed import broken
 
 __all__ = [
     "SETTINGS",
@@ -23,6 +25,7 @@ __all__ = [
     "command",
     "count_option",
     "dry_run_option",
+    "given_options",
     "no_pager_option",
     "shared_options",
     "store_option",
@@ -35,7 +38,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 PROSE = 100
 _NARROWEST = 20
-_GOES_ON = " \\"
 
 SETTINGS = {"help_option_names": ["--help", "-h"], "max_content_width": 100}
 
@@ -100,8 +102,6 @@ class _Command(click.Command):
 
 def _too_many(command: str, params: Sequence[click.Parameter], given: list[str], more: list[str]) -> UsageError:
     """The answer to words that a command has no argument for: those of a sentence, or the entry of a thread."""
-    from shlex import quote  # noqa: PLC0415  only needed after a mistake
-
     last = next((one.name for one in reversed(params) if isinstance(one, _Argument)), "")
     meant = ""
     if last in {"title", "text"}:
@@ -124,12 +124,7 @@ def _example_lines(example: str, cells: int) -> list[str]:
     typed = example.split("     ", maxsplit=1)[0]
     if len(example) <= cells or len(typed) <= cells:
         return [f"  {example if len(example) <= cells else typed}"]
-    lines = [""]
-    for word in typed.split(" "):
-        if lines[-1] and len(lines[-1]) + len(word) + 5 > cells:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
-    return [f"  {'  ' * (number > 0)}{line}{_GOES_ON * (number < len(lines) - 1)}" for number, line in enumerate(lines)]
+    return [f"  {line}" for line in broken(typed, cells)]
 
 
 class FilePath(click.Path):
@@ -179,6 +174,28 @@ def choice_option(name: str, choices: Sequence[str], *, metavar: str = "NAME", a
     """Declare an option that takes one of a few words; the first one is the default."""
     kind = click.Choice(choices)
     return click.option(name, type=kind, default=choices[0], show_default=True, metavar=metavar, help=about)
+
+
+def given_options(*without: str) -> str:
+    """Return the options of the running command as they were given, except some, for a command that goes on with it."""
+    context = click.get_current_context()
+    words: list[str] = []
+    for option in context.command.params:
+        name = str(option.name)
+        is_given = context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+        if not isinstance(option, click.Option) or not option.expose_value or not is_given or name in without:
+            continue
+        value = context.params[name]
+        values = [None] if option.is_flag else value if option.multiple else [value]
+        words += [_typed_option(option, one) for one in values]
+    return "".join(words)
+
+
+def _typed_option(option: click.Option, value: object) -> str:
+    if value is None:
+        return f" {min(option.opts, key=len)}"
+    text = quote(str(value))
+    return f" {max(option.opts, key=len)}={text}" if text.startswith("-") else f" {min(option.opts, key=len)} {text}"
 
 
 thread_argument = argument("thread", "The thread.", required=False)

@@ -48,7 +48,7 @@ class SwitchVerb(Exception):  # noqa: N818  it is not an error
 
     def __init__(self, verb: str, thread_id: str) -> None:
         super().__init__(verb)
-        self.arguments = [verb, thread_id]
+        self.arguments = [verb, "--", thread_id]
 
 
 class UsageError(SessionTreeError):

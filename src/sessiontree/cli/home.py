@@ -11,6 +11,7 @@ from sessiontree.cli.last_import import last_import_ns
 from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside, paragraph
 from sessiontree.cli.screen.threads import NARROW, branch_mark, mark_of
 from sessiontree.cli.summaries import count_threads, summaries
+from sessiontree.cli.typed import broken
 from sessiontree.model import ThreadQuery
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.figures import count, plural, size
@@ -55,7 +56,7 @@ def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Itera
     yield Line()
     yield from _rows(cli, rows, width)
     yield Line()
-    name = cli.threads[rows[0].thread.id]
+    name = cli.typed(rows[0].thread.id)
     branches = rows[0].branches or 1
     commands = [
         (f"show {name}", "read the newest one"),
@@ -64,7 +65,7 @@ def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Itera
         ("import", _import_words(cli)),
         ("stats", "what it took: steps, tokens, cost"),
     ]
-    yield from _commands(commands, width)
+    yield from _commands(cli, commands, width)
     yield Line(("  all verbs: ", DIM), "sessiontree --help")
 
 
@@ -110,6 +111,7 @@ def _empty(cli: CliContext, width: int) -> Iterator[Line]:
         yield from paragraph(f"On this machine: {found}", width)
         yield Line()
     yield from _commands(
+        cli,
         [
             ("import", "bring in what other tools stored; the originals stay untouched"),
             ("demo", "see what this is good for, in 2 seconds"),
@@ -131,10 +133,14 @@ def _on_this_machine(cli: CliContext) -> str:
     return ", ".join(f"{count(number)} of {TITLES[name]}" for name, number in ranked)
 
 
-def _commands(rows: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
+def _commands(cli: CliContext, rows: Sequence[tuple[str, str]], width: int) -> Iterator[Line]:
     """Commands with a few words each; a narrow screen leaves out the name of the program."""
-    prefix = "" if width < NARROW else "sessiontree "
-    names = [prefix + name for name, _ in rows]
+    whole = [cli.out.command(f"sessiontree {name}") for name, _ in rows]
+    names = [name.removeprefix("sessiontree ") for name in whole] if width < NARROW else whole
     widest = max(map(cell_width, names))
     for name, (_, words) in zip(names, rows, strict=True):
-        yield Line("  ", pad(name, widest), (f"  {words}", DIM)).cut(width)
+        line = Line("  ", pad(name, widest), (f"  {words}", DIM))
+        if cell_width(name) + 2 <= width:
+            yield line.cut(width)
+        else:
+            yield from (Line("  ", part) for part in broken(name, width - 2))

@@ -9,8 +9,10 @@ from typing import Any, TextIO
 import msgspec
 
 from sessiontree.cli.passwords import without_password
-from sessiontree.cli.screen.lines import ATTENTION, DIM, FAILURE, GOOD, Line, in_ascii, paragraph
+from sessiontree.cli.screen.hints import fitting, for_store, hint_lines
+from sessiontree.cli.screen.lines import ATTENTION, FAILURE, GOOD, Line, in_ascii, paragraph
 from sessiontree.cli.terminal_size import terminal_size
+from sessiontree.cli.typed import with_store
 from sessiontree.model.sanitize import for_terminal
 
 __all__ = ["LISTS", "PROSE", "SCHEMA_VERSION", "Output", "as_json"]
@@ -98,10 +100,12 @@ class Output:
         """Write what to type next, if a person is reading: pairs of a few words and a command."""
         if self.is_quiet or not (self.is_terminal and sys.stderr.isatty()):
             return
-        for line in hint_lines(
-            [(words, _with_store(command, self._store)) for words, command in pieces], min(self.width, LISTS)
-        ):
-            self.say([line])
+        shown = [(words, self.command(command)) for words, command in pieces]
+        self.say(hint_lines(shown, min(self.width, LISTS)))
+
+    def command(self, text: str) -> str:
+        """Return a command as it must be typed for the store of this run."""
+        return with_store(text, self._store)
 
     def plan(self, text: str) -> None:
         """Write what a dry run would have done."""
@@ -116,7 +120,7 @@ class Output:
 
     def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
         """Write an error to stderr: one sentence, then what helps. A password in an address is not shown."""
-        below = [_fitting(_typed(line, self._store), self.width) for line in advice]
+        below = [shown for line in advice for shown in fitting(for_store(line, self._store), self.width)]
         self.say([*self._sentence(without_password(text)), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
@@ -147,51 +151,6 @@ class Output:
     def _painted(self, line: Line, *, has_colour: bool, is_ascii: bool) -> str:
         text = line.painted(has_colour=has_colour)
         return in_ascii(text) if is_ascii else text
-
-
-def _with_store(command: str, store: str) -> str:
-    """Return a command as it must be typed for a store that ``--store`` named.
-
-    >>> _with_store("sessiontree show 3a19", "my talks.db")
-    "sessiontree show --store 'my talks.db' 3a19"
-    """
-    words = command.split(" ", 2)
-    if not store or len(words) == 1:
-        return command
-    from shlex import quote  # noqa: PLC0415  only needed with --store
-
-    return " ".join([*words[:2], "--store", quote(store), *words[2:]])
-
-
-def _typed(line: Line, store: str) -> Line:
-    """Advice whose commands are about the store that ``--store`` named; help is the same for every store."""
-    shown = Line()
-    for text, style in line.spans:
-        is_about_store = text.startswith("sessiontree ") and "--help" not in text and "--store" not in text
-        shown.add(_with_store(text, store) if is_about_store else text, style)
-    return shown
-
-
-def hint_lines(pieces: Sequence[tuple[str, str]], width: int) -> list[Line]:
-    """Return hints in one line if they fit, else one below the other; a command is never cut if it fits a line."""
-    first = pieces[0][0]
-    indent = " " * (len(first) - len(first.lstrip()))
-    lines = [Line((f"{words.strip()} ", DIM), command) for words, command in pieces]
-    room = width - len(indent)
-    if sum(line.width for line in lines) + 3 * (len(lines) - 1) <= room:
-        together = Line(indent)
-        for number, line in enumerate(lines):
-            together.add("   " if number else "").extend(line)
-        return [together]
-    fitting = [line if line.width <= room else Line(line.spans[-1].text).cut(room) for line in lines]
-    return [Line(indent).extend(line) for line in fitting]
-
-
-def _fitting(line: Line, width: int) -> Line:
-    """Advice that fits: where there is no room for the words before a command, the command alone, which is not cut."""
-    if line.width <= width or len(line.spans) != 2 or line.spans[1].style:
-        return line.cut(width)
-    return Line("  ", line.spans[1].text).cut(width)
 
 
 def _is_utf(stream: TextIO) -> bool:

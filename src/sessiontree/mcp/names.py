@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 
 from sessiontree.errors import SessionTreeError
 from sessiontree.journal import Journal
+from sessiontree.render.names import entries_named, threads_named
 
 __all__ = ["RequestError", "argument", "find_entry", "find_thread", "shown"]
 
@@ -41,20 +41,17 @@ def argument(name: str) -> str:
 
 def find_thread(journal: Journal, name: str) -> str:
     """Return the id of the thread that a name means: its id, or an unambiguous start or end of it."""
-    return _only(name, "thread", "list and search show the ids", journal.thread_ids)
+    found = threads_named(journal, name, limit=_CANDIDATES + 1)
+    return _only(name, "thread", "list and search show the ids", found)
 
 
 def find_entry(journal: Journal, thread_id: str, name: str) -> str:
-    """Return the id of the entry of a thread that a name means: its label, its id, or a start or end of it."""
-    labelled = journal.labels(thread_id).get(name)
-    if labelled is not None:
-        return labelled
-    advice = f"read(thread={argument(thread_id)}) shows the ids"
-    return _only(name, "entry", advice, lambda part, limit: journal.entry_ids(thread_id, part, limit=limit))
+    """Return the id of the entry of a thread that a name means: its id, its label, or a start or end of it."""
+    found = entries_named(journal, thread_id, name, limit=_CANDIDATES + 1)
+    return _only(name, "entry", f"read(thread={argument(thread_id)}) shows the ids", found)
 
 
-def _only(name: str, what: str, advice: str, find: Callable[..., list[str]]) -> str:
-    found = find(name, limit=_CANDIDATES + 1) if name else []
+def _only(name: str, what: str, advice: str, found: list[str]) -> str:
     if len(found) == 1:
         return found[0]
     if not found:

@@ -1,11 +1,13 @@
-"""Text measured in cells of a terminal: CJK and emoji take two, combining marks none."""
+"""Text measured in cells of a terminal: CJK and emoji take two, combining marks none, a joined emoji as one character."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-__all__ = ["CUT", "cell_width", "chop", "cut_middle", "fit", "pad", "wrap"]
+from sessiontree.model.sanitize import for_terminal
+
+__all__ = ["CUT", "cell_width", "chop", "cut_middle", "fit", "pad", "printable", "wrap"]
 
 
 CUT = "…"
@@ -15,16 +17,43 @@ _NARROW = re.compile(
     r"[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2030-\u205e\u2500-\u259f\u2713\u2717\u276f←→↵■▪▶◀○●✻−≈]*"
 )
 """Texts whose characters all take one cell: Latin letters, punctuation and our glyphs. They need no tables."""
+_JOINERS = "\u200c\u200d"
+_UNKNOWN = {"Cn", "Co"}
 
 
 def cell_width(text: str) -> int:
-    """Return the number of cells that a printable text takes."""
+    """Return the number of cells that a printable text takes.
+
+    >>> cell_width("日本"), cell_width("👩‍👩‍👧 ok"), cell_width("a\u200db")
+    (4, 5, 2)
+    """
     if text.isascii() or _NARROW.fullmatch(text):
         return len(text)
-    from wcwidth import wcswidth  # noqa: PLC0415  its tables are slow to load
+    from wcwidth import iter_graphemes, wcswidth  # noqa: PLC0415  its tables are slow to load
 
-    width: int = wcswidth(text)
-    return width if width >= 0 else len(text)
+    # One character at a time, as terminals do: a joiner hides what follows it only inside of an emoji.
+    return sum(max(0, wcswidth(character)) for character in iter_graphemes(text))
+
+
+def printable(text: str) -> str:
+    """Return a text as it is printed in a line: harmless, with every kind of space as spaces.
+
+    >>> printable("red \x1b[31malert\x07 \u3000👩‍👩‍👧")
+    'red alert<U+0007>   👩‍👩‍👧'
+    """
+    if text.isprintable():
+        return text
+    clean = for_terminal(text).replace("\t", "    ").replace("\n", " ")
+    return clean if clean.isprintable() else "".join(map(_harmless, clean))
+
+
+def _harmless(letter: str) -> str:
+    """A character as it is printed, in the same number of cells. Joiners, and letters newer than Python's tables, stay."""
+    from unicodedata import category  # noqa: PLC0415  only needed for odd characters
+
+    if letter.isprintable() or letter in _JOINERS or category(letter) in _UNKNOWN:
+        return letter
+    return (" " if letter.isspace() else "�") * cell_width(letter)
 
 
 def fit(text: str, cells: int) -> str:

@@ -64,7 +64,7 @@ class ShortIds:
             return name
         for length in range(max(LEAST, self._shared(name) + 1), len(name)):
             end = name[-length:]
-            if not self._begins_another(end, name) and not any(sign in end for sign in _SIGNS) and end[0] != "-":
+            if not self._begins_another(end, name) and _is_typed_easily(end):
                 return end
         return name
 
@@ -84,6 +84,10 @@ class ShortIds:
     def _begins_another(self, end: str, name: str) -> bool:
         at = bisect_left(self._ids, end)
         return any(one.startswith(end) and one != name for one in self._ids[at : at + 2])
+
+
+def _is_typed_easily(end: str) -> bool:
+    return end.isprintable() and end[0] not in "- " and not any(sign in end for sign in _SIGNS)
 
 
 def _common(left: str, right: str) -> int:

@@ -44,7 +44,7 @@ def new(
         return
     created = cli.create_journal().create_thread(id, **fields)
     print_thread(cli, created)
-    cli.out.hint(("go on:", f'sessiontree append {cli.threads[created.id]} "…"'))
+    cli.out.hint(("go on:", f'sessiontree append {cli.typed(created.id)} "…"'))
 
 
 @command(

@@ -29,4 +29,4 @@ def archive(cli: CliContext, *, thread: str | None, undo: bool, dry_run: bool) -
     else:
         cli.out.done(f"{name} is {'back' if undo else 'archived'}")
         if not undo:
-            cli.out.hint(("  back again:", f"sessiontree archive {cli.threads[found.id]} --undo"))
+            cli.out.hint(("  back again:", f"sessiontree archive --undo {cli.typed(found.id)}"))

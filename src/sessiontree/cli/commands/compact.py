@@ -99,7 +99,7 @@ def _print(cli: CliContext, result: CompactionResult, before: int) -> None:
     else:
         cli.out.line(for_terminal(result.summary))
         cli.out.done(_figures(result, before))
-    cli.out.hint(("  back again:", f"sessiontree uncompact {cli.threads[result.thread_id]}"))
+    cli.out.hint(("  back again:", f"sessiontree uncompact {cli.typed(result.thread_id)}"))
 
 
 def _reason(result: CompactionResult) -> str:

@@ -65,11 +65,11 @@ def diff(cli: CliContext, *, left: str | None, right: str | None, full: bool, fi
 
 def _other_side(cli: CliContext, first: Address) -> Address:
     """The entry that the user picks to compare with."""
-    name = cli.threads[first.thread.id]
     if not cli.can_ask or cli.out.is_dumb:
+        name = cli.typed(first.thread.id)
         advice = [Line(("  before the last move:  ", DIM), f"sessiontree diff {name} {name}@{{-1}}")]
         raise UsageError("Compare it with what? Nobody is there to choose.", advice)
-    return entry_or_pick(cli, name, "diff")
+    return entry_or_pick(cli, first.thread.id, "diff")
 
 
 def _head(cli: CliContext, sides: list[Address], view: ThreadView, last: Entry | None) -> list[Line]:
@@ -97,7 +97,7 @@ def _offer(cli: CliContext, sides: list[Address]) -> None:
     """Name the command that switches to the side that is not active."""
     for side in sides:
         if side.entry_id is not None and side.entry_id != side.thread.leaf:
-            address = f"{cli.threads[side.thread.id]}:{cli.entries(side.thread.id)[side.entry_id]}"
+            address = cli.typed(side.thread.id, side.entry_id)
             if cli.out.is_terminal:
                 cli.out.draw([Line()])
             cli.out.hint(("take the other one:", f"sessiontree rewind {address}"))

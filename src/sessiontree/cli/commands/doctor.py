@@ -11,6 +11,7 @@ import click
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
+from sessiontree.cli.screen.hints import fitting
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, FAILURE, GOOD, Line, paragraph
 from sessiontree.cli.summaries import summaries
 from sessiontree.journal.address import parse_url
@@ -118,17 +119,17 @@ def _lines(cli: CliContext, findings: list[Finding], *, is_repaired: bool) -> It
     copied = _copy_warning(cli)
     if copied:
         yield from _item("!", ATTENTION, copied, width)
-        yield Line(("  → ", DIM), "sessiontree doctor --repair   if nothing is missing").cut(width)
+        yield from _arrow(cli, "if nothing is missing", "sessiontree doctor --repair")
     if open_turns:
         what = "turn was" if len(open_turns) == 1 else "turns were"
         yield from _item("!", ATTENTION, f"{len(open_turns)} {what} cut off, and nothing was said since", width)
-        yield Line(("  → ", DIM), f"sessiontree show {cli.threads[open_turns[0]]}").cut(width)
+        yield from _arrow(cli, "", f"sessiontree show {cli.typed(open_turns[0])}")
     for finding in findings:
         where = f" at byte {count(finding.offset)}" if finding.offset else ""
         address = ":".join(filter(None, (finding.thread_id, finding.entry_id)))
         about = f", in {address}" if address else ""
         yield from _item("✗", FAILURE, f"{finding.kind}: {finding.problem} ({finding.place}{where}{about})", width)
-        yield Line(("  → ", DIM), _remedy(finding, is_repaired=is_repaired)).cut(width)
+        yield from _arrow(cli, *_remedy(finding, is_repaired=is_repaired))
     yield Line()
     summary = Line((f"{len(fine)} fine, {bool(open_turns) + bool(copied)} to look at, ", DIM))
     summary.add(f"{len(findings)} damaged", FAILURE if findings else DIM)
@@ -153,10 +154,19 @@ def _item(mark: str, style: str, sentence: str, width: int) -> Iterator[Line]:
         yield Line((f"{mark} ", style) if number == 0 else "  ").extend(line)
 
 
-def _remedy(finding: Finding, *, is_repaired: bool) -> str:
+def _remedy(finding: Finding, *, is_repaired: bool) -> tuple[str, str]:
+    """What mends a finding: a few words and a command."""
     if finding.is_repairable and not is_repaired:
-        return "sessiontree doctor --repair"
-    return "sessiontree copy saved.db   saves what is readable into a new store"
+        return "", "sessiontree doctor --repair"
+    return "saves what is readable into a new store", "sessiontree copy saved.db"
+
+
+def _arrow(cli: CliContext, words: str, command: str) -> Iterator[Line]:
+    """A command that mends something, and a few words about it if there is room."""
+    typed = Line(cli.out.command(command))
+    whole = Line().extend(typed).add(f"   {words}" if words else "", DIM)
+    for number, line in enumerate([whole] if whole.width + 4 <= cli.out.width else fitting(typed, cli.out.width - 4)):
+        yield Line(("  → " if number == 0 else "    ", DIM)).extend(line)
 
 
 def _place(cli: CliContext) -> tuple[str, str]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 import click
 
-from sessiontree.cli.addresses import Address, address_or_pick, entry_or_pick, resolve
+from sessiontree.cli.addresses import Address, address_or_pick, entry_or_pick, last_shown, resolve
 from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
@@ -15,6 +13,7 @@ from sessiontree.cli.moves import head_line
 from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ID, NAME, Line
 from sessiontree.cli.screen.rows import entry_line
+from sessiontree.cli.typed import typed
 from sessiontree.cli.views import view_of
 from sessiontree.model import Thread, ThreadFields
 from sessiontree.render.cells import cell_width, pad
@@ -59,6 +58,7 @@ def _explain(cli: CliContext, found: Address, created: Thread) -> None:
     new, old = cli.threads[created.id], cli.threads[found.thread.id]
     shared = plural(created.entries, "entry", "entries")
     cli.out.done(f"thread {new} shares {shared} with {old}, nothing was copied", below=head_line(cli, created))
+    new, old = cli.typed(created.id), cli.typed(found.thread.id)
     cli.out.hint(("  go on:", f'sessiontree append {new} "…"'), ("compare later:", f"sessiontree diff {old} {new}"))
 
 
@@ -82,21 +82,20 @@ def label(cli: CliContext, *, address: str | None, name: str, remove: bool, dry_
     elif not name and not remove:
         _list_labels(cli, found.thread)
         return
-    # ~0 skips turn markers and the like behind the last message.
-    found = resolve(cli, f"{found.thread.id}:{found.entry_id}~0") if found.entry_id else found
-    if found.entry_id is None:
+    entry_id = last_shown(cli, found)
+    if entry_id is None:
         raise UsageError(f"Thread {cli.threads[found.thread.id]} has no entry to label yet.")
-    place = cli.entries(found.thread.id)[found.entry_id]
+    place = cli.entries(found.thread.id)[entry_id]
     if dry_run:
         cli.out.plan(f"would {'unlabel' if remove else 'label'} {place} {name}")
         return
-    entry = cli.journal.label(found.thread.id, found.entry_id, "" if remove else name)
+    entry = cli.journal.label(found.thread.id, entry_id, "" if remove else name)
     if cli.out.is_json:
         cli.out.json(entry=entry)
     else:
         cli.out.done(f"{place} is {'no longer labelled' if remove else f'labelled [{name}]'}")
         if not remove:
-            cli.out.hint(("  go there:", f"sessiontree rewind {cli.threads[found.thread.id]}:{quote(name)}"))
+            cli.out.hint(("  go there:", f"sessiontree rewind {typed(f'{cli.threads[found.thread.id]}:{name}')}"))
 
 
 def _list_labels(cli: CliContext, thread: Thread) -> None:
@@ -110,7 +109,7 @@ def _list_labels(cli: CliContext, thread: Thread) -> None:
         return
     if not labels:
         cli.out.info(f"no entry of {cli.threads[thread.id]} has a label")
-        cli.out.hint(("name the last one:", f"sessiontree label {cli.threads[thread.id]} good"))
+        cli.out.hint(("name the last one:", f"sessiontree label {cli.typed(thread.id)} good"))
         return
     view = view_of(cli, thread)
     widest = max(cell_width(f"[{name[:30]}]") for name in labels)

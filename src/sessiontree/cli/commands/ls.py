@@ -9,8 +9,10 @@ import click
 from msgspec.structs import replace
 
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import choice_option, command, count_option
+from sessiontree.cli.declare import choice_option, command, count_option, given_options
+from sessiontree.cli.exit_codes import MissingError
 from sessiontree.cli.output import LISTS
+from sessiontree.cli.screen.hints import joined
 from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, NAME, Line
 from sessiontree.cli.screen.threads import list_lines
 from sessiontree.cli.summaries import count_threads, summaries
@@ -85,22 +87,19 @@ def ls(
     if since:
         filters["updated_after_ns"] = nanoseconds(cli, "--since", since)
     query = ThreadQuery(**filters)
+    found = _page(cli, query, page)
+    if page > 1 and not found.threads:
+        advice = [Line(("  the first one:  ", DIM), f"sessiontree ls{given_options('page')}")]
+        raise MissingError(f"There is no page {page}.", advice)
     if cli.out.is_json:
-        found = _page(cli, query, page)
         cli.out.json(threads=found.threads, cursor=found.cursor)
         return
-    found = _page(cli, query, page)
     if not cli.out.is_terminal:
         print_rows(cli, found.threads)
         return
     if found.threads:
         cli.out.draw(list_lines(summaries(cli, found.threads), cli.threads, cli.now, cli.out.width))
     _say_the_rest(cli, query, found, page)
-
-
-def _is_given(name: str) -> bool:
-    source = click.get_current_context().get_parameter_source(name)
-    return source is not click.core.ParameterSource.DEFAULT
 
 
 def _page(cli: CliContext, query: ThreadQuery, number: int) -> Page:
@@ -132,18 +131,23 @@ def _values(row: ThreadSummary) -> tuple[object, ...]:
 def _say_the_rest(cli: CliContext, query: ThreadQuery, found: Page, page: int) -> None:
     """The last line: how many there are, how to see more, what the marks mean."""
     if not found.threads:
-        _explain_empty(cli, page)
+        _explain_empty(cli)
         return
-    line = Line((_how_many(cli, query, found), DIM))
+    lines = [Line((_how_many(cli, query, found), DIM))]
+    width = min(cli.out.width, LISTS)
     if found.cursor is not None:
-        limit = f" -n {query.limit}" if _is_given("limit") else ""
-        line.add(" · more: ", DIM).add(f"sessiontree ls{limit} -p {page + 1}")
+        more = cli.out.command(f"sessiontree ls{given_options('page')} -p {page + 1}")
+        lines = joined([*lines, Line(("more: ", DIM), more)], width)
     if cli.out.width >= _LEGEND_FROM:
-        line.add("    ").add("▶", GOOD).add(" running  ", DIM).add("!", ATTENTION).add(" cut off  ", DIM)
-        line.add("‹2›", NAME).add(" branches", DIM)
+        lines = joined([*lines, _legend()], width, gap="    ")
     if not cli.is_quiet:
-        cli.out.draw([Line(), line.cut(min(cli.out.width, LISTS))])
+        cli.out.draw([Line(), *lines])
     _mention_empty(cli, query)
+
+
+def _legend() -> Line:
+    line = Line(("▶", GOOD), (" running  ", DIM), ("!", ATTENTION), (" cut off  ", DIM))
+    return line.add("‹2›", NAME).add(" branches", DIM)
 
 
 def _how_many(cli: CliContext, query: ThreadQuery, found: Page) -> str:
@@ -162,11 +166,8 @@ def _mention_empty(cli: CliContext, query: ThreadQuery) -> None:
         cli.out.hint((f"{count(found)} without a message left out:", "sessiontree ls --all"))
 
 
-def _explain_empty(cli: CliContext, page: int) -> None:
-    if page > 1:
-        cli.out.info(f"There is no page {page}.")
-        cli.out.hint(("the first one:", "sessiontree ls"))
-    elif cli.journal.list_threads(is_archived=None, limit=1).threads:
+def _explain_empty(cli: CliContext) -> None:
+    if cli.journal.list_threads(is_archived=None, limit=1).threads:
         cli.out.info("No thread matches.")
         cli.out.hint(("all of them:", "sessiontree ls --all"))
     else:

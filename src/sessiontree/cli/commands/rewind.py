@@ -127,4 +127,4 @@ def _print(cli: CliContext, after: Thread, before: Thread, words: str, back: str
         cli.out.json(thread=after)
         return
     cli.out.done(words, below=[*head_line(cli, after), *waiting_line(cli, before, after)])
-    cli.out.hint(("  back again:", f"sessiontree {back} {cli.threads[after.id]}"))
+    cli.out.hint(("  back again:", f"sessiontree {back} {cli.typed(after.id)}"))

@@ -90,5 +90,5 @@ def confirm_deletion(cli: CliContext, threads: Sequence[Thread]) -> None:
             "confirm with --yes, or use --dry-run to see the effect."
         )
     if not cli.confirms(f"Delete {what}?", default=False):
-        names = " ".join(cli.threads[thread.id] for thread in threads[:1])
-        cli.declined("Nothing was deleted.", ("put it away instead:", f"sessiontree archive {names}"))
+        name = cli.typed(threads[0].id)
+        cli.declined("Nothing was deleted.", ("put it away instead:", f"sessiontree archive {name}"))

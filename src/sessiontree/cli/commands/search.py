@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 import click
 
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import argument, choice_option, command, count_option
+from sessiontree.cli.declare import argument, choice_option, command, count_option, given_options
 from sessiontree.cli.exit_codes import NOT_FOUND
 from sessiontree.cli.screen.lines import BOLD, DIM, HIT, ID, NAME, TOOL, USER, Line, beside
 from sessiontree.cli.screen.threads import NARROW
 from sessiontree.cli.summaries import title
+from sessiontree.cli.typed import typed
 from sessiontree.model import Entry, Thread
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.cells import cell_width, fit, pad
@@ -71,7 +72,8 @@ def search(cli: CliContext, *, words: tuple[str, ...], limit: int, order: Search
     elif page.hits:
         cli.out.draw(_lines(cli, page.hits, has_more=page.cursor is not None))
         if page.cursor is not None:
-            cli.out.hint(("more:", f"sessiontree search -n {4 * limit} …"))
+            more = f"sessiontree search -n {4 * limit}{given_options('limit')} {typed(' '.join(words))}"
+            cli.out.hint(("more:", more))
     if page.unsearched:
         left = plural(page.unsearched, "entry", "entries")
         cli.out.warn(f"{left} not indexed yet and not searched; every search indexes more of them")
@@ -100,7 +102,7 @@ def _lines(cli: CliContext, hits: Sequence[Hit], *, has_more: bool) -> Iterator[
     best = hits[0]
     total = f"{len(hits)}{'+' if has_more else ''} {'hit' if len(hits) == 1 else 'hits'}"
     line = Line((f"{total} in {plural(len(groups), 'thread')}", DIM))
-    command = f"sessiontree show {cli.threads[best.thread_id]}:{cli.entries(best.thread_id)[best.entry.id]}"
+    command = cli.out.command(f"sessiontree show {cli.typed(best.thread_id, best.entry.id)}")
     more = Line((" · ", DIM), command, (" opens the best", DIM))
     yield line.extend(more) if line.width + more.width <= cli.out.width else line
 

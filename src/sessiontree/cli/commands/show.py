@@ -73,7 +73,7 @@ def show(
     from sessiontree.cli.views import head_of, view_of  # noqa: PLC0415  slow to load
 
     view = view_of(cli, found.thread)
-    command = f"sessiontree uncompact {cli.threads[found.thread.id]}"
+    command = cli.out.command(f"sessiontree uncompact {cli.typed(found.thread.id)}")
     reading = Reading(is_full=full, has_thinking=thinking, is_raw=raw, uncompact=command)
     lines = chain(head_of(cli, view), conversation_lines(view, shown, reading))
     cli.out.draw_paged(lines, is_enabled=not no_pager)

@@ -9,14 +9,14 @@ import click
 
 from sessiontree.cli.addresses import resolve_thread
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import argument, command
+from sessiontree.cli.declare import argument, command, given_options
 from sessiontree.cli.screen.charts import bars, beside_each_other, heatmap
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, Line, paragraph
 from sessiontree.cli.screen.threads import NARROW
-from sessiontree.cli.summaries import title
+from sessiontree.cli.summaries import count_threads, title
 from sessiontree.cli.tally import Totals, count_entries
 from sessiontree.cli.times import nanoseconds
-from sessiontree.model import Thread
+from sessiontree.model import Thread, ThreadQuery
 from sessiontree.render.cells import cell_width, pad
 from sessiontree.render.figures import count, money, money_column, percent
 from sessiontree.render.times import moment_at, short_day
@@ -54,10 +54,8 @@ def stats(cli: CliContext, *, thread: str | None, since: str) -> None:
         cli.out.draw(_lines(cli, totals, one, start))
         if one is None and threads:
             newest = max(threads, key=lambda thread: thread.updated_ns)
-            name = cli.threads[newest.id]
-            cli.out.hint(
-                ("of one thread:", f"sessiontree stats {name}"), ("of a week:", "sessiontree stats --since 7d")
-            )
+            other = ("of all time:", "sessiontree stats") if since else ("of a week:", "sessiontree stats --since 7d")
+            cli.out.hint(("of one thread:", f"sessiontree stats{given_options()} {cli.typed(newest.id)}"), other)
 
 
 def _print_rows(cli: CliContext, totals: Totals) -> None:
@@ -97,11 +95,20 @@ def _lines(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -
 def _head(cli: CliContext, totals: Totals, thread: Thread | None, start: int) -> Iterator[Line]:
     days = [date.fromisoformat(day) for day in totals.days]
     period = f"Since {short_day(moment_at(start, cli.now).date())}" if start else "All time"
-    scope = "all threads" if thread is None else f"{cli.threads[thread.id]} {title(cli, thread)}"
+    scope = (
+        f"all threads{_unlisted(cli, totals)}" if thread is None else f"{cli.threads[thread.id]} {title(cli, thread)}"
+    )
     span = f"{short_day(days[0])} {days[0].year} – {short_day(days[-1])} {days[-1].year} · " if days else ""
     line = Line((period, BOLD))
     about = f"  {span}{scope}"
     yield line.add(about if cli.out.width >= NARROW or thread is not None else f"  {scope}", DIM).cut(cli.out.width)
+
+
+def _unlisted(cli: CliContext, totals: Totals) -> str:
+    """How many of the threads a list leaves out: their entries count, too."""
+    listed = count_threads(cli, ThreadQuery(is_empty=False))
+    hidden = 0 if listed is None else len(cli.threads) - listed
+    return f", {count(hidden)} archived or empty" if hidden and totals.threads == len(cli.threads) else ""
 
 
 def _figures(totals: Totals, width: int) -> Iterator[Line]:

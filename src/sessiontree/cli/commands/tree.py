@@ -106,8 +106,8 @@ def _count_line(cli: CliContext, view: ThreadView) -> list[Line]:
     entries = sum(not is_bookkeeping(entry) for entry in view.entries)
     line = Line((f"{plural(len(prompts), 'message')} of yours, {count(entries)} entries", DIM))
     if prompts:
-        address = f"{cli.threads[view.thread.id]}:{view.ids[prompts[-1].id]}"
-        command = Line((" · ", DIM), f"sessiontree show {address}", (" opens a turn", DIM))
+        typed = cli.out.command(f"sessiontree show {cli.typed(view.thread.id, prompts[-1].id)}")
+        command = Line((" · ", DIM), typed, (" opens a turn", DIM))
         if line.width + command.width <= view.width:
             line.extend(command)
     return [Line(), line.cut(view.width)]
@@ -170,13 +170,14 @@ def log(
     if moves:
         _print_moves(cli, resolve_thread(cli, found.thread.id), limit)
         return
-    name = cli.threads[found.thread.id]
+    options = " -a" * everything
     if graph and cli.out.is_json:
         _print_json(cli, found.thread)
         return
     if graph:
         view = view_of(cli, found.thread)
-        _draw(cli, list(graph_lines(view, shows_all=everything)), limit, f"log --graph {name}", is_paged=not no_pager)
+        rest = f"{options} --graph {cli.typed(found.thread.id)}"
+        _draw(cli, list(graph_lines(view, shows_all=everything)), limit, rest, is_paged=not no_pager)
         return
     path = cli.journal.path(found.thread.id, found.entry_id)
     shown = [entry for entry in path if everything or not is_bookkeeping(entry)]
@@ -189,13 +190,15 @@ def log(
             cli.out.row(cells)
     else:
         view = view_of(cli, found.thread)
-        _draw(cli, list(log_lines(view, shown, shows_all=everything)), limit, f"log {name}", is_paged=not no_pager)
+        entry_id = found.entry_id if found.entry_id != found.thread.leaf else None
+        rest = f"{options} {cli.typed(found.thread.id, entry_id)}"
+        _draw(cli, list(log_lines(view, shown, shows_all=everything)), limit, rest, is_paged=not no_pager)
 
 
-def _draw(cli: CliContext, lines: list[Line], limit: int, command: str, *, is_paged: bool) -> None:
+def _draw(cli: CliContext, lines: list[Line], limit: int, rest: str, *, is_paged: bool) -> None:
     cli.out.draw_paged(islice(lines, limit), is_enabled=is_paged)
     if len(lines) > limit:
-        cli.out.hint((f"{count(len(lines) - limit)} more:", f"sessiontree {command} -n {len(lines)}"))
+        cli.out.hint((f"{count(len(lines) - limit)} more:", f"sessiontree log -n {len(lines)}{rest}"))
 
 
 def _print_moves(cli: CliContext, thread: Thread, limit: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from sessiontree.cli.output import PROSE
+from sessiontree.cli.screen.hints import fitting
 from sessiontree.cli.screen.lines import (
     BOLD,
     DIM,
@@ -226,8 +227,8 @@ class _Page:
             return
         yield from summary_lines(compaction.summary, self._prose, is_full=self._reading.is_full)
         if self._reading.uncompact:
-            words = "" if self._width < NARROW else "all entries are still here: "
-            yield Line((f"  {words}", DIM), self._reading.uncompact).cut(self._width)
+            words = "  all entries are still here: "
+            yield from fitting(Line((words, DIM), self._reading.uncompact), self._width)
 
     def _summary(self, turn: Turn, steps: Sequence[Step]) -> Iterator[Line]:
         """The dim line that ends a turn: model, steps, time, tokens, cost, failures."""

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from sessiontree.model.sanitize import for_terminal
-from sessiontree.render.cells import cell_width, fit, wrap
+from sessiontree.render.cells import cell_width, fit, printable, wrap
 
 __all__ = [
     "ATTENTION", "BOLD", "DIM", "FAILURE", "GOOD", "HIT", "ID", "NAME", "PLAIN", "THOUGHT", "TOOL", "USER",
@@ -66,7 +65,7 @@ class Line:
     def add(self, text: str, style: str = PLAIN) -> Line:
         """Add a text; control characters and line breaks in it are made harmless."""
         if text:
-            self.spans.append(Span(text if text.isprintable() else _printable(text), style))
+            self.spans.append(Span(printable(text), style))
         return self
 
     def extend(self, other: Line) -> Line:
@@ -113,11 +112,6 @@ class Line:
         return "".join(f"\x1b[{style}m{text}\x1b[0m" if style else text for text, style in spans)
 
 
-def _printable(text: str) -> str:
-    clean = for_terminal(text).replace("\t", "    ").replace("\n", " ")
-    return clean if clean.isprintable() else "".join(letter if letter.isprintable() else "�" for letter in clean)
-
-
 def in_ascii(text: str) -> str:
     """Return a text with our glyphs as ASCII characters; each takes one cell, so nothing moves."""
     return text.translate(_ASCII)
@@ -136,8 +130,7 @@ def beside(left: Line, right: Line, cells: int, gap: int = 2) -> Line:
 def paragraph(text: str, cells: int, style: str = PLAIN, *, lead: str = "") -> Iterator[Line]:
     """Wrap a text; the lines after the first are indented by the width of ``lead``."""
     indent = " " * cell_width(lead)
-    clean = text if text.isprintable() else _printable(text)
-    for number, line in enumerate(wrap(clean, max(8, cells - len(indent)))):
+    for number, line in enumerate(wrap(printable(text), max(8, cells - len(indent)))):
         yield Line(indent if number else lead, (line, style))
 
 
