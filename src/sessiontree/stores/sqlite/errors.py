@@ -12,6 +12,7 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
+from sessiontree.stores._io import SyncFailedError
 
 __all__ = ["is_disk_error", "misshapen_table", "translate_error"]
 
@@ -32,7 +33,8 @@ def translate_error(place: str, error: sqlite3.Error | OSError | UnicodeDecodeEr
 
 def is_disk_error(error: Exception) -> bool:
     """Return whether a write or flush failed, so that it is unknown what reached the disk."""
-    return (getattr(error, "sqlite_errorname", "") or "").startswith("SQLITE_IOERR")
+    name = getattr(error, "sqlite_errorname", "") or ""
+    return isinstance(error, SyncFailedError) or name.startswith("SQLITE_IOERR")
 
 
 def misshapen_table(connection: sqlite3.Connection) -> str:

@@ -50,7 +50,7 @@ from sessiontree.stores.sqlite.reads import ReadSnapshot, read_transaction
 from sessiontree.stores.sqlite.rows import missing_blobs
 from sessiontree.stores.sqlite.upgrade import upgrade
 from sessiontree.stores.sqlite.view import SqliteView
-from sessiontree.stores.sqlite.wal import WalGuard
+from sessiontree.stores.sqlite.wal import WalFile, WalGuard
 
 if TYPE_CHECKING:
     from sessiontree.stores.sqlite.search import SqliteSearch
@@ -88,6 +88,10 @@ class SqliteBackend:
                 self._lineage.verify(self._writer)
                 outcomes = self._commit(commands)
                 self._confirm(commands)
+            # Without the lock, so that other processes commit meanwhile: the sync of one of them covers all before it. An
+            # entry that is stored already is synced again, because whoever stored it may have died before its sync.
+            if not all(isinstance(outcome, Exception) for outcome in outcomes):
+                self._sync()
         except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
             self._raise_translated(error, commands)
         if self._view.has_deleted:
@@ -245,6 +249,7 @@ class SqliteBackend:
         with self._translated(), self._process_lock:
             rebuild(self._writer)
             self._view.reset()
+            self._sync()
         remaining = self.inspect()
         return [finding for finding in found if finding not in remaining]
 
@@ -269,6 +274,7 @@ class SqliteBackend:
                 schema.prepare_writer(self._writer, durability, path)
                 upgrade(self._writer, path)
                 self._lineage = Lineage(path, self._wal_guard.number, self._writer)
+                self._sync = self._take_over_syncs(opened, durability)
             self._watcher = self._connect(opened)
             erasing_lock = ProcessLock(gate, of=path)
             opened.callback(erasing_lock.close)
@@ -278,6 +284,16 @@ class SqliteBackend:
         self._watch_lock = threading.Lock()
         self._search_lock = threading.Lock()
         self._search: SqliteSearch | None = None
+
+    def _take_over_syncs(self, opened: ExitStack, durability: Durability) -> Callable[[], None]:
+        """Let SQLite commit without a sync, and return what makes the commits durable."""
+        if durability == "process_crash":
+            return _no_sync
+        schema.prepare_writer(self._writer, "process_crash", self._path)
+        log = WalFile(self._path)
+        opened.callback(log.close)
+        log.sync()
+        return log.sync
 
     def _connect(self, opened: ExitStack) -> sqlite3.Connection:
         connection = schema.connect(self._path)
@@ -406,7 +422,7 @@ class SqliteBackend:
         if isinstance(error, SessionTreeError):
             raise error
         if errors.is_disk_error(error) and commands:
-            self._poison = f"{getattr(error, 'sqlite_errorname', '')}: {error}"
+            self._poison = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
             log_event("store", "error", "a write to disk failed; nothing more is acknowledged", store=self.place)
             raise CommitUnknownError(self.place, self._poison, _entry_ids(commands)) from error
         translated = self._translate(error)
@@ -434,3 +450,7 @@ class SqliteBackend:
 
 def _entry_ids(commands: Sequence[Command]) -> list[str]:
     return [entry_id for command in commands for entry_id in appended_ids(command)]
+
+
+def _no_sync() -> None:
+    """A commit survives a crash of the process without one."""

@@ -1,4 +1,7 @@
-"""Keep SQLite from deleting the WAL of a store that is open.
+"""The WAL of an open store: sync it, and keep SQLite from deleting it.
+
+SQLite would sync each commit while it holds the lock of the database, one process after the other. A store syncs the WAL
+itself, after it has released its lock, so processes wait for the disk at the same time.
 
 The process that closes a database last deletes its WAL, and SQLite finds out by POSIX locks whether it is the last one.
 Those locks are not reliable: a process loses them as soon as it closes any other file descriptor of the database, which
@@ -16,9 +19,9 @@ import struct
 import time
 from pathlib import Path
 
-from sessiontree.stores._io import FileDescriptor
+from sessiontree.stores._io import FileDescriptor, syncing
 
-__all__ = ["WalGuard"]
+__all__ = ["WalFile", "WalGuard"]
 
 
 # The bytes on which every connection holds a shared lock, and on which the last one takes an exclusive lock.
@@ -28,6 +31,22 @@ _PAUSE_SECONDS = 0.01
 
 # Python has these locks on Linux only. On other systems a process should open a store once.
 _SET_LOCK: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+
+
+class WalFile:
+    """The WAL, which stays the same file as long as a guard is held."""
+
+    def __init__(self, store: Path) -> None:
+        self._file = FileDescriptor(store.with_name(store.name + "-wal"), os.O_RDWR)
+
+    def sync(self) -> None:
+        """Make all commits durable, those of other processes too."""
+        with syncing():
+            os.fdatasync(self._file.number)
+
+    def close(self) -> None:
+        """Close the file. SQLite has no locks on it that could be lost."""
+        self._file.close()
 
 
 class WalGuard:
