@@ -38,7 +38,7 @@ _WAL_MODE = b"\x02\x02"
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 BUSY_SECONDS = 30.0
 
-LAYOUT = 7
+LAYOUT = 8
 """Version of the tables, stored as ``user_version``. Older layouts are upgraded when a file is opened."""
 OLDEST_LAYOUT = 1
 
@@ -91,6 +91,7 @@ CREATE TABLE thread (
     is_archived INTEGER NOT NULL
 );
 CREATE INDEX thread_tree ON thread (tree);
+CREATE INDEX thread_updated ON thread (updated_ns);
 CREATE TABLE thread_meta (
     key INTEGER PRIMARY KEY,
     created_ns INTEGER NOT NULL,

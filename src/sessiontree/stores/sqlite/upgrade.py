@@ -85,6 +85,11 @@ _UPGRADE_FROM_6 = (
     "PRAGMA user_version = 7",
 )
 
+_UPGRADE_FROM_7 = (
+    "CREATE INDEX thread_updated ON thread (updated_ns)",
+    "PRAGMA user_version = 8",
+)
+
 UPGRADES = {
     1: (3, _UPGRADE_FROM_1),
     2: (3, _UPGRADE_FROM_2),
@@ -92,6 +97,7 @@ UPGRADES = {
     4: (5, _UPGRADE_FROM_4),
     5: (6, _UPGRADE_FROM_5),
     6: (7, _UPGRADE_FROM_6),
+    7: (8, _UPGRADE_FROM_7),
 }
 """For each older layout the next one, and the statements that lead there."""
 
