@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from uuid import UUID
 
 from sessiontree.errors import BlobNotFoundError
-from sessiontree.model import Lease, Move
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob, batches
-from sessiontree.model.codec import decode_stored_payload
 from sessiontree.stores.check import blob_findings, findings_in
-from sessiontree.stores.commands import Draft
 from sessiontree.stores.postgres.blobs import blobs_of, hashes_of, in_order, read_blobs, texts_of
+from sessiontree.stores.postgres.content import BEGIN_SNAPSHOT, StoreContent, read_content
 from sessiontree.stores.postgres.distribution import misplaced
-from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, head_of, move_of
-from sessiontree.stores.postgres.steps import ROLLBACK, Row, Statement, Steps, to_bytes, to_text
+from sessiontree.stores.postgres.steps import ROLLBACK, Statement, Steps, to_text
 from sessiontree.stores.queries import Finding
-from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
+from sessiontree.stores.rules.state import BlobRoots
 
-__all__ = ["LENGTHS", "StoreContent", "inspect", "read_content"]
+__all__ = ["LENGTHS", "inspect"]
 
 
 LENGTHS = "SELECT hash, length FROM sessiontree.blob WHERE namespace = %(namespace)s ORDER BY hash"
@@ -28,14 +24,7 @@ SELECT DISTINCT c.manifest FROM sessiontree.checkpoint c
 JOIN sessiontree.entry e ON e.tree = c.tree AND e.owner = c.owner AND e.seq = c.seq AND e.namespace = c.namespace
 WHERE c.namespace = %(namespace)s"""
 _ARTIFACTS = "SELECT DISTINCT hash FROM sessiontree.artifact WHERE namespace = %(namespace)s"
-_BEGIN = Statement("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-_HEADS = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE h.namespace = %(namespace)s"
-_ENTRIES = """
-SELECT tree, id, owner, parent, depth, messages, tokens, created_ns, turn_id, body, seq FROM sessiontree.entry
-WHERE namespace = %(namespace)s ORDER BY depth, tree, owner, seq"""
-_MOVES = """
-SELECT tree, thread, number, from_entry, to_entry, reason, at_ns FROM sessiontree.move
-WHERE namespace = %(namespace)s ORDER BY tree, thread, number"""
+_COUNT = "SELECT count(*) FROM sessiontree.entry WHERE namespace = %(namespace)s"
 # The homes are read first: a distributed server cannot join what is on different nodes.
 _WITHOUT_LOOKUP = """
 WITH o AS MATERIALIZED (SELECT id, tree FROM sessiontree.home WHERE namespace = %(namespace)s)
@@ -49,9 +38,11 @@ WHERE h.namespace = %(namespace)s AND (h.seq - h.key, h.bytes) <> (
 
 
 def inspect(namespace: str, place: str, progress: Progress | None = None) -> Steps[list[Finding]]:
-    """List every broken invariant. Reads the whole namespace into memory."""
+    """List every broken invariant."""
     values = {"namespace": namespace}
-    content = yield from read_content(namespace)
+    yield BEGIN_SNAPSHOT
+    found = _Findings(place, progress, (yield Statement(_COUNT, values))[0][0])
+    yield from read_content(namespace, found.check)
     unreachable = yield Statement(_WITHOUT_LOOKUP, values)
     miscounted = yield Statement(_MISCOUNTED, values)
     blob_problems = yield from _check_blobs(namespace, place)
@@ -76,94 +67,28 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
         *placement_problems,
         *lookup_problems,
         *count_problems,
-        *findings_in(content, place, progress),
+        *found.findings,
         *blob_problems,
     ]
 
 
-def read_content(namespace: str) -> Steps[StoreContent]:
-    """Begin a transaction that sees one moment, and read all threads and entries."""
-    values = {"namespace": namespace}
-    yield _BEGIN
-    heads = yield Statement(_HEADS, values)
-    entries = yield Statement(_ENTRIES, values)
-    moves = yield Statement(_MOVES, values)
-    return StoreContent(heads, entries, moves)
+class _Findings:
+    """What is found in some trees after the other. ``progress`` counts entries."""
 
+    def __init__(self, place: str, progress: Progress | None, total: int) -> None:
+        self.findings: list[Finding] = []
+        self._place = place
+        self._progress = progress
+        self._total = total
+        self._done = 0
 
-class StoreContent:
-    """The ``Content`` of a namespace. Entries are numbered by depth, so parents come first."""
+    def check(self, content: StoreContent) -> None:
+        self.findings += findings_in(content, self._place, self._count if self._progress else None)
+        self._done += len(content.nodes)
 
-    def __init__(self, heads: list[Row], entries: list[Row], moves: list[Row]) -> None:
-        self.nodes: dict[int, Node] = {}
-        self.trees: dict[int, int] = {}
-        """The tree of each entry."""
-        self.numbers: dict[int, int] = {}
-        """The number of each entry among those of its thread."""
-        self._drafts: dict[int, Draft] = {}
-        self._numbers = {(row[0], row[1]): number for number, row in enumerate(entries, start=1)}
-        for row in entries:
-            self._add_entry(row)
-        self.states: dict[str, ThreadState] = {}
-        self.leases: dict[int, Lease] = {}
-        for row in heads:
-            self._add_head(row)
-        self.reflogs: dict[int, list[Move]] = {}
-        names = {state.key: name for name, state in self.states.items()}
-        for _, key, *move in moves:
-            self.reflogs.setdefault(key, []).append(move_of(names.get(key, ""), tuple(move)))
-
-    def draft(self, node: Node) -> Draft:
-        return self._drafts[node.key]
-
-    def _add_entry(self, row: Row) -> None:
-        tree, entry_id, owner, parent, depth, messages, tokens, created_ns, turn_id, body, seq = row
-        number = self._numbers[tree, entry_id]
-        above = None if parent is None else self._numbers.get((tree, parent), -1)
-        node = Node(number, to_text(entry_id), owner, above, depth, messages, tokens)
-        before = self.nodes.get(above) if above is not None else None
-        self.nodes[number] = node
-        self.trees[number] = tree.int
-        self.numbers[number] = seq
-        self._drafts[number] = Draft(
-            id=node.id,
-            payload=decode_stored_payload(body),
-            body=body,
-            created_ns=created_ns,
-            turn_id=to_text(turn_id),
-            messages=messages - (before.messages if before else 0),
-            tokens=tokens - (before.tokens if before else 0),
-        )
-
-    def _add_head(self, row: Row) -> None:
-        head = head_of(row)
-        state = head.state
-        if head.lease is not None:
-            self.leases[state.key] = head.lease
-        leaf = self._node(head.tree, state.leaf)
-        self.states[state.meta.id] = ThreadState(
-            state.key,
-            state.tree,
-            state.meta,
-            leaf,
-            self._node(head.tree, state.base),
-            state.updated_ns,
-            state.fence,
-            state.moves,
-        )
-
-    def _node(self, tree: UUID, node: Node | None) -> Node | None:
-        """Return the stored node for a node of a thread's head, or that one if they differ, so that it is reported."""
-        if node is None:
-            return None
-        numbered = self.nodes.get(self._numbers.get((tree, to_bytes(node.id)), -1))
-        if numbered is None or (numbered.depth, numbered.messages, numbered.tokens) != (
-            node.depth,
-            node.messages,
-            node.tokens,
-        ):
-            return node
-        return numbered
+    def _count(self, done: int, _: int) -> None:
+        assert self._progress is not None
+        self._progress(self._done + done, self._total)
 
 
 def _check_blobs(namespace: str, place: str) -> Steps[list[Finding]]:

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from sessiontree.model.documents import StoredDocument
 from sessiontree.stores.commands import DeleteDocument, SetDocument
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.rules.state import DropDocument, DropExpiredDocuments, PutDocument
 
-__all__ = ["all_documents", "change_documents", "list_documents", "list_scopes", "lock_document", "read_document"]
+__all__ = [
+    "ALL_DOCUMENTS",
+    "change_documents",
+    "documents_of",
+    "list_documents",
+    "list_scopes",
+    "lock_document",
+    "read_document",
+]
 
 
 _COLUMNS = "scope, key, version, updated_ns, expires_ns, body"
@@ -18,7 +28,7 @@ _RESERVE = """
 INSERT INTO sessiontree.json_document (namespace, scope, key, version, updated_ns, body)
 VALUES (%(namespace)s, %(scope)s, %(key)s, 0, 0, '') ON CONFLICT (namespace, scope, key) DO NOTHING"""
 _READ = f"SELECT {_COLUMNS} FROM sessiontree.json_document WHERE {_PLACE}"
-_ALL = f"SELECT {_COLUMNS} FROM sessiontree.json_document WHERE namespace = %(namespace)s ORDER BY scope, key"
+ALL_DOCUMENTS = f"SELECT {_COLUMNS} FROM sessiontree.json_document WHERE namespace = %(namespace)s ORDER BY scope, key"
 _PUT = f"""
 UPDATE sessiontree.json_document SET version = %(version)s, updated_ns = %(updated_ns)s, expires_ns = %(expires_ns)s,
     body = %(body)s WHERE {_PLACE}"""
@@ -34,9 +44,8 @@ SELECT DISTINCT scope FROM sessiontree.json_document WHERE namespace = %(namespa
     AND (expires_ns IS NULL OR expires_ns > %(now)s) ORDER BY scope LIMIT %(limit)s"""
 
 
-def all_documents(namespace: str) -> Steps[list[StoredDocument]]:
-    """All documents of a namespace, expired or not."""
-    rows = yield Statement(_ALL, {"namespace": namespace})
+def documents_of(rows: Iterable[Row]) -> list[StoredDocument]:
+    """Documents of rows of ``ALL_DOCUMENTS``, expired or not."""
     return [document for document in map(_document_of, rows) if document.version]
 
 
@@ -46,7 +55,7 @@ def lock_document(namespace: str, command: SetDocument | DeleteDocument) -> Step
     if isinstance(command, SetDocument):
         yield Statement(_RESERVE, values)
     rows = yield Statement(_READ + " FOR UPDATE", values)
-    found = [document for document in map(_document_of, rows) if document.version]
+    found = documents_of(rows)
     return found[0] if found else None
 
 
