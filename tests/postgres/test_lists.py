@@ -35,11 +35,13 @@ FILTERS: tuple[dict[str, Any], ...] = (
 )
 
 
-@pytest.fixture(params=[(4_000, 10_000), (3, 5), (0, 1)], ids=["sizes", "small sizes", "least sizes"])
+@pytest.fixture(
+    params=[(1_000, (1_000, 10_000)), (3, (5, 15)), (0, (1, 2))], ids=["sizes", "small sizes", "least sizes"]
+)
 def namespace(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    few, window = request.param
+    few, windows = request.param
     monkeypatch.setattr(listing, "_FEW", few)
-    monkeypatch.setattr(listing, "_WINDOW", window)
+    monkeypatch.setattr(listing, "_WINDOWS", windows)
     return str(tmp_path)
 
 

@@ -5,8 +5,8 @@ server knows nothing about the distribution of trees. So one table drives, and t
 
 - By creation, ``thread`` drives: order and filters are in the same table.
 - By update, if few threads match, ``thread`` drives, and all of them are sorted.
-- By update, if many do, ``head`` drives in its order until the page is full. If a window of the newest threads does not
-  fill it, those that match are older, and all of them are sorted.
+- By update, if many do, ``head`` drives in its order until the page is full, in a window of the newest threads. A larger
+  window follows if the first one promises enough. Otherwise those that match are older, and all of them are sorted.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, t
 __all__ = ["list_threads"]
 
 
-_FEW = 4_000
-_WINDOW = 10_000
+_FEW = 1_000
+_WINDOWS = (1_000, 10_000)
 
 _CREATED = {"created_after_ns": "t.created_ns >=", "created_before_ns": "t.created_ns <"}
 _UPDATED = {
@@ -77,13 +77,20 @@ def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, dict[s
 def _rows(conditions: _Conditions, query: ThreadQuery) -> Steps[list[Row]]:
     if query.order == "created":
         return (yield conditions.by_thread("t.created_ns"))
-    if conditions.selective:
+    if conditions.is_counted:
         ((count,),) = yield conditions.count()
         if count <= _FEW:
             return (yield conditions.by_thread(_UPDATED_NS))
-    rows = yield conditions.by_head()
-    if len(rows) == rows_wanted(query) or not conditions.is_windowed:
-        return rows
+    if not conditions.is_windowed:
+        return (yield conditions.by_head())
+    wanted = rows_wanted(query)
+    if wanted is not None:
+        for window in _WINDOWS:
+            rows = yield conditions.by_head(window)
+            if len(rows) == wanted:
+                return rows
+            if len(rows) * _WINDOWS[-1] < wanted * window:
+                break
     return (yield conditions.by_thread(_UPDATED_NS))
 
 
@@ -91,16 +98,19 @@ class _Conditions:
     """The conditions of a query on both tables, and their values."""
 
     def __init__(self, namespace: str, query: ThreadQuery, *, is_title_indexed: bool) -> None:
-        self.selective = _selective(query)
+        selective = _selective(query)
         if is_title_indexed:
-            self.selective.append(_LIKE_TITLE)
+            selective.append(_LIKE_TITLE)
+        # Without an index, counting titles takes as long as reading all that match.
+        self.is_counted = bool(selective) and (query.title_contains is None or is_title_indexed)
+        """Whether few threads may match, and counting them is cheap."""
         archived = [] if query.is_archived is None else ["t.is_archived = %(is_archived)s"]
-        self._thread = [*archived, *self.selective]
+        self._thread = [*archived, *selective]
         times = [term for name, term in _UPDATED.items() if getattr(query, name) is not None]
         self._head = [exact for exact, _ in times]
         self._minutes = [by_minute for _, by_minute in times]
         if query.is_empty is not None:
-            self._head.append("h.messages = 0" if query.is_empty else "h.messages > 0")
+            self._head.append("h.is_empty" if query.is_empty else "h.messages > 0")
         self._start = position_of(query)
         if self._start is not None:
             self._minutes.append("updated_minute <= %(time)s / 60000000000")
@@ -121,19 +131,19 @@ class _Conditions:
             conditions.append(_after(time, "t"))
         return self._statement(_BY_THREAD.format(conditions=_all("t", conditions), order=time))
 
-    def by_head(self) -> Statement:
-        """Read from ``head``, newest first, if need be only from a window."""
+    def by_head(self, window: int | None = None) -> Statement:
+        """Read from ``head``, newest first, or only from a window of that many threads."""
         conditions = [*(f"h.{minute}" for minute in self._minutes), *self._head]
         if self._start is not None:
             conditions.append(_after("h.updated_ns", "h"))
         if self._thread:
             conditions.append(f"(SELECT {' AND '.join(self._thread)} FROM {_OF_THREAD})")
-        if self.is_windowed:
+        if window is not None:
             conditions.append(_IN_WINDOW.format(conditions=_all("w", [f"w.{minute}" for minute in self._minutes])))
-        return self._statement(_BY_HEAD.format(conditions=_all("h", conditions)))
+        return self._statement(_BY_HEAD.format(conditions=_all("h", conditions)), window)
 
-    def _statement(self, sql: str) -> Statement:
-        return Statement(sql, self._values, is_planned_each_time=True)
+    def _statement(self, sql: str, window: int | None = None) -> Statement:
+        return Statement(sql, self._values | {"window": window}, is_planned_each_time=True)
 
 
 def _all(table: str, conditions: list[str]) -> str:
@@ -159,7 +169,7 @@ def _selective(query: ThreadQuery) -> list[str]:
 
 def _values(namespace: str, query: ThreadQuery, start: Position | None) -> dict[str, Any]:
     values: dict[str, Any] = {name: getattr(query, name) for name in (*_CREATED, *_UPDATED, "is_archived")}
-    values |= {"namespace": namespace, "limit": rows_wanted(query), "few": _FEW, "window": _WINDOW}
+    values |= {"namespace": namespace, "limit": rows_wanted(query), "few": _FEW}
     for name in WORD_COLUMNS:
         word = getattr(query, name)
         values[name] = None if word is None else to_bytes(word)

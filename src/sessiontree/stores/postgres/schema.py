@@ -370,6 +370,12 @@ _COUNTERS = (
     *FUNCTIONS,
 )
 
+# Whether a thread is empty changes with its first message only, so an index of it leaves appends their HOT updates.
+_EMPTY_THREADS = (
+    "ALTER TABLE sessiontree.head ADD COLUMN is_empty boolean GENERATED ALWAYS AS (messages = 0) STORED",
+    "CREATE INDEX head_empty ON sessiontree.head (namespace, updated_minute DESC) WHERE is_empty",
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
@@ -387,6 +393,7 @@ MIGRATIONS = (
         statements=(*_FILTER_INDEXES, *SEARCH_BLOCKS, _BIND_AS_BEFORE.format(tables="'search_block'")),
     ),
     Migration(version=10, readable_by=10, statements=_COUNTERS),
+    Migration(version=11, readable_by=10, statements=_EMPTY_THREADS),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.
