@@ -16,6 +16,8 @@ from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
 KNOWN = [migration.version for migration in MIGRATIONS]
 NEXT = KNOWN[-1] + 1
+ADDED = {"version", "previous_leaf", "bytes", "is_empty"}
+"""Columns of ``head`` that schema 7 did not have."""
 ADDITION = Migration(
     version=NEXT, readable_by=1, statements=("ALTER TABLE sessiontree.thread ADD COLUMN note text NOT NULL DEFAULT ''",)
 )
@@ -94,7 +96,7 @@ def test_every_row_of_schema_7_keeps_through_the_new_keys(database: str) -> None
         for table in ("home", "thread", "head", "entry", "move"):
             cursor = old.execute(f"SELECT * FROM sessiontree.{table}")
             names = [column.name for column in cursor.description or ()]
-            kept = [number for number, name in enumerate(names) if name not in ("version", "previous_leaf", "bytes")]
+            kept = [number for number, name in enumerate(names) if name not in ADDED]
             columns = ", ".join(names[number].removeprefix("last_") for number in kept)
             values = ", ".join("%s" for _ in kept)
             for row in cursor:
