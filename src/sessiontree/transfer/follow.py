@@ -14,7 +14,7 @@ __all__ = ["Follower", "Source"]
 
 
 class Source(NamedTuple):
-    """A file or folder, and the format of the sessions in it."""
+    """A file or folder, and the format of the sessions in it; a folder with several formats has a source for each."""
 
     format: str
     path: Path
@@ -29,7 +29,9 @@ class Follower:
 
     def __init__(self, journal: Journal, sources: Sequence[Source]) -> None:
         self._journal = journal
-        self._sources = sources
+        self._formats: dict[Path, list[str]] = {}
+        for name, path in sources:
+            self._formats.setdefault(path, []).append(name)
         self._done: dict[Path, tuple[int, int]] = {}
         self._seen: dict[Path, tuple[int, int]] = {}
         self._known: dict[str, KnownFiles] = {}
@@ -39,15 +41,16 @@ class Follower:
         """Look at all files once; import those that changed. The first look imports everything that is new."""
         if self._is_first:
             self._is_first = False
-            self._done = {path: stamp for source in self._sources for path, stamp in _stamps(source.path)}
-            yield from (self._import(path, name) for name, path in self._sources if path.exists())
+            self._done = {path: stamp for root in self._formats for path, stamp in _stamps(root)}
+            for root in self._formats:
+                yield from self._import_all(root)
             return
-        for source in self._sources:
-            yield from self._changes(source)
+        for root in self._formats:
+            yield from self._changes(root)
 
-    def _changes(self, source: Source) -> Iterator[ImportReport]:
+    def _changes(self, root: Path) -> Iterator[ImportReport]:
         is_changed = False
-        for path, stamp in _stamps(source.path):
+        for path, stamp in _stamps(root):
             if self._done.get(path) == stamp:
                 continue
             if self._seen.get(path) != stamp:
@@ -55,16 +58,23 @@ class Follower:
                 continue
             self._done[path] = stamp
             del self._seen[path]
-            if named(source.format).detect(path):
-                yield self._import(path, source.format)
+            name = next((name for name in self._formats[root] if named(name).detect(path)), None)
+            if name is not None:
+                yield self._import(path, name)
             else:
                 is_changed = True
         if is_changed:
-            yield self._import(source.path, source.format)
+            yield from self._import_all(root)
 
-    def _import(self, path: Path, format_name: str) -> ImportReport:
+    def _import_all(self, root: Path) -> Iterator[ImportReport]:
+        """Import a file or folder in each of its formats; a file is read in the first one that recognises it."""
+        claimed: set[Path] = set()
+        if root.exists():
+            yield from (self._import(root, name, claimed) for name in self._formats[root])
+
+    def _import(self, path: Path, format_name: str, claimed: set[Path] | None = None) -> ImportReport:
         known = self._known.setdefault(format_name, KnownFiles(self._journal, format_name))
-        return import_changed(self._journal, path, format_name, known)
+        return import_changed(self._journal, path, format_name, known, claimed)
 
 
 def _stamps(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -181,9 +181,10 @@ def _target(cli: CliContext, *, dry_run: bool) -> Iterator[Journal]:
 def _watch(cli: CliContext, sources: Sequence[tuple[str, Path]]) -> None:
     """Import what changes until interrupted. The pause grows with the number of files, so that waiting costs nothing."""
     from sessiontree.transfer.follow import Follower, Source  # noqa: PLC0415  slow to load
-    from sessiontree.transfer.formats import detect  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.formats import formats_in  # noqa: PLC0415  slow to load
 
-    follower = Follower(cli.create_journal(), [Source(name or detect(path) or "", path) for name, path in sources])
+    followed = [Source(one, path) for name, path in sources for one in ([name] if name else formats_in(path))]
+    follower = Follower(cli.create_journal(), followed)
     cli.out.info("following; Ctrl-C ends it")
     try:
         while True:

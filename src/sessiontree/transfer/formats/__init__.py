@@ -20,13 +20,16 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple, Protocol, cast
+
+from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
+from sessiontree.render.figures import plural
 from sessiontree.transfer.formats._artifacts import with_artifacts
 from sessiontree.transfer.formats._files import ExportTarget, exported_threads
 from sessiontree.transfer.formats._load import load
@@ -51,6 +54,7 @@ __all__ = [
     "KnownFiles",
     "detect",
     "export_sessions",
+    "formats_in",
     "import_changed",
     "import_everything",
     "import_sessions",
@@ -150,6 +154,10 @@ TITLES = {
 """What people call each format."""
 
 
+_ONE_BY_ONE = ("native", "zimaos", "openrouter", "pi")
+"""Formats whose files are read one by one in a folder that has those of other formats, too."""
+
+
 def session_files(source: Path, format_name: str) -> list[Path]:
     """The files of a format in a file or folder."""
     reader = named(format_name)
@@ -158,14 +166,23 @@ def session_files(source: Path, format_name: str) -> list[Path]:
         return cast("list[Path]", files(source))
     if source.is_file():
         return [source] if reader.detect(source) else []
-    below = (Path(folder, name) for folder, _, names in os.walk(source) for name in sorted(names))
-    return [path for path in below if path.suffix == ".jsonl" and reader.detect(path)]
+    below = source.rglob("*.jsonl") if format_name == "pi" else source.iterdir() if source.is_dir() else ()
+    return [path for path in sorted(below) if path.is_file() and reader.detect(path)]
 
 
 def detect(source: str | os.PathLike[str]) -> str | None:
-    """The name of the format of a file or folder, or ``None``."""
+    """The name of the format of a file or folder, or ``None``; of several formats in a folder the first."""
+    return next(iter(formats_in(source)), None)
+
+
+def formats_in(source: str | os.PathLike[str]) -> Iterator[str]:
+    """The names of the formats that a file, or one of the files in a folder, has."""
     path = Path(source)
-    return next((name for name in FORMATS if named(name).detect(path)), None)
+    is_folder = path.is_dir()
+    for name in FORMATS:
+        is_found = named(name).detect(path)
+        if is_found or (is_folder and name in _ONE_BY_ONE and session_files(path, name)):
+            yield name
 
 
 def import_sessions(
@@ -190,10 +207,15 @@ def import_sessions(
             raise InvalidInputError(f"{path} does not exist; name the file or folder that has the sessions")
         named(format)
         return Tally().report(format, str(path))
-    name = format or detect(path)
-    if name is None:
+    if format is not None:
+        return _import(journal, path, format, _Options(prefix, progress))
+    names = list(formats_in(path)) if path.is_dir() else [name for name in [detect(path)] if name]
+    if not names:
         raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")
-    return _import(journal, path, name, _Options(prefix, progress))
+    options = _Options(prefix, progress, set())
+    one = _import if named(names[0]).detect(path) and len(names) == 1 else _import_files
+    report = one(journal, path, names[0], options)
+    return _with_hints_of_others(report, path, names[1:], options)
 
 
 def import_everything(
@@ -208,16 +230,30 @@ def import_everything(
     Each file is read in the first format that recognises it.
     """
     path = Path(source)
-    names = [name for name in FORMATS if named(name).detect(path)]
-    by_file = [name for name in names if name == "pi" or hasattr(named(name), "session_files")]
-    if len(by_file) < len(names):
-        # A store that is a folder as a whole: nothing else is in it.
-        names = [next(name for name in names if name not in by_file)]
     options = _Options(prefix, progress, set())
-    if path.is_file() or len(names) < 2:
-        return [_import(journal, path, name, options) for name in names[:1]]
+    if path.is_file():
+        return [_import(journal, path, name, options) for name in islice(formats_in(path), 1)]
+    names = list(formats_in(path))
+    if len(names) == 1 and named(names[0]).detect(path):
+        return [_import(journal, path, names[0], options)]
     found = [_import_files(journal, path, name, options) for name in names]
     return [report for report in found if report.threads or report.notes or report.unchanged]
+
+
+def _with_hints_of_others(report: ImportReport, path: Path, names: list[str], options: _Options) -> ImportReport:
+    """The report, with a hint for each other format that has files in the folder which were not read."""
+    claimed = options.claimed or set()
+    left = {name: len(set(session_files(path, name)) - claimed) for name in names}
+    hints = tuple(
+        ImportNote(
+            kind="hint",
+            place=str(path),
+            problem=f"{plural(number, 'file')} of the format {name} {'was' if number == 1 else 'were'} not read; import it as well",
+        )
+        for name, number in left.items()
+        if number
+    )
+    return replace(report, notes=(*report.notes, *hints))
 
 
 class _Options(NamedTuple):
@@ -229,15 +265,21 @@ class _Options(NamedTuple):
     known: KnownFiles | None = None
 
 
-def import_changed(journal: Journal, source: Path, name: str, known: KnownFiles) -> ImportReport:
-    """Import what has changed in a file or folder since the import that ``known`` knows about."""
-    report = _import(journal, source, name, _Options(known=known))
+def import_changed(
+    journal: Journal, source: Path, name: str, known: KnownFiles, claimed: set[Path] | None = None
+) -> ImportReport:
+    """Import what has changed in a file or folder since the import that ``known`` knows about.
+
+    ``claimed`` are files that were read in another format; those that are read now are added to it.
+    """
+    one = _import if source.is_file() or named(name).detect(source) else _import_files
+    report = one(journal, source, name, _Options(known=known, claimed=claimed))
     known.refresh(report.threads)
     return report
 
 
 def _import_files(journal: Journal, path: Path, name: str, options: _Options) -> ImportReport:
-    if name != "pi":
+    if name not in _ONE_BY_ONE:
         return _import(journal, path, name, options)
     tally = _tally(journal, path, name, options)
     for file in session_files(path, name):

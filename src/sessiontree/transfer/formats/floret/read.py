@@ -15,7 +15,7 @@ import msgspec
 
 from sessiontree.model import Thread, ThreadFields, json_decoder
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import Line, as_kept, keep_original, lines_of, size_of, whole_of
+from sessiontree.transfer.formats._files import Line, as_kept, head_of, keep_original, lines_of, size_of, whole_of
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -64,6 +64,7 @@ def _descendants(ancestor: str, parents: Mapping[str, str]) -> set[str]:
 
 
 _THREAD, _ENTRIES, _LEASE = "thread.json", "entries.jsonl", "active_turn.json"
+_HEAD = 64 * 1024
 _decode = json_decoder(records.FloretEntry).decode
 
 
@@ -78,13 +79,22 @@ def size(source: Path) -> int:
 
 def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     for folder in _folders(source):
-        yield _Folder(folder, tally).session()
+        if tally.claim(folder / _ENTRIES) and tally.claim(folder / _THREAD):
+            yield _Folder(folder, tally).session()
 
 
 def _folders(source: Path) -> Iterator[Path]:
     for folder in sorted(source.iterdir() if source.is_dir() else ()):
-        if folder.is_dir() and ((folder / _THREAD).is_file() or (folder / _ENTRIES).is_file()):
+        if folder.is_dir() and ((folder / _THREAD).is_file() or _is_journal(folder / _ENTRIES)):
             yield folder
+
+
+def _is_journal(path: Path) -> bool:
+    """Whether a file may be a journal of floret: its first line is an entry, or damaged."""
+    if not path.is_file():
+        return False
+    first = head_of(path, _HEAD).partition(b"\n")[0]
+    return not (first.startswith(b"{") and first.rstrip().endswith(b"}")) or b'"thread_id"' in first
 
 
 class _Folder:

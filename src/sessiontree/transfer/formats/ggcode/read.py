@@ -175,12 +175,20 @@ def size(source: Path) -> int:
 def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     index = GgcodeIndex(source, tally)
     for path in plain_files(source, "*.jsonl", tally):
-        yield _SessionFile(path, index, tally).session()
+        if not _is_foreign(path, index) and tally.claim(path):
+            yield _SessionFile(path, index, tally).session()
 
 
 def _is_ours(path: Path) -> bool:
     head = head_of(path, _HEAD)
     return head.startswith(_STARTS) and b'"created_at":' in head
+
+
+def _is_foreign(path: Path, index: GgcodeIndex) -> bool:
+    """Whether a file begins with a record of another tool; a damaged file may be one of ours."""
+    head = head_of(path, _HEAD)
+    is_object = head.startswith(b"{") and head.partition(b"\n")[0].endswith(b"}")
+    return is_object and not head.startswith(b'{"type":') and path.name.removesuffix(".jsonl") not in index.entries
 
 
 class _SessionFile:

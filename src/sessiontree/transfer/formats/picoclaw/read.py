@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -38,16 +39,20 @@ __all__ = ["detect", "sessions", "size"]
 
 
 _LINES, _META, _LEGACY = ".jsonl", ".meta.json", ".json"
+_HEAD = 64 * 1024
 _decode = json_decoder(records.PicoclawMessage).decode
 
 
 def detect(source: Path) -> bool:
-    """Whether the source is a folder with meta files, or with JSON or JSONL files of messages."""
+    """Whether the source is a folder with a meta file or an older session of picoclaw.
+
+    Lines of messages alone are no evidence: many tools write them.
+    """
     if not source.is_dir():
         return False
-    if plain_files(source, "*" + _META):
-        return True
-    return any(_is_ours(path) for path in (*plain_files(source, "*" + _LINES), *_legacy_files(source)))
+    return any(_is_meta(path) for path in plain_files(source, "*" + _META)) or any(
+        _is_legacy(path) for path in _legacy_files(source)
+    )
 
 
 def size(source: Path) -> int:
@@ -56,12 +61,15 @@ def size(source: Path) -> int:
 
 def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
     for path in _legacy_files(source, tally):
-        session = _legacy(path, tally)
+        session = _legacy(path, tally) if not _is_foreign_document(path) and tally.claim(path) else None
         if session is not None:
             yield session
     files = (*plain_files(source, "*" + _LINES, tally), *plain_files(source, "*" + _META))
     for stem in sorted(set(map(_stem, files))):
-        yield _MessageLog(source, stem, tally).session()
+        log, meta = source / (stem + _LINES), source / (stem + _META)
+        if (meta.is_file() or not _is_foreign_log(log)) and tally.claim(log):
+            tally.claim(meta)
+            yield _MessageLog(source, stem, tally).session()
 
 
 def _legacy_files(source: Path, tally: Tally | None = None) -> list[Path]:
@@ -72,9 +80,34 @@ def _stem(path: Path) -> str:
     return path.name.removesuffix(_LINES).removesuffix(_META)
 
 
-def _is_ours(path: Path) -> bool:
-    head = head_of(path, 64 * 1024).lstrip()
-    return head.startswith((b'{"role":', b'{\n  "key":', b'{"key":', b'{"messages":'))
+def _is_meta(path: Path) -> bool:
+    return {"key", "skip", "count"} <= _first_object(path).keys()
+
+
+def _is_legacy(path: Path) -> bool:
+    head = head_of(path, _HEAD).lstrip()
+    return head.startswith(b"{") and all(name in head for name in (b'"key"', b'"messages"'))
+
+
+def _is_foreign_document(path: Path) -> bool:
+    """Whether a file holds JSON of another shape; a damaged file may be one of ours."""
+    head = head_of(path, _HEAD).lstrip()
+    return head.startswith((b"{", b"[")) and b'"key"' not in head
+
+
+def _is_foreign_log(path: Path) -> bool:
+    first = _first_object(path)
+    return bool(first) and "role" not in first
+
+
+def _first_object(path: Path) -> dict[str, Any]:
+    """The JSON object of a file, or of its first line; empty if there is none."""
+    head = head_of(path, _HEAD).strip()
+    for body in (head, head.partition(b"\n")[0]):
+        with suppress(_go.JsonError):
+            found = _go.decode(body)
+            return found if isinstance(found, dict) else {}
+    return {}
 
 
 class _MessageLog:
