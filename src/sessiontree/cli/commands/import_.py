@@ -96,7 +96,7 @@ def _with_title(name: str, title: str) -> str:
 
 
 def _given(cli: CliContext, source: Path, format_name: str) -> list[tuple[str, Path]]:
-    from sessiontree.transfer.formats import TITLES, detect, named  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.formats import TITLES, formats_in, named  # noqa: PLC0415  slow to load
 
     if not source.exists():
         near = similar(source.name, (one.name for one in source.parent.iterdir())) if source.parent.is_dir() else []
@@ -104,7 +104,7 @@ def _given(cli: CliContext, source: Path, format_name: str) -> list[tuple[str, P
         raise UsageError(f"{source} does not exist; name the file or folder with the sessions.", advice)
     if format_name:
         named(format_name)
-    elif detect(source) is None:
+    elif next(formats_in(source), None) is None:
         known = "known, as --from takes them: " + ", ".join(_with_title(*row) for row in TITLES.items())
         rows = list(paragraph(known, min(cli.out.width, PROSE), DIM, lead="  "))
         raise UsageError(f"{source} holds no session that is known here.", rows)

@@ -172,7 +172,8 @@ def session_files(source: Path, format_name: str) -> list[Path]:
 
 def detect(source: str | os.PathLike[str]) -> str | None:
     """The name of the format of a file or folder, or ``None``; of several formats in a folder the first."""
-    return next(iter(formats_in(source)), None)
+    path = Path(source)
+    return next((name for name in FORMATS if named(name).detect(path)), None)
 
 
 def formats_in(source: str | os.PathLike[str]) -> Iterator[str]:

@@ -94,7 +94,8 @@ def _is_journal(path: Path) -> bool:
     if not path.is_file():
         return False
     first = head_of(path, _HEAD).partition(b"\n")[0]
-    return not (first.startswith(b"{") and first.rstrip().endswith(b"}")) or b'"thread_id"' in first
+    is_object = first.startswith(b'{"') and first.rstrip().endswith(b"}")
+    return not is_object or b'"thread_id"' in first
 
 
 class _Folder:

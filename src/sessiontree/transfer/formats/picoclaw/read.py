@@ -92,7 +92,8 @@ def _is_legacy(path: Path) -> bool:
 def _is_foreign_document(path: Path) -> bool:
     """Whether a file holds JSON of another shape; a damaged file may be one of ours."""
     head = head_of(path, _HEAD).lstrip()
-    return head.startswith((b"{", b"[")) and b'"key"' not in head
+    is_known = b'"key"' in head or all(name in head for name in (b'"messages"', b'"created"', b'"updated"'))
+    return head.startswith((b"{", b"[")) and not is_known
 
 
 def _is_foreign_log(path: Path) -> bool:
