@@ -11,9 +11,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
+from sessiontree.transfer.formats._files import BOM
 from sessiontree.transfer.formats._records import Tally
-from sessiontree.transfer.formats._transcript import UNREADABLE_ARCHIVE, whole_json
-from sessiontree.transfer.formats._wire import parse
+from sessiontree.transfer.formats._transcript import UNREADABLE_ARCHIVE, document, whole_json
 
 __all__ = ["LARGEST_ASSET", "LARGEST_MEMBER", "Assets", "documents"]
 
@@ -99,10 +99,10 @@ def _member(archive: zipfile.ZipFile, member: zipfile.ZipInfo, place: str, tally
     try:
         with archive.open(member) as file:
             body = file.read(limit + 1)
-        if len(body) > limit:
-            tally.note("damage", place, f"it expands to more than {limit} bytes, which is refused")
-            return None
-        return parse(body)
     except UNREADABLE_ARCHIVE as error:
         tally.note("damage", place, f"the file cannot be read: {error}")
         return None
+    if len(body) > limit:
+        tally.note("damage", place, f"it expands to more than {limit} bytes, which is refused")
+        return None
+    return document(body.removeprefix(BOM), place, tally)

@@ -26,6 +26,7 @@ from sessiontree.model import Entry, Thread, data_of
 from sessiontree.transfer.formats._records import ExportReport, ImportNote, NoteKind, Tally
 
 __all__ = [
+    "BOM",
     "LONGEST_LINE",
     "START",
     "ExportTarget",
@@ -59,6 +60,8 @@ _BUFFER = 64 * 1024
 _FREE_BYTES = 64 * 1024 * 1024
 _MOST_EXPANSION = 200
 _BLANK = (b"\n", b"\r\n", b"\r")
+BOM = b"\xef\xbb\xbf"
+"""The mark that some programs put before a text in UTF-8."""
 
 
 class Line(NamedTuple):
@@ -107,6 +110,8 @@ def _lines(path: Path, tally: Tally, longest: int, place: Place) -> Iterator[Lin
             if offset - reported >= _PROGRESS_BYTES:
                 tally.advance(offset - reported)
                 reported = offset
+            if start == 0:
+                body = body.removeprefix(BOM)
             if body in _BLANK:
                 blank += 1
             elif body.endswith(b"\n"):
@@ -217,7 +222,7 @@ def head_of(path: Path, size: int) -> bytes:
         if not path.is_file():
             return b""
         with open_plain(path) as file:
-            return file.read(size)
+            return file.read(size).removeprefix(BOM)
     except OSError:
         return b""
 

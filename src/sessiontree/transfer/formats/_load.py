@@ -38,7 +38,7 @@ def load(journal: Journal, session: ImportedSession, tally: Tally, *, format_nam
         _load(journal, session, tally, format_name=format_name, prefix=prefix)
     except LooksBackError:
         assert session.goes_on is not None
-        del tally.notes[notes:]
+        tally.forget_notes(notes)
         for one in session.goes_on.whole():
             _load(journal, one, tally, format_name=format_name, prefix=prefix)
 

@@ -288,6 +288,7 @@ class Tally:
         self.bytes_read = 0
         self.notes: list[ImportNote] = []
         self.notes_left_out = 0
+        self._new_damage: list[ImportNote] = []
         self._total = total_bytes
         self._progress = progress
 
@@ -306,9 +307,26 @@ class Tally:
         known = self._known_files
         if known is None or not known.is_unchanged(stamp):
             return False
-        for offset, size, problem in known.damage(stamp):
-            self.note("damage", stamp["path"], problem, offset=offset, size=size)
+        for offset, size, problem, place in known.damage(stamp):
+            self.note("damage", place, problem, offset=offset, size=size)
         return True
+
+    def begin_file(self) -> None:
+        """Forget damage that no session of the file before was given."""
+        self._new_damage = []
+
+    def damage_for(self, session_id: str) -> list[ImportNote]:
+        """The damage in the file that a session is made of, to be remembered with it: each is given out once."""
+        found, self._new_damage = self._new_damage, []
+        given: list[ImportNote] = []
+        for note in found:
+            (given if note.thread_id in ("", session_id) else self._new_damage).append(note)
+        return given
+
+    def forget_notes(self, first: int) -> None:
+        """Forget the notes from a number on: what they are about is read again."""
+        del self.notes[first:]
+        self._new_damage = []
 
     def resume_point(self, stamp: Mapping[str, Any]) -> ResumePoint | None:
         """Where to go on with a file that has changed since it was imported."""
@@ -328,6 +346,8 @@ class Tally:
             return
         found = ImportNote(kind=kind, place=place, problem=problem, offset=offset, size=size, thread_id=thread_id)
         self.notes.append(found)
+        if kind == "damage":
+            self._new_damage.append(found)
 
     def report(self, format_name: str, source: str) -> ImportReport:
         return ImportReport(

@@ -51,7 +51,7 @@ class ResumePoint(Record, frozen=True, kw_only=True):
 class _KnownFile(NamedTuple):
     thread_id: str
     marks: list[list[int]]
-    damage: list[tuple[int, int, str]]
+    damage: list[tuple[int, int, str, str]]
 
 
 class KnownFiles:
@@ -68,8 +68,8 @@ class KnownFiles:
         known = self._known.get(stamp["path"])
         return known is not None and bool(known.marks == stamp["marks"])
 
-    def damage(self, stamp: Mapping[str, Any]) -> list[tuple[int, int, str]]:
-        """What could not be read in a file: offsets, sizes and problems."""
+    def damage(self, stamp: Mapping[str, Any]) -> list[tuple[int, int, str, str]]:
+        """What could not be read in a file: offsets, sizes, problems and places."""
         known = self._known.get(stamp["path"])
         return [] if known is None else known.damage
 
@@ -105,7 +105,7 @@ class KnownFiles:
             assert self._files is not None
             file, damage = (
                 origin["file"],
-                [(place, size, problem) for place, size, problem in origin.get("damaged", ())],
+                [(offset, size, problem, place) for offset, size, problem, place in origin.get("damaged", ())],
             )
             self._files[file["path"]] = _KnownFile(thread.id, file["marks"], damage)
 

@@ -21,7 +21,8 @@ from msgspec.structs import replace
 
 from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields, encode_payload
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import START, Line, Place, head_of, lines_of, size_of
+from sessiontree.transfer.formats._cut_json import beginning_of
+from sessiontree.transfer.formats._files import BOM, START, Line, Place, head_of, lines_of, size_of
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -31,9 +32,20 @@ from sessiontree.transfer.formats._records import (
     with_origin,
 )
 from sessiontree.transfer.formats._resume import ResumePoint, is_unchanged_before
-from sessiontree.transfer.formats._wire import Json, as_text, parse
+from sessiontree.transfer.formats._wire import Json, array, as_text, objects, parse
 
-__all__ = ["FileFormat", "Head", "Recorder", "json_records", "kept", "marked", "stamp_of", "whole_json"]
+__all__ = [
+    "FileFormat",
+    "Head",
+    "Recorder",
+    "document",
+    "json_records",
+    "kept",
+    "marked",
+    "records_in",
+    "stamp_of",
+    "whole_json",
+]
 
 
 _HEAD_BYTES = 64 * 1024
@@ -61,7 +73,7 @@ class Head:
     @property
     def is_json(self) -> bool:
         """Whether it begins as a JSON object or array."""
-        return self.data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+        return self.data.lstrip()[:1] in (b"{", b"[")
 
     @property
     def is_zip(self) -> bool:
@@ -165,6 +177,7 @@ class FileFormat:
                 changed.append(path)
         for path in sorted(changed, key=self._order):
             if tally.claim(path):
+                tally.begin_file()
                 yield from self._read_or_resume(path, tally)
 
     def _read_or_resume(self, path: Path, tally: Tally) -> Iterator[ImportedSession]:
@@ -230,7 +243,6 @@ class Recorder:
         self._unknown: Counter[str] = Counter()
         self._mended: list[str] = []
         self._mended_before = 0
-        self._damaged: list[tuple[int, int, str]] = []
         self._start = START
         self._point: ResumePoint | None = None
         self.next_point = 2 * _POINT_EVERY
@@ -308,7 +320,6 @@ class Recorder:
         """A line that cannot be read, kept as bytes."""
         self.tally.note("damage", self.place, problem, offset=line.offset, size=len(line.body), thread_id=self.id)
         self._mended.append(f"at byte {line.offset}: {problem}")
-        self._damaged.append((line.offset, len(line.body), problem))
         payload = unreadable(line.body, problem, is_ended=line.is_ended)
         return ImportedRecord(payload, self.ids.next(line.body), self.last_ns, parent)
 
@@ -342,10 +353,11 @@ class Recorder:
 
     def _all_damaged(self, thread: Thread) -> Json:
         known = thread.origin.get("damaged", [])
+        now = [[one.offset, one.size, one.problem, one.place] for one in self.tally.damage_for(self.id)]
         before = [one for one in known if one[0] < self._start.offset]
-        for offset, size, problem in before:
-            self.tally.note("damage", self.place, problem, offset=offset, size=size, thread_id=thread.id)
-        damaged = [*before, *self._damaged][:_MOST_REMEMBERED]
+        for offset, size, problem, place in before:
+            self.tally.note("damage", place, problem, offset=offset, size=size, thread_id=thread.id)
+        damaged = [*before, *now][:_MOST_REMEMBERED]
         return {"damaged": damaged} if damaged or known else {}
 
     def _point_now(self) -> ResumePoint | None:
@@ -413,8 +425,34 @@ def whole_json(path: Path, tally: Tally) -> Any:
     """The value of a JSON file; ``None`` if it cannot be read, which is noted."""
     try:
         body = path.read_bytes()
-        tally.advance(len(body))
-        return parse(body.removeprefix(b"\xef\xbb\xbf"))
-    except (OSError, _go.JsonError, MemoryError) as error:
+    except (OSError, MemoryError) as error:
         tally.note("damage", str(path), f"the file cannot be read: {error}")
         return None
+    tally.advance(len(body))
+    return document(body.removeprefix(BOM), str(path), tally)
+
+
+def document(body: bytes, place: str, tally: Tally) -> Any:
+    """The value of a JSON document; of one that was cut off what stands before the cut. What is missing is noted."""
+    try:
+        return parse(body)
+    except (_go.JsonError, MemoryError) as error:
+        problem = str(error)
+    found = beginning_of(body)
+    if found is None:
+        tally.note("damage", place, f"the file cannot be read: {problem}", size=len(body))
+        return None
+    value, end = found
+    problem = f"the document breaks off after {end} of {len(body)} bytes; what stands before was read"
+    tally.note("damage", place, problem, offset=end, size=len(body) - end)
+    return value
+
+
+def records_in(value: Any, place: Path | str, tally: Tally) -> list[Json]:
+    """The objects of a JSON array; each element that is none is noted as damage."""
+    for number, item in enumerate(array(value)):
+        if not isinstance(item, dict):
+            tally.note(
+                "damage", str(place), f"element {number} is not an object but {as_text(item)[:80]!r}; it was left out"
+            )
+    return objects(value)

@@ -24,7 +24,7 @@ from sessiontree.model import (
 from sessiontree.transfer.formats._archive import Assets, documents
 from sessiontree.transfer.formats._messages import answer, parents_first
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in
 from sessiontree.transfer.formats._wire import Json, array, as_text, first_text, mapping, objects, text, when
 
 __all__ = ["detect", "session_files", "sessions", "size"]
@@ -39,10 +39,13 @@ def _recognises(head: Head) -> bool:
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     with Assets(path) as assets:
         for place, document in documents(path, "conversations", tally):
-            found = [document] if isinstance(document, dict) else objects(document)
+            found = [document] if isinstance(document, dict) else records_in(document, place, tally)
             for conversation in found:
                 if isinstance(conversation.get("mapping"), dict):
                     yield _session(place, conversation, assets, tally)
+                else:
+                    name = first_text(conversation, "title", "conversation_id", "id") or as_text(conversation)[:80]
+                    tally.note("damage", str(place), f"the conversation {name!r} has no messages; it was left out")
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.zip")
@@ -60,6 +63,8 @@ def _session(place: Path, wire: Json, assets: Assets, tally: Tally) -> ImportedS
     recorder.custom |= {key: value for key, value in facts.items() if isinstance(value, str) and value}
     recorder.origin["raw"] = {key: value for key, value in wire.items() if key != "mapping"}
     nodes = {key: node for key, node in mapping(wire.get("mapping")).items() if isinstance(node, dict)}
+    for key in mapping(wire.get("mapping")).keys() - nodes.keys():
+        tally.note("damage", str(place), f"node {key!r} is not an object; it was left out", thread_id=recorder.id)
     current = text(wire.get("current_node"))
     leaf: Any = {"leaf": lambda: current} if current in nodes else {}
     return recorder.session(_items(nodes, assets, recorder), **leaf)

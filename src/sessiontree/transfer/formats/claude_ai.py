@@ -11,8 +11,8 @@ from sessiontree.transfer.formats._archive import documents
 from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._messages import by_role, parents_first
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept
-from sessiontree.transfer.formats._wire import Json, first_text, objects, text, when
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in
+from sessiontree.transfer.formats._wire import Json, as_text, first_text, objects, text, when
 
 __all__ = ["detect", "session_files", "sessions", "size"]
 
@@ -28,10 +28,13 @@ def _recognises(head: Head) -> bool:
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     for place, document in documents(path, "conversations", tally):
-        found = [document] if isinstance(document, dict) else objects(document)
+        found = [document] if isinstance(document, dict) else records_in(document, place, tally)
         for conversation in found:
             if isinstance(conversation.get("chat_messages"), list):
                 yield _session(place, conversation, tally)
+            else:
+                name = first_text(conversation, "name", "uuid") or as_text(conversation)[:80]
+                tally.note("damage", str(place), f"the conversation {name!r} has no messages; it was left out")
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.zip")
@@ -49,7 +52,7 @@ def _session(place: Path, wire: Json, tally: Tally) -> ImportedSession:
     entries: dict[str, str] = {}
     current = text(wire.get("current_leaf_message_uuid"))
     leaf: Any = {"leaf": lambda: entries.get(current) or next(reversed(entries.values()), None)} if current else {}
-    return recorder.session(_items(objects(wire["chat_messages"]), recorder, entries), **leaf)
+    return recorder.session(_items(records_in(wire["chat_messages"], place, tally), recorder, entries), **leaf)
 
 
 def _items(messages: list[Json], recorder: Recorder, entries: dict[str, str]) -> Iterator[ImportedRecord]:

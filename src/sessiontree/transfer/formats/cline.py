@@ -26,7 +26,7 @@ from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._files import modified_ns
 from sessiontree.transfer.formats._messages import by_role
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, stamp_of, whole_json
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in, stamp_of, whole_json
 from sessiontree.transfer.formats._wire import (
     Json,
     as_text,
@@ -87,12 +87,12 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     facts = _facts(path, name)
     log_path = path.with_name(_LOG)
     log = (
-        [one for one in objects(whole_json(log_path, tally)) if one.get("partial") is not True]
+        [one for one in records_in(whole_json(log_path, tally), log_path, tally) if one.get("partial") is not True]
         if log_path.is_file()
         else []
     )
     whole = whole_json(path, tally) if path.name != _LOG else []
-    history = objects(whole) or objects(mapping(whole).get("messages"))
+    history = records_in(mapping(whole).get("messages") if isinstance(whole, dict) else whole, path, tally)
     first = next((when(one.get("ts")) for one in [*log, *history] if when(one.get("ts"))), None)
     created = first or when(facts.get("started_at")) or modified_ns(path)
     recorder = Recorder(path, tally, id=name, created_ns=created, stamp=stamp_of(*_parts_on_disk(path)))

@@ -11,15 +11,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from msgspec import UNSET
-
 from sessiontree.model import Payload, TextPart
 from sessiontree.model.builders import system
 from sessiontree.transfer.formats._chat import chat_payloads
-from sessiontree.transfer.formats._files import Line, modified_ns
+from sessiontree.transfer.formats._files import modified_ns
 from sessiontree.transfer.formats._messages import by_role
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, chain_id
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, json_records, kept, whole_json
+from sessiontree.transfer.formats._transcript import (
+    FileFormat,
+    Head,
+    Recorder,
+    json_records,
+    kept,
+    records_in,
+    whole_json,
+)
 from sessiontree.transfer.formats._wire import Json, as_text, decoded, mapping, objects, text
 from sessiontree.transfer.formats.codex.records import answer_of, answer_parts, message_payload, result_payload
 
@@ -40,7 +46,7 @@ _SHAREGPT = {
 
 def _recognises(head: Head) -> bool:
     if head.path.suffix == ".jsonl":
-        return bool(head.records) and all(_shape(record) for record in head.records[:3])
+        return bool(head.records) and 2 * sum(bool(_shape(record)) for record in head.records) >= len(head.records)
     names = (
         ("conversations", "from", "value"),
         ("chosen", "rejected"),
@@ -71,25 +77,25 @@ def _shape(row: Json) -> str:
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     created = modified_ns(path)
     if path.suffix != ".jsonl":
-        for row in objects(whole_json(path, tally)):
-            yield _session(path, row, created, tally)
+        for row in records_in(whole_json(path, tally), path, tally):
+            if _shape(row):
+                yield _session(path, row, created, tally)
+            else:
+                tally.note(
+                    "damage", str(path), f"the shape of the row {as_text(row)[:80]!r} is not known; it was left out"
+                )
         return
     notes = Recorder(path, tally, id=path.stem, created_ns=created)
     for found, line, problem in json_records(path, notes):
         if found is not None and _shape(found):
             yield _session(path, found, created, tally)
         else:
-            yield _broken(path, line, problem or "the shape of the row is not known", created, tally)
+            why = problem or "the shape of the row is not known"
+            tally.note("damage", str(path), f"{why}; it was left out", offset=line.offset, size=len(line.body))
 
 
 _format = FileFormat(_recognises, _read, "*.jsonl", "*.json")
 detect, size, sessions, session_files = _format.detect, _format.size, _format.sessions, _format.files
-
-
-def _broken(path: Path, line: Line, problem: str, created: int, tally: Tally) -> ImportedSession:
-    name = hashlib.sha256(line.body).hexdigest()[:16]
-    recorder = Recorder(path, tally, id=f"row-{name}", created_ns=created)
-    return recorder.session([recorder.broken(line, problem, UNSET)], has_head=False)
 
 
 def _session(path: Path, row: Json, created: int, tally: Tally) -> ImportedSession:

@@ -33,6 +33,7 @@ from sessiontree.transfer.formats._transcript import (
     json_records,
     kept,
     marked,
+    records_in,
     stamp_of,
     whole_json,
 )
@@ -64,7 +65,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     recorder = Recorder(path, tally, id=path.stem, created_ns=modified_ns(path), stamp=stamp_of(path))
     broken: list[ImportedRecord] = []
     if path.suffix == ".json":
-        log.set(mapping(whole_json(path, tally)))
+        log.set(_with_records(mapping(whole_json(path, tally)), path, tally))
     else:
         for wire, line, problem in json_records(path, recorder):
             if wire is None:
@@ -95,6 +96,7 @@ class _Log:
         self.facts: Json = {}
         self.messages: dict[str, Json] = {}
         self.parents: dict[str, str | None] = {}
+        self.earlier: dict[str, list[Json]] = {}
         self._history: list[str] = []
 
     @property
@@ -126,6 +128,8 @@ class _Log:
         name = text(message.get("id")) or f"message-{len(self.messages)}"
         if name not in self.messages:
             self.parents[name] = self.leaf
+        if self.messages.get(name, message) != message:
+            self.earlier.setdefault(name, []).append(self.messages[name])
         self.messages[name] = message
         if name not in self._history:
             self._history.append(name)
@@ -155,11 +159,27 @@ def _items(
     for name, wire in log.messages.items():
         parent = last.get(log.parents[name])
         time_ns = recorder.time(when(wire.get("timestamp")))
+        for earlier in log.earlier.get(name, ()):
+            payload = _earlier_form(earlier, wire, recorder)
+            entry_id = marked(f"{name}.earlier", payload)
+            yield ImportedRecord(payload, entry_id, time_ns, parent)
+            parent = entry_id
         for payload in _payloads(wire, recorder):
             entry_id = marked(name, payload)
             yield ImportedRecord(kept(payload, wire), entry_id, time_ns, parent)
             parent = entry_id
         last[name] = parent
+
+
+def _earlier_form(earlier: Json, wire: Json, recorder: Recorder) -> Payload:
+    """A message as it was before it was written again: found by search if it said something else."""
+    is_part = _words(earlier.get("content")) in _words(wire.get("content"))
+    name = "earlier form"
+    return recorder.side(name, earlier) if is_part else recorder.remark(name, earlier.get("content"), earlier)
+
+
+def _with_records(facts: Json, path: Path, tally: Tally) -> Json:
+    return {**facts, "messages": records_in(facts["messages"], path, tally)} if "messages" in facts else facts
 
 
 def _payloads(wire: Json, recorder: Recorder) -> list[Payload]:

@@ -21,6 +21,7 @@ from sessiontree.transfer.formats._transcript import (
     Recorder,
     json_records,
     kept,
+    records_in,
     stamp_of,
     whole_json,
 )
@@ -56,7 +57,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
             path, tally, id=f"goose-{name}", created_ns=when(whole.get("created_at")) or 0, stamp=stamp_of(path)
         )
         _learn(recorder, whole)
-        messages = objects(whole.get("conversation")) or objects(whole.get("messages"))
+        messages = records_in(whole.get("conversation") or whole.get("messages"), path, tally)
         yield recorder.session(_exported(messages, recorder))
         return
     try:

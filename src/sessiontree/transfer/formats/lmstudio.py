@@ -21,7 +21,16 @@ from sessiontree.transfer.formats._blocks import arguments_text, result_content
 from sessiontree.transfer.formats._files import modified_ns
 from sessiontree.transfer.formats._messages import by_role, split_results
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, marked, stamp_of, whole_json
+from sessiontree.transfer.formats._transcript import (
+    FileFormat,
+    Head,
+    Recorder,
+    kept,
+    marked,
+    records_in,
+    stamp_of,
+    whole_json,
+)
 from sessiontree.transfer.formats._wire import Json, array, as_text, count, first_text, mapping, objects, text, when
 
 __all__ = ["detect", "session_files", "sessions", "size"]
@@ -58,7 +67,7 @@ def _items(whole: Json, recorder: Recorder, tips: list[str | None]) -> Iterator[
     if prompt:
         tip = f"{recorder.id}.system"
         yield ImportedRecord(system(prompt), tip, recorder.created_ns, None)
-    for number, message in enumerate(objects(whole.get("messages"))):
+    for number, message in enumerate(records_in(whole.get("messages"), recorder.place, recorder.tally)):
         versions = objects(message.get("versions")) or [message]
         chosen = min(count(message.get("currentlySelected")), len(versions) - 1)
         after = tip

@@ -20,6 +20,7 @@ from sessiontree.transfer.formats._transcript import (
     Recorder,
     json_records,
     kept,
+    records_in,
     stamp_of,
     whole_json,
 )
@@ -75,7 +76,7 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
         events = [mapping(whole_json(file, tally)) for file in _event_files(path)]
     else:
         whole = whole_json(path, tally)
-        events = objects(whole) or objects(mapping(whole).get("trajectory"))
+        events = records_in(mapping(whole).get("trajectory") if isinstance(whole, dict) else whole, path, tally)
     recorder.id = text(state.get("id")) or recorder.id
     recorder.origin["session"] = recorder.id
     recorder.model = text(mapping(mapping(state.get("agent")).get("llm")).get("model"))

@@ -15,7 +15,7 @@ from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._messages import by_role, parents_first, split_results
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._sqlite import columns, opened, rows
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, whole_json
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in, whole_json
 from sessiontree.transfer.formats._wire import Json, array, decoded, first_text, mapping, objects, text, usage, when
 
 __all__ = ["detect", "session_files", "sessions", "size"]
@@ -31,13 +31,14 @@ def _recognises(head: Head) -> bool:
         (chat,) = columns(head.path, "chat")
         return {"chat", "title", "user_id"} <= chat
     is_tree = head.has("history", "messages") and (head.has("currentId") or head.has("childrenIds"))
-    return head.path.suffix == ".json" and head.is_json and is_tree
+    is_list = head.has("chat", "messages", "role") and (head.has("user_id") or head.has("models"))
+    return head.path.suffix == ".json" and head.is_json and (is_tree or is_list)
 
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     if path.suffix == ".json":
         whole = whole_json(path, tally)
-        for row in [whole] if isinstance(whole, dict) else objects(whole):
+        for row in [whole] if isinstance(whole, dict) else records_in(whole, path, tally):
             yield _session(path, row, tally)
         return
     try:
@@ -66,13 +67,26 @@ def _session(path: Path, row: Json, tally: Tally) -> ImportedSession:
         for tag in array(mapping(row.get("meta")).get("tags"))
     ]
     recorder.tags = tuple(filter(None, tags))
-    messages = mapping(history.get("messages")) or {text(one.get("id")): one for one in objects(chat.get("messages"))}
-    messages = {name: message for name, message in messages.items() if isinstance(message, dict)}
+    listed = mapping(history.get("messages")) or _in_line(records_in(chat.get("messages"), path, tally), recorder)
+    messages = {name: message for name, message in listed.items() if isinstance(message, dict)}
+    for name in listed.keys() - messages.keys():
+        tally.note("damage", str(path), f"message {name!r} is not an object; it was left out", thread_id=recorder.id)
     entries: dict[str, str] = {}
     current = text(history.get("currentId"))
     leaf: Any = {"leaf": lambda: entries.get(current)} if current in messages else {}
     system = text(chat.get("system"))
     return recorder.session(_items(messages, system, recorder, entries), **leaf)
+
+
+def _in_line(messages: list[Json], recorder: Recorder) -> dict[str, Json]:
+    """The messages of a chat without a tree, as a tree: each follows the one before it unless it names its parent."""
+    found: dict[str, Json] = {}
+    before: str | None = None
+    for number, message in enumerate(messages):
+        name = text(message.get("id")) or f"{recorder.id}.{number}"
+        found[name] = {"parentId": before, **message}
+        before = name
+    return found
 
 
 def _items(

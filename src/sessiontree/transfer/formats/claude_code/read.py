@@ -19,6 +19,7 @@ from sessiontree.transfer.formats._transcript import (
     Recorder,
     json_records,
     kept,
+    records_in,
     stamp_of,
     whole_json,
 )
@@ -454,7 +455,7 @@ def _sidechains(path: Path, tally: Tally, session_id: str) -> Iterator[ImportedS
 def _read_export(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     """One JSON file with the lines of a session in it, as the web version hands them out."""
     whole = mapping(whole_json(path, tally))
-    lines = objects(whole.get("loglines"))
+    lines = records_in(whole.get("loglines"), path, tally)
     if not lines:
         return
     reader = _Reader(path, tally, first_text(whole, "id", "session_id", "uuid") or path.stem, lines[0])

@@ -22,6 +22,7 @@ from sessiontree.transfer.formats._transcript import (
     Recorder,
     json_records,
     kept,
+    records_in,
     stamp_of,
     whole_json,
 )
@@ -124,7 +125,7 @@ def _is_ours(record: Json) -> bool:
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     if path.suffix == ".json":
         whole = mapping(whole_json(path, tally))
-        wires = [mapping(whole.get("session")), *objects(whole.get("items"))]
+        wires = [mapping(whole.get("session")), *records_in(whole.get("items"), path, tally)]
         lines = [(wire, Line(as_text(wire).encode(), 0, True), "") for wire in wires]
         yield _Reader(path, tally, wires[0]).session(iter(lines))
         return

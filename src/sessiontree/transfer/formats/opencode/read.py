@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._sqlite import columns, opened, rows
-from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, stamp_of, whole_json
+from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in, stamp_of, whole_json
 from sessiontree.transfer.formats._wire import Json, decoded, mapping, objects, text, when
 from sessiontree.transfer.formats.opencode.records import Said, said, summary_of
 from sessiontree.transfer.formats.opencode.second_version import message_of as second_version_message
@@ -50,7 +50,7 @@ detect, size, sessions, session_files = _format.detect, _format.size, _format.se
 
 def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> Iterator[ImportedSession]:
     calls = _calls_of_children(connection)
-    for row in list(rows(connection, "SELECT * FROM session ORDER BY time_created, id")):
+    for row in [*rows(connection, "SELECT * FROM session ORDER BY time_created, id"), *_lost_sessions(connection)]:
         name = text(row.get("id"))
         (number, length), *_ = connection.execute(
             "SELECT count(*), coalesce(sum(length(data)), 0) FROM part WHERE session_id = ?", (name,)
@@ -62,8 +62,9 @@ def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> 
             continue
         info = {**row, "time": {"created": row.get("time_created"), "updated": row.get("time_updated")}}
         info |= {"revert": decoded(row.get("revert"))}
-        messages = _stored_messages(connection, name) or _second_version(connection, name)
-        yield _Session(path, tally, info, stamp, calls.get(name, "")).session(messages)
+        session = _Session(path, tally, info, stamp, calls.get(name, ""))
+        messages = _stored_messages(connection, name, session.mend) or _second_version(connection, name)
+        yield session.session(messages)
     tally.advance(size_of(path))
 
 
@@ -81,13 +82,29 @@ def _calls_of_children(connection: sqlite3.Connection) -> dict[str, str]:
     return found
 
 
-def _stored_messages(connection: sqlite3.Connection, session_id: str) -> list[_Message]:
+def _lost_sessions(connection: sqlite3.Connection) -> list[Json]:
+    """A row for each session that only messages or parts name."""
+    query = """SELECT session_id AS id FROM (SELECT session_id FROM message UNION SELECT session_id FROM part)
+        WHERE session_id NOT IN (SELECT id FROM session) ORDER BY session_id"""
+    return [{**row, "is_lost": True} for row in rows(connection, query)]
+
+
+def _stored_messages(connection: sqlite3.Connection, session_id: str, mend: Callable[[str], None]) -> list[_Message]:
     query = "SELECT * FROM {} WHERE session_id = ? ORDER BY {}"
     parts: dict[str, list[Json]] = {}
     for row in rows(connection, query.format("part", "id"), session_id):
         parts.setdefault(row["message_id"], []).append({"id": row["id"], **mapping(decoded(row["data"]))})
     found = rows(connection, query.format("message", "time_created, id"), session_id)
-    return [_Message({"id": row["id"], **mapping(decoded(row["data"]))}, parts.get(row["id"], [])) for row in found]
+    messages = [_Message({"id": row["id"], **mapping(decoded(row["data"]))}, parts.pop(row["id"], [])) for row in found]
+    return [*messages, *_lost_messages(parts, mend)]
+
+
+def _lost_messages(parts: dict[str, list[Json]], mend: Callable[[str], None]) -> Iterator[_Message]:
+    """Parts whose message is missing, as messages at the end."""
+    for name, lost in parts.items():
+        mend(f"the message {name!r} is missing; its {len(lost)} parts were put at the end")
+        is_answer = any(part.get("type") in ("tool", "reasoning", "step-start") for part in lost)
+        yield _Message({"id": name, "role": "assistant" if is_answer else "user"}, lost)
 
 
 def _second_version(connection: sqlite3.Connection, session_id: str) -> list[_Message]:
@@ -106,13 +123,32 @@ def _read_files(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     whole = mapping(whole_json(path, tally))
     if "messages" in whole:
         info = mapping(whole.get("info"))
-        messages = [_Message(mapping(one.get("info")), objects(one.get("parts"))) for one in objects(whole["messages"])]
+        found = records_in(whole["messages"], path, tally)
+        messages = [_Message(mapping(one.get("info")), records_in(one.get("parts"), path, tally)) for one in found]
     else:
         info = whole
         messages = _messages_in_files(path, text(info.get("id")), tally)
+        _note_lost_files(path, tally)
     if not info:
         return
     yield _Session(path, tally, info, stamp_of(path), "").session(messages)
+
+
+def _note_lost_files(path: Path, tally: Tally) -> None:
+    """Note folders of messages without a session, and of parts without a message, once for each store."""
+    store = next((above for above in path.parents if (above / "message").is_dir()), None)
+    if store is None or not tally.claim(store / "message"):
+        return
+    sessions = {file.stem for file in (store / "session").rglob("*.json")}
+    messages = {file.stem for file in (store / "message").glob("*/*.json")}
+    for kind, owner, known in (("message", "session", sessions), ("part", "message", messages | sessions)):
+        for folder in sorted((store / kind).glob("*")):
+            if folder.is_dir() and folder.name not in known:
+                number = len(list(folder.rglob("*.json")))
+                problem = (
+                    f"{number} {kind}s belong to the {owner} {folder.name!r}, which is missing; they were left out"
+                )
+                tally.note("damage", str(folder), problem)
 
 
 def _messages_in_files(path: Path, name: str, tally: Tally) -> list[_Message]:
@@ -149,6 +185,9 @@ class _Session:
         recorder.is_archived = bool(info.get("time_archived") or times.get("archived"))
         recorder.custom |= {"call": call} if call else {}
         self._recorder = recorder
+        self.mend = recorder.mend
+        if info.get("is_lost"):
+            self.mend("the session itself is missing; its messages were kept")
         self._reverted = text(mapping(info.get("revert")).get("messageID"))
         self._entries: dict[str, str] = {}
         self._tip: str | None = None
