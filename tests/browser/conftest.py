@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,7 @@ from sample_store import make_sample
 from web.running import serving
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Page
+    from playwright.sync_api import Browser, ConsoleMessage, Page, Route
 
 if not os.environ.get("SESSIONTREE_BROWSER"):
     collect_ignore_glob = ["test_*.py"]
@@ -30,6 +32,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+SECONDS = 30
+"""How long a condition may take: a busy machine is slow."""
 SIZES = {"wide": (1600, 1000), "phone": (390, 844)}
 
 
@@ -46,12 +50,51 @@ def browser() -> Iterator[Browser]:
 
 
 def until(page: Page, condition: str) -> None:
-    """Wait until an expression is true. The policy of the page forbids what Playwright itself does for that."""
-    for _ in range(400):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(25)
-    raise AssertionError(f"not in time: {condition}")
+    """Wait until an expression is true on a loaded page. The policy of the page forbids what Playwright itself does for that."""
+    deadline = time.monotonic() + SECONDS
+    while not _holds(page, condition):
+        assert time.monotonic() < deadline, f"not in time: {condition}"
+        time.sleep(0.02)
+
+
+def _holds(page: Page, condition: str) -> bool:
+    from playwright.sync_api import Error  # noqa: PLC0415  only `make test-browser` installs it
+
+    try:
+        return bool(page.evaluate(f"document.readyState === 'complete' && Boolean({condition})"))
+    except Error as error:
+        # The page is being replaced by the next one.
+        if "context was destroyed" in str(error) or "navigat" in str(error):
+            return False
+        raise
+
+
+def at_rest(page: Page) -> None:
+    """Wait until nothing of a page moves or is awaited any more, as far as a reader can see it."""
+    until(page, "!document.querySelector('[aria-busy=true], [data-counting]')")
+    until(page, "document.getAnimations().every((one) => one.playState !== 'running')")
+
+
+def hold(page: Page, pattern: str) -> Callable[[], None]:
+    """Hold requests back until the function that is returned is called."""
+    held: list[Route] = []
+    is_open = False
+
+    def on_request(route: Route) -> None:
+        route.continue_() if is_open else held.append(route)
+
+    def release() -> None:
+        nonlocal is_open
+        deadline = time.monotonic() + SECONDS
+        while not held:
+            assert time.monotonic() < deadline, f"nothing asked for {pattern}"
+            page.evaluate("0")
+        is_open = True
+        for route in held:
+            route.continue_()
+
+    page.route(pattern, on_request)
+    return release
 
 
 class Reader:
@@ -63,7 +106,7 @@ class Reader:
         self.errors: list[str] = []
         self.hosts: set[str] = set()
         page.on("pageerror", lambda error: self.errors.append(str(error)))
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(1000 * SECONDS)
         page.on("console", self._hear)
         page.on("request", lambda request: self.hosts.add(request.url.split("/")[2]))
         page.goto(address)
@@ -86,9 +129,11 @@ class Reader:
         found = self.page.wait_for_selector(".toast")
         return found.inner_text() if found is not None else ""
 
-    def selected(self) -> str:
-        found = self.page.wait_for_selector("#pages .e.sel")
-        return (found.get_attribute("data-id") or "") if found is not None else ""
+    def wait_for_selected(self, name: str) -> None:
+        until(self.page, f"document.querySelector('#pages .e.sel')?.dataset.id === {json.dumps(name)}")
+
+    def wait_for_address(self, part: str) -> None:
+        until(self.page, f"location.href.includes({json.dumps(part)})")
 
 
 Opener = Callable[..., Reader]

@@ -126,7 +126,7 @@ def test_restore_shows_its_plan_first(talk: tuple[Reader, list[str]], tmp_path: 
     page = reader.open("/t/t")
     page.click("text=Restore…") if way == "mouse" else reader.keys("G", "w")
     page.wait_for_selector("dialog .plan >> text=a.py")
-    assert page.evaluate("document.activeElement.innerText").startswith("Cancel")
+    until(page, "document.activeElement.innerText.startsWith('Cancel')")
     assert (folder / "a.py").read_text() == "new\n"
     page.click("dialog .go") if way == "mouse" else reader.keys("Control+Enter")
     assert "restored" in reader.toast()
@@ -166,7 +166,6 @@ def test_two_browsers_see_what_a_process_writes_and_what_the_other_does(reading:
     first.journal.append("t", st.user("hello"), create=True, fields={"title": "Live"})
     for reader in (first, second):
         reader.open("/t/t")
-        reader.page.wait_for_timeout(300)
     with first.journal.turn("t", owner="worker-2") as turn:
         turn.append(st.assistant("", calls=[st.call("c", "bash", '{"command": "make test"}')]))
         for reader in (first, second):
@@ -190,8 +189,7 @@ def test_new_entries_wait_behind_a_pill_and_a_line_marks_what_is_new(reading: Op
     reader.journal.create_thread("t", title="Talk")
     reader.journal.append_many("t", [st.user(f"question {at}\n\nmore\n\nmore") for at in range(60)])
     page = reader.open("/t/t")
-    page.evaluate("document.querySelector('#content').scrollTop = 0")
-    page.wait_for_timeout(300)
+    page.evaluate("document.querySelector('#content').scrollTop = 40")
     top = page.evaluate("document.querySelector('#content').scrollTop")
     reader.journal.append("t", st.assistant("news"))
     page.wait_for_selector("#pill:not([hidden]) >> text=1 new entry")

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 import sessiontree as st
-from browser.conftest import Opener, until
+from browser.conftest import Opener, at_rest, hold, until
 from sample_store import LOGS, SHOP
 from sessiontree.web.addresses import thread_url
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Route
 
 
 def test_keys_move_through_entries_prompts_failures_and_branches(reading: Opener) -> None:
@@ -19,16 +15,16 @@ def test_keys_move_through_entries_prompts_failures_and_branches(reading: Opener
     page = reader.open(f"/t/{SHOP}")
     reader.keys("g")
     path = [entry.id for entry in reader.journal.path(SHOP)]
-    assert reader.selected() == path[0]
+    reader.wait_for_selected(path[0])
     reader.keys("j")
-    assert reader.selected() == path[1]
+    reader.wait_for_selected(path[1])
     reader.keys("k", "J")
     until(page, "document.querySelector('.e.sel')?.innerText.includes('logout')")
     reader.keys("K")
-    until(page, f"document.querySelector('.e.sel')?.dataset.id === '{path[0]}'")
+    reader.wait_for_selected(path[0])
     reader.keys("x")
     until(page, "document.querySelector('.e.sel .call.fail') !== null")
-    assert f"at={reader.selected()}" in page.url
+    until(page, "location.href.includes(`at=${document.querySelector('.e.sel').dataset.id}`)")
     reader.keys("h")
     page.wait_for_selector(".crumbs >> text=not the head")
     reader.keys("G")
@@ -41,11 +37,11 @@ def test_the_tree_the_transcript_and_the_address_agree(reading: Opener) -> None:
     page = reader.open(f"/t/{SHOP}")
     row = page.locator("#tree .tn.said").last
     row.click()
-    name = row.get_attribute("data-id")
-    assert reader.selected() == name
-    assert page.locator("#tree .tn[aria-selected=true]").get_attribute("data-id") == name
+    name = row.get_attribute("data-id") or ""
+    reader.wait_for_selected(name)
+    until(page, f"document.querySelector('#tree .tn[aria-selected=true]').dataset.id === '{name}'")
     page.reload()
-    assert reader.selected() == name
+    reader.wait_for_selected(name)
 
 
 def test_the_tree_folds_and_filters(reading: Opener) -> None:
@@ -57,10 +53,9 @@ def test_the_tree_folds_and_filters(reading: Opener) -> None:
     until(page, f"document.querySelectorAll('#tree .tn').length < {everything}")
     reader.keys("v", "v", "v")
     until(page, f"document.querySelectorAll('#tree .tn').length === {everything}")
-    first = page.locator("#tree .tn[aria-expanded=true]").first
-    first.focus()
+    page.locator("#tree .tn[aria-expanded=true]").first.focus()
     reader.keys("ArrowLeft")
-    page.wait_for_selector("#tree .tn[aria-expanded=false]")
+    until(page, f"document.querySelectorAll('#tree .tn').length < {everything}")
     reader.keys("ArrowRight")
     until(page, f"document.querySelectorAll('#tree .tn').length === {everything}")
 
@@ -87,10 +82,25 @@ def test_a_long_thread_is_scrolled_from_end_to_start(reading: Opener) -> None:
     reader.keys("g")
     page.wait_for_selector(f'#pages .e.sel[data-id="{made[0].id}"]')
     assert page.locator("#pages .e").count() < 1000
-    for _ in range(12):
-        page.evaluate("document.querySelector('#content').scrollBy(0, 12000)")
-        page.wait_for_timeout(60)
-    assert page.locator("#pages > .pg").count() <= 8
+    until(page, "+document.querySelector('#pages .pg:last-child').dataset.end <= 120")
+    for place in range(200, 1300, 100):
+        page.evaluate("document.querySelector('#pages').lastElementChild.lastElementChild.scrollIntoView()")
+        until(page, f"+document.querySelector('#pages .pg:last-child').dataset.end >= {place}")
+        assert page.locator("#pages > .pg").count() <= 8
+
+
+def test_quick_keys_do_one_thing_after_the_other(reading: Opener) -> None:
+    reader = reading()
+    reader.journal.create_thread("long", title="Long")
+    made = reader.journal.append_many("long", [st.user(f"question {at}") for at in range(900)])
+    page = reader.open("/t/long")
+    release = hold(page, "**/entries?*")
+    reader.keys("g", "j", "j")
+    release()
+    reader.wait_for_selected(made[2].id)
+    assert page.evaluate("[...document.querySelectorAll('#pages .e')].map((one) => +one.dataset.at)") == sorted(
+        range(page.locator("#pages .e").count())
+    )
 
 
 def test_output_that_was_cut_is_shown_as_a_whole(reading: Opener) -> None:
@@ -119,27 +129,28 @@ def test_the_palette_finds_threads_messages_and_actions(reading: Opener) -> None
     reader.keys("?")
     page.wait_for_selector("dialog.help >> text=rewind here")
     reader.keys("Escape")
-    assert page.locator("dialog").count() == 0
+    page.wait_for_selector("dialog", state="detached")
 
 
 def test_enter_in_the_palette_waits_for_the_answer_to_what_was_typed(reading: Opener) -> None:
     reader = reading()
     page = reader.open(f"/t/{SHOP}")
-    held: list[Route] = []
-    page.route("**/search.json?q=log+parser*", lambda route: held.append(route))  # noqa: PLW0108  Playwright reads the signature
+    release = hold(page, "**/search.json?q=log+parser*")
     reader.keys("Control+k")
     with page.expect_request("**/search.json?q=log+parser*"):
         page.keyboard.type("log parser")
     reader.keys("Enter")
-    for route in held:
-        route.continue_()
+    release()
     page.wait_for_url(re.compile(re.escape(thread_url(LOGS))))
 
 
 def test_search_answers_while_one_types(reading: Opener) -> None:
     reader = reading()
     page = reader.open("/search")
+    until(page, "document.activeElement.id === 'q'")
     page.keyboard.type("logou")
+    reader.wait_for_address("q=logou")
+    at_rest(page)
     page.wait_for_selector("#hits mark")
     page.locator(".hitrow").first.click()
     page.wait_for_selector("#pages .e.sel")
@@ -149,8 +160,10 @@ def test_the_list_filters_while_one_types_and_by_facets(reading: Opener) -> None
     reader = reading()
     page = reader.open("/")
     reader.keys("/")
+    until(page, "document.activeElement.id === 'filter'")
     page.keyboard.type("parser")
     until(page, "document.querySelectorAll('#threads .th').length === 1")
+    at_rest(page)
     page.fill("#filter", "")
     until(page, "document.querySelectorAll('#threads .th').length > 3")
     page.click("[data-facet=folder]")
@@ -163,10 +176,10 @@ def test_a_phone_shows_one_pane_at_a_time(reading: Opener) -> None:
     page = reader.open(f"/t/{SHOP}")
     assert page.locator(".tr").is_visible()
     page.click(".tabs >> text=Tree")
-    assert page.locator(".treepane").is_visible()
-    assert not page.locator(".tr").is_visible()
+    page.wait_for_selector(".treepane", state="visible")
+    page.wait_for_selector(".tr", state="hidden")
     page.locator("#tree .tn.said").first.click()
-    assert page.locator(".tr").is_visible()
+    page.wait_for_selector(".tr", state="visible")
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
@@ -175,4 +188,4 @@ def test_a_page_can_be_read_without_scripts(reading: Opener) -> None:
     page = reader.open(f"/t/{SHOP}")
     assert page.locator("#pages .e").count() > 5
     page.locator("#tree .tn.said").first.click()
-    assert "at=" in page.url
+    page.wait_for_url(re.compile("at="))

@@ -1,36 +1,36 @@
 // What buttons, keys and the palette do. Writes say what happened and can be taken back, or ask first.
 import { ask, confirm } from "./dialogs.js"
-import { $, $$, app, below, column, element, get } from "./dom.js"
+import { $, $$, app, below, column, element, get, json, request } from "./dom.js"
 import { help } from "./help.js"
 import { palette } from "./palette.js"
-import { takeBack, toast } from "./toast.js"
+import { toast, wayBack } from "./toast.js"
 import { entries, go, jump, select, selected, step, total } from "./transcript.js"
-import { draw, filter, foldAll, toggle } from "./tree.js"
-import { visit } from "./visit.js"
-
-export const isReadOnly = () => document.body.hasAttribute("data-read-only")
+import { filter, foldAll, toggle } from "./tree.js"
+import { refresh, visit } from "./visit.js"
 
 const post = async (path, body = {}) => {
-  const answer = await fetch(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
+  const answer = await request(path, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })
   const found = await answer.json().catch(() => ({ title: "The server did not answer." }))
   if (!answer.ok) throw new Error(found.title)
   return found
 }
 
-/** Do a write, say what happened, and offer the way back. */
-const write = async (path, body, { stay = false } = {}) => {
-  try {
-    const done = await post(path, body)
-    const back = done.undo ? () => write(done.undo.path, done.undo.body ?? {}) : null
-    toast(done.said, { back })
-    if (done.go && !stay) await visit(done.go)
-    else if (app()) await visit(location.href, { push: false, y: selected()?.getBoundingClientRect().top ?? null })
-    return done
-  } catch (error) {
-    toast(error.message, { isBad: true })
-    return null
-  }
+/** Run work after the work that was begun before it, so that quick keys mean what they say. */
+const lane = () => {
+  let last = Promise.resolve()
+  return (work) => (last = last.then(work).catch((error) => toast(error.message, { isBad: true })))
 }
+const writing = lane(), moving = lane()
+
+/** Do a write, say what happened, and offer the way back. */
+const carryOut = async (path, body = {}) => {
+  const done = await post(path, body)
+  const back = done.undo ? () => carryOut(done.undo.path, done.undo.body) : null
+  toast(done.said, { back })
+  if (done.go) await visit(done.go)
+  else if (app()) await refresh(location.href, selected()?.getBoundingClientRect().top ?? null)
+}
+const write = (path, body) => writing(() => carryOut(path, body))
 
 const here = () => selected() ?? entries().at(-1)
 const entry = () => here()?.dataset.id
@@ -44,7 +44,7 @@ const theme = () => {
   document.cookie = `theme=${next}; path=/; max-age=31536000; samesite=lax`
 }
 
-const thread = async () => (await (await fetch(below(".json"))).json()).thread
+const thread = async () => (await json(below(".json"))).thread
 
 const label = async () => {
   const name = await ask("Label this entry", { hint: "A name to find it again. An empty one removes the label.", value: $(".marks .chip", here())?.textContent ?? "" })
@@ -59,11 +59,15 @@ const tags = async () => {
   const words = await ask("Tags of the thread", { value: now.join(", "), hint: "Separated by commas.", button: "Save" })
   if (words !== null) onThread("/tags", { tags: words.split(",").map((one) => one.trim()).filter(Boolean) })
 }
-const star = async () => {
+const star = () => writing(async () => {
   const now = (await thread()).tags ?? []
-  onThread("/tags", { tags: now.includes("starred") ? now.filter((one) => one !== "starred") : [...now, "starred"] })
-}
-const archive = async () => onThread("/archive", { is_archived: !(await thread()).is_archived })
+  await carryOut(below("/tags"), { tags: now.includes("starred") ? now.filter((one) => one !== "starred") : [...now, "starred"] })
+})
+const archive = () => writing(async () => carryOut(below("/archive"), { is_archived: !(await thread()).is_archived }))
+const undo = () => writing(() => {
+  const back = wayBack()
+  return back ? back() : app() && carryOut(below("/undo"))
+})
 
 const compact = async () => {
   try {
@@ -147,30 +151,30 @@ const fold = () => {
   const all = $$("details", here() ?? document.createElement("i")), isOpen = all.some((one) => one.open)
   for (const one of all) one.open = !isOpen
 }
-const end = () => { app().dataset.leaf === app().dataset.head ? go(total() - 1) : visit(app().dataset.url) }
+const end = () => app().dataset.leaf === app().dataset.head ? go(total() - 1) : visit(app().dataset.url)
 
 export const actions = {
   theme, help, label, rename, tags, star, archive, compact, restore, erase, whole, compare, fold, parent,
   export: save,
   palette: () => palette(),
   "palette-actions": () => palette({ query: ">" }),
+  undo,
   fork: () => onThread("/fork", { entry: entry() }),
   rewind: () => onThread("/rewind", { entry: entry() }),
-  undo: () => takeBack() || onThread("/undo"),
   redo: () => onThread("/redo"),
   uncompact: () => onThread("/uncompact"),
-  next: () => step(1),
-  previous: () => step(-1),
-  "prompt-after": () => jump(".prompt", 1),
-  "prompt-before": () => jump(".prompt", -1),
-  "failure-after": () => jump(".fail", 1),
-  "failure-before": () => jump(".fail", -1),
+  next: () => moving(() => step(1)),
+  previous: () => moving(() => step(-1)),
+  "prompt-after": () => moving(() => jump(".prompt", 1)),
+  "prompt-before": () => moving(() => jump(".prompt", -1)),
+  "failure-after": () => moving(() => jump(".fail", 1)),
+  "failure-before": () => moving(() => jump(".fail", -1)),
   "branch-before": () => sibling(-1),
   "branch-after": () => sibling(1),
   "thread-before": () => neighbour(-1),
   "thread-after": () => neighbour(1),
-  start: () => go(0),
-  head: end,
+  start: () => moving(() => go(0)),
+  head: () => moving(end),
   "first-new": () => { const first = $(".newline")?.nextElementSibling; if (first) select(first, { block: "start" }) },
   "fold-all": () => foldAll(),
   filter: () => filter(),
@@ -183,10 +187,10 @@ export const actions = {
   context: () => { open(below("/context", { at: entry() }), "_self") },
 }
 
+const EVERYWHERE = new Set(["theme", "help", "find", "palette", "palette-actions", "threads", "thread-before", "thread-after", "undo"])
 const WRITES = new Set(["label", "rename", "tags", "star", "archive", "compact", "uncompact", "restore", "erase", "fork", "rewind", "undo", "redo"])
-export const isAllowed = (name) => !(isReadOnly() && WRITES.has(name))
+export const isAllowed = (name) => (app() || EVERYWHERE.has(name)) && !(WRITES.has(name) && document.body.hasAttribute("data-read-only"))
 
 export const act = (name, button) => {
   if (isAllowed(name)) return actions[name]?.(button)
 }
-export { draw }

@@ -16,7 +16,11 @@ function show(mark, x, y) {
   tip.style.top = `${Math.min(y + 14, innerHeight - height - 8)}px`;
 }
 
+// Scrolling moves the chart below a pointer that rests; only one that moves asks for a value.
+let x = 0, y = 0;
 addEventListener('pointermove', (event) => {
+  if (event.clientX === x && event.clientY === y) return;
+  [x, y] = [event.clientX, event.clientY];
   const mark = event.target.closest?.('[data-t]');
   if (mark || event.pointerType === 'mouse') show(mark, event.clientX, event.clientY);
 });

@@ -20,11 +20,23 @@ export const element = (html) => {
   return holder.content
 }
 
-export const get = async (url, options = {}) => {
-  const answer = await fetch(url, options)
-  if (!answer.ok) throw new Error(answer.status === 401 ? "The viewer was restarted: open its new address." : await answer.text())
-  return answer.text()
+/** The server is not there; what is told to the reader instead of an error of the browser. */
+export class NoAnswer extends Error {
+  constructor() { super("The viewer does not answer: is it still running?") }
 }
+
+/** Ask the server; every request of the page goes through here. */
+export const request = async (url, options = {}) => {
+  try { return await fetch(url, options) } catch (error) { throw error.name === "AbortError" ? error : new NoAnswer() }
+}
+
+const answered = async (url, options) => {
+  const answer = await request(url, options)
+  if (!answer.ok) throw new Error(answer.status === 401 ? "The viewer was restarted: open its new address." : await answer.text())
+  return answer
+}
+export const get = async (url, options = {}) => (await answered(url, options)).text()
+export const json = async (url, options = {}) => (await answered(url, options)).json()
 
 export const say = (words) => { $("#say").textContent = words }
 

@@ -1,7 +1,8 @@
 // What other processes commit appears here: one stream for each page.
 import { $, app, element, get, remember, say } from "./dom.js"
-import { draw } from "./tree.js"
 import { entries, extend, isAtEnd } from "./transcript.js"
+import { draw } from "./tree.js"
+import { refresh } from "./visit.js"
 
 let stream = null
 let waiting = 0
@@ -46,36 +47,47 @@ const onState = (event) => {
   if (was && !news.holder) say("turn finished")
 }
 
-const onMoved = async () => {
-  const { visit } = await import("./visit.js")
+const onMoved = () => {
   const here = $("#pages .e.sel") ?? entries()[0], y = here?.getBoundingClientRect().top ?? null
-  if (!app().dataset.at) visit(app().dataset.url, { push: false, y })
+  if (!app().dataset.at) refresh(app().dataset.url, y)
   else draw()
 }
 
 const onThreads = async () => {
   const list = $("#threads")
-  if (!list || list.scrollTop > 40 || document.hidden || $("#filter")?.value) return
+  const isBusy = () => list.scrollTop > 40 || $("#filter")?.value
+  if (!list || isBusy()) return
   const made = element(await get(`/threads${location.pathname === "/" ? location.search : ""}`))
   const current = app()?.dataset.thread
   for (const one of made.querySelectorAll(".th")) if (one.dataset.thread === current) one.setAttribute("aria-current", "true")
-  list.replaceChildren(made)
+  if (!isBusy()) list.replaceChildren(made)
 }
 
-export const mount = () => {
+/** A hidden page has no stream: browsers open six connections to a server at most. What it missed comes when it is seen. */
+const connect = () => {
   stream?.close()
-  waiting = 0
+  stream = null
+  if (document.hidden) return
   const url = app() ? `${app().dataset.url}/live?after=${encodeURIComponent(app().dataset.head ?? "")}` : "/live"
   stream = new EventSource(url)
   stream.addEventListener("entries", onEntries)
   stream.addEventListener("state", onState)
   stream.addEventListener("moved", onMoved)
   stream.addEventListener("threads", onThreads)
+}
+
+export const mount = () => {
+  waiting = 0
+  connect()
   $("#content")?.addEventListener("scroll", () => { if (waiting && isAtEnd()) seen() }, { passive: true })
 }
 
 addEventListener("pagehide", () => stream?.close())
-addEventListener("pageshow", (event) => { if (event.persisted) mount() })
+addEventListener("pageshow", (event) => { if (event.persisted) connect() })
+document.addEventListener("visibilitychange", () => {
+  connect()
+  if (!document.hidden) onThreads()
+})
 setInterval(() => {
   for (const clock of document.querySelectorAll("[data-clock]")) {
     const seconds = (clock.dataset.clock = +clock.dataset.clock + 1)

@@ -1,7 +1,9 @@
 // The palette: threads, messages and actions by a few letters of them.
+import { act, isAllowed } from "./actions.js"
 import { COMMANDS } from "./commands.js"
 import { show } from "./dialogs.js"
-import { $, $$, app } from "./dom.js"
+import { $, $$, app, json } from "./dom.js"
+import { visit } from "./visit.js"
 
 const escape = (words) => { const span = document.createElement("span"); span.textContent = words; return span.innerHTML }
 
@@ -9,7 +11,7 @@ const matchesAll = (words, text) => words.every((word) => text.toLowerCase().inc
 
 const commands = (query, run) => {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  return COMMANDS.filter(([group, , name, about]) => matchesAll(words, `${group} ${about} ${name}`) && (app() || ["theme", "help", "find"].includes(name)))
+  return COMMANDS.filter(([group, , name, about]) => matchesAll(words, `${group} ${about} ${name}`) && isAllowed(name))
     .map(([group, key, name, about, sign]) => ({ group, icon: sign, name: about[0].toUpperCase() + about.slice(1), key, run: () => run(name) }))
 }
 
@@ -20,7 +22,7 @@ const marked = ({ text, marks = [] }) => {
 }
 
 export const palette = ({ query = "", options = null, title = "Search or act" } = {}) => {
-  if ($("dialog.pal")) return
+  if ($("dialog.pal[open]")) return
   const dialog = show(`<div class="q"><i class="i i-search"></i><input role="combobox" aria-expanded="true" aria-controls="opts" aria-autocomplete="list" autocomplete="off"><kbd>Esc</kbd></div>
     <ul id="opts" role="listbox"></ul><footer class="wide"><span><kbd>↑</kbd> <kbd>↓</kbd> choose</span><span><kbd>⏎</kbd> run</span><span class="grow"></span><span><kbd>&gt;</kbd> actions</span></footer>`, "pal")
   const input = $("input", dialog), list = $("#opts", dialog)
@@ -37,7 +39,7 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
     row?.scrollIntoView({ block: "nearest" })
     if (row) input.setAttribute("aria-activedescendant", row.id)
   }
-  const draw = (found) => {
+  const draw = (found, chosen = 0) => {
     shown = found
     let group = ""
     list.innerHTML = found.map((one, number) => {
@@ -46,33 +48,32 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
       const name = one.html ? `<span class="cut grow">${one.html}</span>` : `<b class="cut">${escape(one.name)}</b><span class="dim cut grow">${escape(one.about ?? "")}</span>`
       return `${head}<li role="option" id="o${number}" data-n="${number}"><i class="i i-${one.icon}"></i>${name}${one.right ? `<span class="dim nw">${escape(one.right)}</span>` : ""}${one.key ? `<kbd>${escape(one.key)}</kbd>` : ""}</li>`
     }).join("")
-    choose(0)
+    choose(chosen)
   }
-  const act = async (name) => (await import("./actions.js")).act(name)
-  const go = async (url) => { const { visit } = await import("./visit.js"); app() ? visit(url) : (location.href = url) }
+  const go = (url) => { app() ? visit(url) : (location.href = url) }
 
   const find = async () => {
     const words = input.value.trim()
+    asked?.abort()
+    asked = new AbortController()
+    const { signal } = asked
     if (options) return draw(options.filter((one) => matchesAll([words.toLowerCase()], `${one.name} ${one.about}`)))
     if (words.startsWith(">")) return draw(commands(words.slice(1), act))
     const own = words ? commands(words, act).slice(0, 5) : commands("", act).filter((one) => one.group === "Do").slice(0, 6)
     draw(own)
-    asked?.abort()
-    asked = new AbortController()
-    const { signal } = asked
     try {
-      const get = async (url) => (await fetch(url, { signal })).json()
-      const [threads, hits] = await Promise.all([get(`/threads.json?${new URLSearchParams({ find: words })}`), words ? get(`/search.json?${new URLSearchParams({ q: words, limit: 8 })}`) : { hits: [] }])
+      const ask = (path, params) => json(`${path}?${new URLSearchParams(params)}`, { signal })
+      const [threads, hits] = await Promise.all([ask("/threads.json", { find: words }), words ? ask("/search.json", { q: words, limit: 8 }) : { hits: [] }])
       const segment = (id) => encodeURIComponent(id.replace(/[~/.]/g, (sign) => ({ "~": "~0", "/": "~1", ".": "~2" })[sign]))
       draw([
         ...own,
         ...(threads.rows ?? []).slice(0, 6).map((one) => ({ group: "Threads", icon: "tree", name: one.title, about: one.folder ?? "", right: one.source ? "fork" : "", run: () => go(`/t/${segment(one.id)}`) })),
         ...(hits.hits ?? []).map((one) => ({ group: "In messages", icon: "answer", html: marked(one.snippet), right: (one.title ?? "").slice(0, 30), run: () => go(`/t/${segment(one.thread_id)}?at=${encodeURIComponent(one.entry.id)}`) })),
         ...(words ? [{ group: "In messages", icon: "search", name: `Search everything for “${words}”`, run: () => { location.href = `/search?${new URLSearchParams({ q: words })}` } }] : []),
-      ])
+      ], at)
     } catch (error) { if (error.name !== "AbortError") throw error }
   }
-  const run = (option) => { if (option) { dialog.close(); option.run() } }
+  const run = (option) => { if (option && dialog.open) { dialog.close(); option.run() } }
   let timer = 0, answer = null
   const ask = () => { clearTimeout(timer); timer = 0; answer = find(); return answer }
   const settled = () => timer ? ask() : answer

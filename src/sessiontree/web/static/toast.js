@@ -15,7 +15,7 @@ export const toast = (words, { back = null, isBad = false } = {}) => {
     const button = document.createElement("button")
     button.type = "button"
     button.innerHTML = "Undo <kbd>u</kbd>"
-    button.onclick = () => { box.remove(); undo = null; back() }
+    button.dataset.do = "undo"
     box.append(button)
   }
   $("#toasts").replaceChildren(box)
@@ -26,11 +26,10 @@ export const toast = (words, { back = null, isBad = false } = {}) => {
   box.onmouseleave = () => { timer = setTimeout(() => box.remove(), 3000) }
 }
 
-/** Take the last action back; returns whether there was one. */
-export const takeBack = () => {
+/** The way back from the last action, once; null if there is none. */
+export const wayBack = () => {
   const back = undo
   undo = null
   $("#toasts").replaceChildren()
-  back?.()
-  return Boolean(back)
+  return back
 }

@@ -35,10 +35,11 @@ const space = () => {
 }
 
 const fetchPage = async (start, count) => {
-  const html = await get(below("/entries", { at: app().dataset.at, start, count }))
-  const made = element(html)
+  const here = app()
+  const made = element(await get(below("/entries", { at: here.dataset.at, start, count })))
+  if (here !== app()) return null // the reader has gone elsewhere
   const facts = made.querySelector("template")
-  app().dataset.total = facts.dataset.total
+  here.dataset.total = facts.dataset.total
   return made.querySelector(".pg")
 }
 
@@ -61,6 +62,13 @@ const more = (isBefore) => load(async () => {
   })
 })
 
+const replace = async (start) => {
+  const page = await fetchPage(start, 120)
+  if (!page) return
+  $("#pages").replaceChildren(page)
+  space()
+}
+
 /** Show the entries around a place of the path; `id` is the entry to select there. */
 export const go = async (place, id, { block = "start" } = {}) => {
   const near = () => entries().findLast((one) => +one.dataset.at <= place) ?? entries()[0]
@@ -68,10 +76,8 @@ export const go = async (place, id, { block = "start" } = {}) => {
   const { start, end } = bounds()
   let target = at(id === undefined && place >= start && place < end ? near() : null)
   if (!target) {
-    if (loading) await loading
-    const page = await fetchPage(Math.max(0, place - 20), 120)
-    $("#pages").replaceChildren(page)
-    space()
+    while (loading) await loading
+    await load(() => replace(Math.max(0, place - 20)))
     target = at(near())
   }
   if (target) select(target, { block })
@@ -123,7 +129,7 @@ const frame = () => {
   const first = $("#pages").getBoundingClientRect()
   if (first.top > box.bottom + NEAR || first.bottom < box.top - NEAR) {
     const place = Math.floor(col.scrollTop / height)
-    load(async () => { $("#pages").replaceChildren(await fetchPage(Math.max(0, Math.min(place, total() - 60) - 30), 120)); space() })
+    load(() => replace(Math.max(0, Math.min(place, total() - 60) - 30)))
   } else if (start > 0 && first.top > box.top - NEAR) more(true)
   else if (end < total() && first.bottom < box.bottom + NEAR) more(false)
   const here = visible()
@@ -152,7 +158,7 @@ export const isAtEnd = () => {
 }
 
 /** Take in what was committed: entries that are there already are replaced, new ones come below. */
-export const extend = ({ html, start, total: count }) => {
+export const extend = ({ html, start, end, total: count }) => {
   const wasAtEnd = isAtEnd(), hasEnd = bounds().end >= Math.min(total(), start)
   const before = total()
   app().dataset.total = count
@@ -162,7 +168,7 @@ export const extend = ({ html, start, total: count }) => {
       const old = document.getElementById(one.id)
       if (old?.closest("#pages")) { one.classList.toggle("sel", old.classList.contains("sel")); old.replaceWith(one) } else (last ?? $("#pages")).append(one)
     }
-    if (last) last.dataset.end = Math.max(+last.dataset.end, count)
+    if (last) last.dataset.end = Math.max(+last.dataset.end, end)
     space()
   })
   else space()

@@ -50,6 +50,7 @@ export const toggle = (row = $("#tree .tn[aria-selected]")) => {
   if (!row?.hasAttribute("aria-expanded")) return
   const id = row.dataset.id
   if (!toggled.delete(id)) toggled.add(id)
+  row.setAttribute("aria-expanded", row.getAttribute("aria-expanded") !== "true")
   return draw({ start: list().dataset.start })
 }
 

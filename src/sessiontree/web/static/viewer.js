@@ -1,7 +1,8 @@
 // What must move. Everything else is plain HTML from the server.
 import { act } from "./actions.js"
-import { $, $$, app, column, element, get, isPhone } from "./dom.js"
+import { $, $$, app, column, element, get, isPhone, NoAnswer } from "./dom.js"
 import { onKey } from "./keys.js"
+import { toast } from "./toast.js"
 import { go, select } from "./transcript.js"
 import { filter, mark } from "./tree.js"
 import { mountAll, visit } from "./visit.js"
@@ -42,6 +43,11 @@ document.addEventListener("click", (event) => {
   if (dialog && event.target === dialog) dialog.close()
 })
 addEventListener("keydown", onKey)
+addEventListener("unhandledrejection", (event) => {
+  if (!(event.reason instanceof NoAnswer)) return
+  event.preventDefault()
+  toast(event.reason.message, { isBad: true })
+})
 document.addEventListener("click", (event) => {
   if (event.target.closest("#pill")) { const col = column(); col.scrollTop = col.scrollHeight }
 })
@@ -54,20 +60,25 @@ new MutationObserver(() => { for (const one of $$("[data-more]:not([data-seen])"
   .observe(document.body, { childList: true, subtree: true })
 for (const one of $$("[data-more]")) moreThreads.observe(one)
 
-let typing = 0, request = null
+let typing = 0, asked = null
 const fill = async (box, url) => {
-  request?.abort()
-  request = new AbortController()
-  try { $(box).replaceChildren(element(await get(url, { signal: request.signal }))) } catch (error) { if (error.name !== "AbortError") throw error }
+  asked?.abort()
+  const { signal } = asked = new AbortController()
+  try {
+    $(box).replaceChildren(element(await get(url, { signal })))
+    $(box).removeAttribute("aria-busy")
+  } catch (error) { if (error.name !== "AbortError") throw error }
 }
 document.addEventListener("input", ({ target }) => {
   if (target.id !== "filter" && target.id !== "q") return
+  const box = target.id === "filter" ? "#threads" : "#hits"
+  $(box).setAttribute("aria-busy", "true")
   clearTimeout(typing)
   typing = setTimeout(() => {
-    const asked = new URLSearchParams(new FormData(target.form))
-    if (target.id === "filter") return fill("#threads", `/threads?${asked}`)
-    history.replaceState(null, "", `/search?${asked}`)
-    fill("#hits", `/search/hits?${asked}`)
+    const query = new URLSearchParams(new FormData(target.form))
+    if (box === "#threads") return fill(box, `/threads?${query}`)
+    history.replaceState(null, "", `/search?${query}`)
+    fill(box, `/search/hits?${query}`)
   }, 60)
 })
 

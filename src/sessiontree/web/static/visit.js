@@ -10,10 +10,15 @@ export const mountAll = () => {
   mountLive()
 }
 
-/** Show an address. `keep` is an entry that stays at its height on the screen: a branch point. */
+let last = 0, running = 0
+
+/** Show an address; the last one that was asked for wins. `y` is the height on the screen where the selected entry stays. */
 export const visit = async (url, { push = true, y = null } = {}) => {
+  const number = ++last
+  running++
   let html
-  try { html = await get(url) } catch { location.href = url; return }
+  try { html = await get(url) } catch { if (number === last) location.href = url; return } finally { running-- }
+  if (number !== last) return
   const page = new DOMParser().parseFromString(html, "text/html")
   const next = page.querySelector(".app"), now = $(".app")
   if (!next || !now || !next.dataset.thread) { location.href = url; return }
@@ -29,6 +34,9 @@ export const visit = async (url, { push = true, y = null } = {}) => {
     if (target) col.scrollTop += target.getBoundingClientRect().top - y
   }
 }
+
+/** Show an address again because it changed, unless the reader is on the way elsewhere: that page will be new anyway. */
+export const refresh = (url, y = null) => running ? undefined : visit(url, { push: false, y })
 
 addEventListener("popstate", () => {
   if (location.pathname.startsWith("/t/")) visit(location.href, { push: false })
