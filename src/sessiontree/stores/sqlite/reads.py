@@ -39,6 +39,8 @@ __all__ = ["ReadSnapshot", "read_transaction"]
 _key = itemgetter(0)
 _FIRST_BATCH = 64
 _LARGEST_BATCH = 16_384
+_NEAR = 16
+"""How many keys are looked through for each entry of a page."""
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
@@ -90,8 +92,7 @@ class ReadSnapshot:
         elif query.newest_first:
             rows = (row for row in self._backwards(state) if start is None or row[0] < start)
         else:
-            inherited = self._walk(state.base) if state.base else []
-            rows = [*(row for row in reversed(inherited) if row[0] > (start or 0)), *self._own(state, start or 0)]
+            rows = self._forwards(state, start or 0, None if query.is_filtered else query.limit)
         if query.is_filtered:
             rows = (row for row in rows if query.wants(stored_type(row[6]), row[5]))
         return self._entries(islice(rows, query.limit))
@@ -316,6 +317,21 @@ class ReadSnapshot:
     def _walk(self, tip: Node, limit: int | None = None) -> list[Row]:
         """Return the rows from an entry to its root."""
         return self._chain("parent", tip.key, 0, limit)
+
+    def _forwards(self, state: ThreadState, start: int, limit: int | None) -> list[Row]:
+        """Return the rows that a thread sees after the key ``start``, oldest first: ``limit`` of them or more, if there are."""
+        if state.base is not None and state.base.key > start:
+            inherited = self._walk(state.base)
+            return [*(row for row in reversed(inherited) if row[0] > start), *self._own(state, start)]
+        if limit is not None:
+            # The chain leads back from the newest entry. The next page is usually near its start, where it costs less.
+            near = self._run(
+                f"SELECT {ENTRY_COLUMNS} FROM entry WHERE owner = ? AND key > ? AND key <= ? ORDER BY key LIMIT ?",
+                (state.key, start, start + _NEAR * limit, limit),
+            ).fetchall()
+            if len(near) == limit:
+                return near
+        return self._own(state, start)
 
     def _own(self, state: ThreadState, start: int) -> list[Row]:
         """Return the rows appended through a thread after the key ``start``, oldest first."""
