@@ -17,6 +17,7 @@ from sessiontree.model import (
     Memory,
     Message,
     ModelChange,
+    OpaquePart,
     RunFailure,
     ThreadInfo,
     ToolResultPart,
@@ -116,6 +117,9 @@ def _message_text(message: Message, folder: str) -> str:
     results = [_result_words(result) for result in message.tool_results]
     if results:
         return " ".join(results)
+    blocks = [" ".join(part.words) for part in message.parts if isinstance(part, OpaquePart)]
+    if any(blocks):
+        return "\n".join(filter(None, blocks))
     kinds = {type(part).__name__.removesuffix("Part").lower() for part in message.parts}
     if "reasoning" in kinds and len(kinds) == 1:
         return "(thinking)"

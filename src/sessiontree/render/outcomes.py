@@ -15,7 +15,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from sessiontree.model import Record, TextPart, ToolResultPart
+from sessiontree.model import OpaquePart, Record, TextPart, ToolResultPart
 from sessiontree.model.sanitize import for_terminal, one_line
 from sessiontree.model.tool_arguments import decode_arguments
 from sessiontree.render.changes import Change
@@ -52,13 +52,13 @@ class Outcome(Record, frozen=True):
 
 
 def result_text(result: ToolResultPart) -> str:
-    """Return the text of a result, out of the JSON envelope that some agents put around it."""
-    return _opened(result)[0]
+    """Return all words of a result, out of the JSON envelope that some agents put around it."""
+    return _opened(_words(result))[0]
 
 
 def outcome_of(kind: ToolKind, result: ToolResultPart, changes: Sequence[Change] = ()) -> Outcome:
     """Return the outcome of a call of this kind."""
-    text, code, seconds = _opened(result)
+    text, code, seconds = _opened(_words(result)[:_LONGEST_READ])
     lines = _lines(text)
     is_failed = result.is_error or (kind == "bash" and code not in (None, 0))
     if is_failed:
@@ -69,7 +69,7 @@ def outcome_of(kind: ToolKind, result: ToolResultPart, changes: Sequence[Change]
 
 def telling_lines(result: ToolResultPart) -> tuple[list[str], int]:
     """Return at most three lines that tell why a call failed, and how many more there are."""
-    lines = _lines(result_text(result))
+    lines = _lines(result_text(result)[:_LONGEST_READ])
     telling = [line for line in lines if _TELLING.search(line)][:_MOST_TELLING] or lines[-_MOST_TELLING:]
     return telling, max(0, len(lines) - len(telling))
 
@@ -94,7 +94,7 @@ def _success(kind: ToolKind, text: str, lines: Sequence[str], changes: Sequence[
         case "plan":
             return ""
         case _:
-            pictures = len(result.parts) - sum(isinstance(part, TextPart) for part in result.parts)
+            pictures = sum(not isinstance(part, TextPart | OpaquePart) for part in result.parts)
             if not lines and pictures:
                 return plural(pictures, "attachment")
             return _amount(text, lines)
@@ -137,9 +137,20 @@ def _amount(text: str, lines: Sequence[str]) -> str:
     return plural(len(lines), "line")
 
 
-def _opened(result: ToolResultPart) -> tuple[str, int | None, float | None]:
+def _words(result: ToolResultPart) -> str:
+    """The texts of a result, and the words of blocks that are not known."""
+    found: list[str] = []
+    for part in result.parts:
+        match part:
+            case TextPart(text=text):
+                found.append(text)
+            case OpaquePart():
+                found += part.words
+    return "\n".join(found)
+
+
+def _opened(text: str) -> tuple[str, int | None, float | None]:
     """The text, the exit code and the seconds that a result names."""
-    text = "\n".join(part.text for part in result.parts if isinstance(part, TextPart))[:_LONGEST_READ]
     if text.startswith("{"):
         inner = _envelope(decode_arguments(text))
         if inner is not None:

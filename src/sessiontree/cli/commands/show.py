@@ -17,7 +17,7 @@ from sessiontree.cli.screen.lines import Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.summaries import title
 from sessiontree.context import Context
-from sessiontree.model import Entry, Message, ReasoningPart, ToolResultPart
+from sessiontree.model import Entry, Message, OpaquePart, ReasoningPart, ToolResultPart
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.cells import chop
 from sessiontree.render.entries import role_of, text_of
@@ -115,6 +115,8 @@ def _print_markdown(cli: CliContext, found: Address, entries: Sequence[Entry], *
         if message is None or message.text.strip() or not message.tool_calls:
             words = _whole_text(entry) if is_full else ""
             cli.out.line(for_terminal(words or text_of(entry, found.thread.workspace)))
+        if is_full and message is not None and message.text.strip():
+            _print_blocks(cli, message)
         for call in message.tool_calls if message is not None else ():
             gist = gist_of(call, results.get(call.id), found.thread.workspace)
             mark = "✗ " if gist.is_failed else ""
@@ -130,6 +132,13 @@ def _print_thoughts(cli: CliContext, message: Message | None) -> None:
     for part in message.parts if message is not None else ():
         if isinstance(part, ReasoningPart) and part.text.strip():
             cli.out.line(for_terminal(part.text.strip()).replace("\n", "\n> ").join(["> ", "\n"]))
+
+
+def _print_blocks(cli: CliContext, message: Message) -> None:
+    """Print the words of blocks of an unknown type."""
+    for part in message.parts:
+        if isinstance(part, OpaquePart) and part.words:
+            cli.out.line(for_terminal("\n".join([f"\n[{part.provider} block]", *part.words])))
 
 
 def _whole_text(entry: Entry) -> str:

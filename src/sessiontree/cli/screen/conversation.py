@@ -29,10 +29,11 @@ from sessiontree.model import (
     FilePart,
     ImagePart,
     OpaquePart,
+    Part,
     ReasoningPart,
     Record,
     RunFailure,
-    TextPart,
+    ToolResultPart,
     TurnMarker,
 )
 from sessiontree.model.sanitize import for_terminal, one_line
@@ -102,7 +103,7 @@ class _Page:
         message = entry.message
         assert message is not None
         lines = list(self._text(message.text, BOLD, self._room_beside(entry))) if message.text.strip() else []
-        lines += [Line((words, DIM)) for words in _attachments(entry)]
+        lines += [line for part in message.parts for line in self._attachment(part)]
         yield from self._with_margin(
             entry, lines or [Line((words_of(entry, self._view.folder), BOLD))], lead=("❯ ", USER)
         )
@@ -145,7 +146,7 @@ class _Page:
                     case ReasoningPart(text=text) if text.strip():
                         yield "thought", list(self._thought(text))
                     case ImagePart() | FilePart() | OpaquePart():
-                        yield "text", [Line("  ", (words, DIM)) for words in _attachments(entry)[:1]]
+                        yield "text", [Line("  ").extend(line) for line in self._attachment(part)]
             text = entry.message.text.strip()
             if text:
                 role = role_of(entry)
@@ -157,8 +158,7 @@ class _Page:
                 yield "steps", list(step_lines(by_entry[entry.id], self._width, is_full=self._reading.is_full))
             loose = [result for result in entry.message.tool_results if result.call_id not in answered]
             for result in loose:
-                words = fit(" ".join(for_terminal(result_text(result)).split()) or "no output", self._prose - 14)
-                yield "steps", [Line("  ", ("─ result ", DIM), (words, FAILURE if result.is_error else DIM))]
+                yield "steps", list(self._loose_result(result))
 
     def _with_margin(self, entry: Entry, lines: Sequence[Line], lead: tuple[str, str]) -> Iterator[Line]:
         """Lines with the labels, the time and the id of their entry at the right of the first one."""
@@ -195,6 +195,32 @@ class _Page:
             yield from prose_lines(shown, cells)
         if note:
             yield Line((note, DIM)).cut(self._prose)
+
+    def _loose_result(self, result: ToolResultPart) -> Iterator[Line]:
+        """A result whose call is not here: one line, or all of it."""
+        style = FAILURE if result.is_error else DIM
+        text = result_text(result).strip() or "no output"
+        if self._reading.is_full:
+            yield Line(("  ─ result", DIM))
+            yield from (Line("    ", (line.plain, style)) for line in plain_lines(text, self._prose - 2))
+            return
+        words = fit(" ".join(for_terminal(text).split()), self._prose - 14)
+        yield Line("  ", ("─ result ", DIM), (words, style))
+
+    def _attachment(self, part: Part) -> Iterator[Line]:
+        """A part that is neither text nor call: what it is, and the words of a block of an unknown type."""
+        match part:
+            case ImagePart(mime=mime):
+                yield Line((f"[image {mime}]" if mime else "[image]", DIM))
+            case FilePart(name=name, mime=mime):
+                yield Line((f"[file {name or mime}]", DIM))
+            case OpaquePart(provider=provider) if self._reading.is_full:
+                yield Line((f"[{provider} block]", DIM))
+                for words in part.words:
+                    yield from (Line((line.plain, DIM)) for line in plain_lines(words, self._prose - 2))
+            case OpaquePart(provider=provider):
+                words = one_line(" ".join(part.words), _LONGEST_BLOCK)
+                yield Line((f"[{provider} block: {words}]" if words else f"[{provider} block]", DIM))
 
     def _thought(self, text: str) -> Iterator[Line]:
         words = plural(len(text.split()), "word")
@@ -258,19 +284,3 @@ def summary_lines(summary: str, cells: int, *, is_full: bool) -> Iterator[Line]:
             yield from (Line("  ", (line.plain, THOUGHT)) for line in plain_lines(text, cells))
     if len(summary) > len(shown):
         yield Line(("  …", DIM))
-
-
-def _attachments(entry: Entry) -> list[str]:
-    found: list[str] = []
-    for part in entry.message.parts if entry.message is not None else ():
-        match part:
-            case ImagePart(mime=mime):
-                found.append(f"[image {mime}]" if mime else "[image]")
-            case FilePart(name=name, mime=mime):
-                found.append(f"[file {name or mime}]")
-            case OpaquePart(provider=provider):
-                words = one_line(" ".join(part.words), _LONGEST_BLOCK)
-                found.append(f"[{provider} block: {words}]" if words else f"[{provider} block]")
-            case TextPart() | _:
-                continue
-    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sessiontree.model import ImagePart, TextPart, ToolResultPart
+from sessiontree.model import ImagePart, OpaquePart, TextPart, ToolResultPart
 from sessiontree.render.figures import duration
 from sessiontree.render.html.blocks import code, diff, image, preformatted, text
 from sessiontree.render.outcomes import result_text, telling_lines
@@ -50,7 +50,7 @@ def _content(result: ToolResultPart, name: str) -> str:
     return body + "".join(
         image(part) if isinstance(part, ImagePart) else f"<p>[{text(type(part).__name__)}]</p>"
         for part in result.parts
-        if not isinstance(part, TextPart)
+        if not isinstance(part, TextPart | OpaquePart)
     )
 
 

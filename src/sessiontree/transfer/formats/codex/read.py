@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from sessiontree.model import Compaction, ModelChange, Part, Payload, RunFailure, TextPart, UsageReport
+from sessiontree.model import Compaction, Custom, ModelChange, Part, Payload, RunFailure, TextPart, UsageReport
 from sessiontree.model.builders import assistant, system, user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
@@ -303,7 +303,7 @@ class _Reader:
                 yield from self._event(payload, wire, entry_id)
             case "compacted":
                 yield from self._close()
-                yield self._put(self._compaction(payload, wire, entry_id), entry_id)
+                yield from self._compaction(payload, wire, entry_id)
             case "turn_context":
                 yield from self._aside(self._context(payload, wire), entry_id)
             case "session_meta":
@@ -427,7 +427,8 @@ class _Reader:
             else:
                 yield self._put(kept(assistant(words, model=self.recorder.model), wire), entry_id)
 
-    def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Payload:
+    def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+        """The compaction, after a remark with the words of its history that stand nowhere else."""
         if self._is_resumed:
             raise LooksBackError(entry_id)
         history = objects(payload.get("replacement_history"))
@@ -437,8 +438,11 @@ class _Reader:
         ]
         summary = text(payload.get("message")) or (texts[-1] if texts else "")
         users = tuple(self._users[words] for words in dict.fromkeys(texts) if words in self._users)
+        others = [words for words in dict.fromkeys(texts) if words not in self._users and words not in ("", summary)]
+        if others:
+            yield self._put(Custom(name="replacement history", data=others), f"{entry_id}+")
         found = Compaction(id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self.tip or "")
-        return kept(found, wire)
+        yield self._put(kept(found, wire), entry_id)
 
     def _close(self) -> Iterator[ImportedRecord]:
         """End the model's response: its items become one message."""
