@@ -163,6 +163,7 @@ if TYPE_CHECKING:
     from sessiontree.model.builders import system as system
     from sessiontree.model.builders import tool_result as tool_result
     from sessiontree.model.builders import user as user
+    from sessiontree.model.codec import EntryBody as EntryBody
     from sessiontree.model.codec import content_hash as content_hash
     from sessiontree.model.documents import Document as Document
     from sessiontree.model.prices import PRICES as PRICES
@@ -240,7 +241,7 @@ _NAMES = {
         UsageReport UserMessage entry_type
     """,
     "sessiontree.model.builders": "assistant call system tool_result user",
-    "sessiontree.model.codec": "content_hash",
+    "sessiontree.model.codec": "EntryBody content_hash",
     "sessiontree.model.documents": "Document",
     "sessiontree.model.prices": "PRICES Cost Price",
     "sessiontree.model.retention": "Expired Retention RetentionReport",

@@ -6,16 +6,27 @@ viewer, requests to any provider. It is in ``origin`` under the name of its fram
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import msgspec
 from msgspec.structs import replace
 
 import sessiontree as st
 
-__all__ = ["kept", "record_of", "thread_id_of"]
+__all__ = ["kept", "record_of", "records_of", "thread_id_of"]
 
 P = TypeVar("P", bound=st.Payload)
+
+
+class _Kept(st.Record, frozen=True, kw_only=True):
+    """The part of a stored payload that has the records."""
+
+    origin: dict[str, Any] = {}
+
+
+_kept = msgspec.json.Decoder(_Kept)
 
 
 def kept(payload: P, framework: str, record: Any) -> P:
@@ -26,6 +37,18 @@ def kept(payload: P, framework: str, record: Any) -> P:
 def record_of(entry: st.Entry, framework: str) -> Any:
     """Return the record that an entry was made from; ``None`` if it was made otherwise."""
     return getattr(entry.payload, "origin", {}).get(framework)
+
+
+def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
+    """Return the record of each stored payload, or ``None``. Nothing else of it is decoded, which takes half the time."""
+    return [_stored_record(one.body, framework) for one in bodies]
+
+
+def _stored_record(body: bytes, framework: str) -> Any:
+    try:
+        return _kept.decode(body).origin.get(framework)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return None  # a damaged payload
 
 
 def thread_id_of(*names: str) -> str:

@@ -26,7 +26,7 @@ from agent_framework import (
 
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
-from sessiontree.adapters._records import kept, record_of, thread_id_of
+from sessiontree.adapters._records import kept, record_of, records_of, thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.model.builders import payload_of
 
@@ -76,13 +76,13 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
         """Return the messages that the model should see. After a compaction they begin with the summary."""
         thread = await self.thread(session_id)
         try:
-            entries = await thread.path(types=_VISIBLE)
-            records = [record for entry in entries if (record := record_of(entry, FRAMEWORK)) is not None]
-            if len(records) < len([entry for entry in entries if entry.type != "custom"]):
+            bodies = await thread.path_bodies(types=_VISIBLE)
+            records = records_of(bodies, FRAMEWORK)
+            if any(record is None and body.type != "custom" for record, body in zip(records, bodies, strict=True)):
                 return _translated(await thread.path())
         except st.ThreadNotFoundError:
             return []
-        return [Message.from_dict(record) for record in records]
+        return [Message.from_dict(record) for record in records if record is not None]
 
     async def save_messages(
         self,
@@ -113,10 +113,10 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
         """The leaf of a thread and the last records on its path; nothing if the thread is missing."""
         try:
             leaf = (await thread.thread()).leaf
-            path = await thread.path(leaf, limit=count, types=_MESSAGES)
+            bodies = await thread.path_bodies(leaf, limit=count, types=_MESSAGES)
         except st.ThreadNotFoundError:
             return None, []
-        return leaf, [record for entry in path if (record := record_of(entry, FRAMEWORK)) is not None]
+        return leaf, [record for record in records_of(bodies, FRAMEWORK) if record is not None]
 
 
 class SessionTreeCheckpointStorage(AsyncAdapter):

@@ -21,7 +21,7 @@ from agents.memory.session_settings import coerce_session_settings
 
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
-from sessiontree.adapters._records import kept, record_of
+from sessiontree.adapters._records import kept, record_of, records_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
 
@@ -69,9 +69,8 @@ class SessionTreeSession(AsyncAdapter, SessionABC):
         last = limit if limit is not None and limit > 0 else None
         thread = await self.thread()
         try:
-            entries = await thread.path(limit=last, types=_VISIBLE)
-            items = [item for entry in entries if (item := record_of(entry, FRAMEWORK)) is not None]
-            if len(items) < len(entries):
+            items = records_of(await thread.path_bodies(limit=last, types=_VISIBLE), FRAMEWORK)
+            if None in items:
                 items = items_of(await thread.path())[-last if last else None :]
         except st.ThreadNotFoundError:
             return []

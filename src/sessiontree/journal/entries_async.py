@@ -19,6 +19,7 @@ from sessiontree.journal.operations.watch import Feed
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry, Lease, Message, Page, Payload, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Progress
+from sessiontree.model.codec import EntryBody
 from sessiontree.model.retention import Expired, Retention, RetentionReport
 from sessiontree.stores.commands import Deleted, Erased, OnDuplicate
 
@@ -339,6 +340,17 @@ class AsyncEntryVerbs(AsyncVerbs):
     ) -> list[Entry]:
         """Return the entries from the root to the leaf; with ``types`` only those, and with ``limit`` the last of them."""
         return await self.run(entries.path(id_of(thread_id), leaf, limit, types))
+
+    async def path_bodies(
+        self,
+        thread_id: ThreadLike,
+        leaf: str | UnsetType | None = UNSET,
+        *,
+        limit: int | None = None,
+        types: Iterable[str] | None = None,
+    ) -> list[EntryBody]:
+        """Return what ``path`` does with payloads as JSON, for a program that decodes a part of each one only."""
+        return await self.run(entries.path_bodies(id_of(thread_id), leaf, limit, types))
 
     async def children(self, thread_id: ThreadLike, entry_id: str | None) -> list[Entry]:
         """Return the children of an entry; ``None`` stands for the parent of the roots."""

@@ -62,6 +62,7 @@ class ThreadHandle(BoundToThread):
     entry = _Bound(Journal.entry)
     entries = _Bound(Journal.entries)
     path = _Bound(Journal.path)
+    path_bodies = _Bound(Journal.path_bodies)
     children = _Bound(Journal.children)
     events = _Bound(Journal.events)
     label = _Bound(Journal.label)

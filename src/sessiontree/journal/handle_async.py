@@ -62,6 +62,7 @@ class AsyncThreadHandle(BoundToThread):
     entry = _AsyncBound(AsyncJournal.entry)
     entries = _AsyncBound(AsyncJournal.entries)
     path = _AsyncBound(AsyncJournal.path)
+    path_bodies = _AsyncBound(AsyncJournal.path_bodies)
     children = _AsyncBound(AsyncJournal.children)
     events = _AsyncBound(AsyncJournal.events)
     label = _AsyncBound(AsyncJournal.label)

@@ -33,6 +33,7 @@ __all__ = [
     "FORMAT_NAME",
     "FORMAT_VERSION",
     "BlobLine",
+    "EntryBody",
     "ExportedEntry",
     "Scope",
     "StoreRequest",
@@ -45,6 +46,7 @@ __all__ = [
     "decode_thread",
     "encode_payload",
     "encode_record",
+    "has_type",
     "native_json",
     "native_jsonl",
     "stored_type",
@@ -186,6 +188,28 @@ def stored_type(body: bytes) -> str:
     name = body[len(_TYPE) : end] if end > 0 else b"\\"
     # A name that is not written plainly belongs to no type of ours.
     return name.decode() if name.isascii() and b"\\" not in name else entry_type(decode_stored_payload(body))
+
+
+def has_type(types: Collection[str]) -> Callable[[bytes], bool]:
+    """Return a function that says whether a stored body is of one of the types.
+
+    >>> list(filter(has_type({"label"}), [b'{"type":"label","target":"a"}', b'{"type":"event"}']))
+    [b'{"type":"label","target":"a"}']
+    """
+    marks = tuple(_TYPE + name.encode() + b'"' for name in types)
+    return lambda body: (isinstance(body, bytes) and body.startswith(marks)) or stored_type(body) in types
+
+
+class EntryBody(Record, frozen=True, kw_only=True):
+    """The id of an entry, and its payload as it is stored: for readers that need a part of each payload only."""
+
+    id: str
+    body: bytes
+
+    @property
+    def type(self) -> str:
+        """The wire name of the payload's type."""
+        return stored_type(self.body)
 
 
 def decode_thread(body: bytes) -> Thread:

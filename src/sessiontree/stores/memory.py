@@ -15,7 +15,7 @@ from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, Thread
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
 from sessiontree.model.builders import ERASED
-from sessiontree.model.codec import decode_payload
+from sessiontree.model.codec import EntryBody, decode_payload
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.entry import Label
 from sessiontree.model.thread import Direction
@@ -117,6 +117,11 @@ class MemoryBackend:
         with self._lock:
             nodes = self._state.path_back(existing(self._state, query.thread_id), query)
             return query.select(map(self._state.entry, nodes))
+
+    def path_bodies(self, query: ReadPath) -> list[EntryBody]:
+        with self._lock:
+            nodes = self._state.path_back(existing(self._state, query.thread_id), query)
+            return query.select(EntryBody(id=node.id, body=self._state.draft(node).body) for node in nodes)
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         with self._lock:

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress, Record
 from sessiontree.model.blobs import Blob, Blobs
-from sessiontree.model.codec import StoreRequest
+from sessiontree.model.codec import EntryBody, StoreRequest
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchOrder, SearchPage, SearchQuery
@@ -42,6 +42,7 @@ __all__ = [
     "ReadNewEntries",
     "ReadNextMove",
     "ReadPath",
+    "ReadPathBodies",
     "ReadStats",
     "ReadThread",
     "ReadThreadSizes",
@@ -53,6 +54,7 @@ __all__ = [
 
 
 T = TypeVar("T", covariant=True)
+E = TypeVar("E", Entry, EntryBody)
 
 RARE_TYPES = frozenset(
     {
@@ -137,6 +139,10 @@ class Reads(Blobs, Protocol):
 
     def path(self, query: ReadPath) -> list[Entry]:
         """The entries from the root to the leaf that the query names."""
+        ...
+
+    def path_bodies(self, query: ReadPath) -> list[EntryBody]:
+        """The same entries, as they are stored."""
         ...
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
@@ -318,10 +324,19 @@ class ReadPath(Query[list[Entry]], frozen=True, kw_only=True):
     def run(self, reads: Reads) -> list[Entry]:
         return reads.path(self)
 
-    def select(self, entries: Iterable[Entry]) -> list[Entry]:
+    def select(self, entries: Iterable[E]) -> list[E]:
         """The entries that are selected, root first, of those of a path, leaf first."""
         found = islice((entry for entry in entries if self.types is None or entry.type in self.types), self.limit)
         return list(found)[::-1]
+
+
+class ReadPathBodies(Query[list[EntryBody]], frozen=True, kw_only=True):
+    """The entries of a path as they are stored."""
+
+    path: ReadPath
+
+    def run(self, reads: Reads) -> list[EntryBody]:
+        return reads.path_bodies(self.path)
 
 
 class ReadChildren(Query[list[Entry]], frozen=True, kw_only=True):

@@ -328,6 +328,7 @@ class JournalMachine(RuleBasedStateMachine):
         options: dict[str, Any] = {"types": types, "turn_id": turn, "newest_first": newest_first}
         self._same(lambda journal: journal.entries(thread, limit=3, **options))
         self._same(lambda journal: journal.path(thread, limit=2, types=types))
+        self._same(lambda journal: journal.path_bodies(thread, limit=2, types=types))
         wanted = [self._entry(thread, place) for place in places]
         self._same(lambda journal: journal.find_entries(wanted, thread_id=thread))
         assert _anywhere(self.real, wanted) == _anywhere(self.model, wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, cast
 
 from langgraph.checkpoint.base import (
@@ -22,13 +23,12 @@ from sessiontree.adapters.langgraph.records import (
     Raw,
     ValuesRecord,
     WritesRecord,
-    items_of,
     record_of,
+    values_of,
 )
 from sessiontree.adapters.langgraph.values import KnownCheckpoint, KnownItem, Serializer
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.journal import Journal
-from sessiontree.model import Entry
 
 __all__ = ["CheckpointReader", "find_record", "latest_record", "list_records", "read_writes"]
 
@@ -92,9 +92,12 @@ class CheckpointReader:
         self._journal = journal
         self._place = place
         self._serializer = serializer
-        self._window: list[Entry] = []
+        self._items: list[NumberedItem] = []
+        self._ends: dict[str, int] = {}
+        """How many of these items are on the path to an entry."""
+        self._decoded: dict[int, Any] = {}
+        """The values of items by their position."""
         self._values: dict[str, dict[str, Raw]] = {}
-        self._decoded: dict[tuple[str, str, int], Any] = {}
 
     def load(self, record: CheckpointRecord) -> CheckpointTuple:
         """Return a checkpoint with its values and pending writes."""
@@ -112,73 +115,68 @@ class CheckpointReader:
     def known(self, record: CheckpointRecord) -> KnownCheckpoint:
         """Return what the next checkpoint is compared with."""
         stored = self._serializer.load(record.checkpoint)
-        items = self._items(record)
-        serializer = self._serializer
         lists = {
-            channel: [
-                KnownItem(serializer.content(None if serializer.is_readable else serializer.load(item.raw), item.raw))
-                for _, item in found
-            ]
-            for channel, found in items.items()
+            channel: [self._known_item(self._items[position].raw) for position in positions]
+            for channel, positions in self._positions(record).items()
         }
         return KnownCheckpoint(record, stored["channel_versions"], lists)
 
+    def _known_item(self, raw: Raw) -> KnownItem:
+        serializer = self._serializer
+        return KnownItem(serializer.content(None if serializer.is_readable else serializer.load(raw), raw))
+
     def _channel_values(self, record: CheckpointRecord) -> dict[str, Any]:
-        values = {channel: self._decode(found) for channel, found in self._items(record).items()}
+        values = {channel: self._decode(positions) for channel, positions in self._positions(record).items()}
         missing = {entry_id for entry_id in record.values.values() if entry_id not in self._values}
         if missing:
             for entry in self._journal.find_entries(sorted(missing), thread_id=self._place.journal_thread):
-                self._keep_values(entry)
+                held = record_of(entry, ValuesRecord)
+                self._values[entry.id] = {} if held is None else held.values
         for channel, entry_id in record.values.items():
             raw = self._values.get(entry_id, {}).get(channel)
             if raw is not None:
                 values[channel] = self._serializer.load(raw)
         return values
 
-    def _items(self, record: CheckpointRecord) -> dict[str, list[tuple[str, NumberedItem]]]:
-        """The items of each list of a checkpoint, with the ids of their entries. Erased ones are missing."""
+    def _positions(self, record: CheckpointRecord) -> dict[str, list[int]]:
+        """Where the items of each list of a checkpoint are. Erased ones are missing."""
         if not record.lists:
             return {}
-        lookback = max(one.lookback for one in record.lists.values())
-        found = self._numbered(self._window_of(record, lookback))
+        end = self._ends.get(record.last_item)  # known from a later checkpoint, if it is on the same path
+        if end is None:
+            end = self._read_items(record, max(one.lookback for one in record.lists.values()))
+        found = self._numbered(end)
         if any(one.ranges[0][0] not in found.get(channel, {}) for channel, one in record.lists.items()):
             # Others append to this thread too, or the first item was erased.
-            found = self._numbered(self._read_window(record, None))
+            found = self._numbered(self._read_items(record, None))
         return {
             channel: [found[channel][number] for number in numbers_in(one.ranges) if number in found.get(channel, {})]
             for channel, one in record.lists.items()
         }
 
-    def _numbered(self, window: list[Entry]) -> dict[str, dict[int, tuple[str, NumberedItem]]]:
-        numbered: dict[str, dict[int, tuple[str, NumberedItem]]] = {}
-        for entry in window:
-            for item in items_of(entry):
-                numbered.setdefault(item.channel, {})[item.number] = (entry.id, item)
+    def _numbered(self, end: int) -> dict[str, dict[int, int]]:
+        """The positions of the items before ``end``, by channel and number."""
+        numbered: dict[str, dict[int, int]] = {}
+        for position, item in enumerate(islice(self._items, end)):
+            numbered.setdefault(item.channel, {})[item.number] = position
         return numbered
 
-    def _window_of(self, record: CheckpointRecord, lookback: int) -> list[Entry]:
-        """The entries that hold the items: those that were read for a later checkpoint, if it is on the same path."""
-        for position in range(len(self._window) - 1, -1, -1):
-            if self._window[position].id == record.last_item:
-                return self._window[: position + 1]
-        return self._read_window(record, lookback)
+    def _read_items(self, record: CheckpointRecord, limit: int | None) -> int:
+        """Read the items on the path to a checkpoint, of its last ``limit`` entries, and return their number."""
+        self._items, self._ends, self._decoded = [], {}, {}
+        for stored in self._journal.path_bodies(self._place.journal_thread, record.id, types=ITEM_TYPES, limit=limit):
+            held = values_of(stored)
+            self._items += held.items
+            self._ends[stored.id] = len(self._items)
+            if held.values:
+                self._values[stored.id] = held.values
+        return len(self._items)
 
-    def _read_window(self, record: CheckpointRecord, limit: int | None) -> list[Entry]:
-        self._window = self._journal.path(self._place.journal_thread, record.id, types=ITEM_TYPES, limit=limit)
-        for entry in self._window:
-            self._keep_values(entry)
-        return self._window
-
-    def _keep_values(self, entry: Entry) -> None:
-        record = record_of(entry, ValuesRecord)
-        if record is not None:
-            self._values[entry.id] = record.values
-
-    def _decode(self, found: list[tuple[str, NumberedItem]]) -> list[Any]:
-        new = [one for one in found if _key(one) not in self._decoded]
-        decoded = self._serializer.load_many([item.raw for _, item in new])
-        self._decoded.update(zip(map(_key, new), decoded, strict=True))
-        return [self._decoded[_key(one)] for one in found]
+    def _decode(self, positions: list[int]) -> list[Any]:
+        decoded = self._decoded
+        new = [position for position in positions if position not in decoded]
+        decoded.update(zip(new, self._serializer.load_many([self._items[at].raw for at in new]), strict=True))
+        return [decoded[position] for position in positions]
 
     def _pending_writes(self, checkpoint_id: str) -> list[PendingWrite]:
         """The writes of tasks. Of two with the same place the first one counts, unless the second one replaces it."""
@@ -196,8 +194,3 @@ class CheckpointReader:
                 writes.items(), key=lambda item: writes_sort_key(item[1][0], item[0][0], item[0][1])
             )
         ]
-
-
-def _key(found: tuple[str, NumberedItem]) -> tuple[str, str, int]:
-    entry_id, item = found
-    return entry_id, item.channel, item.number

@@ -12,7 +12,6 @@ the checkpoint. No entry is ever changed.
 
 from __future__ import annotations
 
-from binascii import a2b_base64
 from typing import Any, TypeVar
 from urllib.parse import quote
 
@@ -20,7 +19,8 @@ import msgspec
 from langchain_core.runnables import RunnableConfig
 
 from sessiontree.journal import NewEntry
-from sessiontree.model import Custom, Entry, Event, Payload, Record, SessionKey, ThreadFields, convert
+from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert
+from sessiontree.model.codec import EntryBody
 
 __all__ = [
     "AGENT",
@@ -34,8 +34,8 @@ __all__ = [
     "Write",
     "WritesRecord",
     "data_of",
-    "items_of",
     "record_of",
+    "values_of",
     "writes_root",
 ]
 
@@ -52,7 +52,7 @@ ITEM_TYPES = ("user_message", "assistant_message", "tool_call", "tool_result", "
 """The types of entries that can hold items of list channels."""
 
 
-class Raw(msgspec.Struct, frozen=True, array_like=True):
+class Raw(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A value as LangGraph's serializer writes it."""
 
     type: str
@@ -101,7 +101,7 @@ class CheckpointRecord(Record, frozen=True, kw_only=True):
     last_item: str = ""
 
 
-class Write(msgspec.Struct, frozen=True, array_like=True):
+class Write(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A value that a task wrote to a channel."""
 
     index: int
@@ -199,16 +199,29 @@ def writes_root(checkpoint_id: str) -> NewEntry:
     return NewEntry(content=Custom(name=WRITES, data=checkpoint_id), id=checkpoint_id, parent=None)
 
 
-def items_of(entry: Entry) -> tuple[NumberedItem, ...]:
-    """Return the items of list channels that an entry holds."""
-    payload: Payload = entry.payload
-    if isinstance(payload, Custom) and payload.name == VALUES:
-        return convert(payload.data, ValuesRecord).items
-    origin: dict[str, Any] = getattr(payload, "origin", {})
-    return (_item(origin[ITEM]),) if ITEM in origin else ()
+class _Origin(Record, frozen=True, kw_only=True):
+    item: NumberedItem | None = msgspec.field(name=ITEM, default=None)
 
 
-def _item(stored: dict[str, Any]) -> NumberedItem:
-    # There is one for each message of a conversation, and this is much faster than msgspec.convert.
-    kind, data = stored["raw"]
-    return NumberedItem(channel=stored["channel"], number=stored["number"], raw=Raw(kind, a2b_base64(data)))
+class _Stored(Record, frozen=True, kw_only=True):
+    """The parts of a stored payload that have values: there is one for each message of a conversation."""
+
+    origin: _Origin = _Origin()
+    name: str = ""
+    data: msgspec.Raw = msgspec.Raw(b"null")
+
+
+_stored = msgspec.json.Decoder(_Stored)
+_values = msgspec.json.Decoder(ValuesRecord)
+_NOTHING = ValuesRecord()
+
+
+def values_of(stored: EntryBody) -> ValuesRecord:
+    """Return the values that an entry of ITEM_TYPES holds; those of a message are one item, those of others nothing."""
+    try:
+        found = _stored.decode(stored.body)
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return _NOTHING  # not written by the saver, or damaged
+    if found.name == VALUES:
+        return _values.decode(found.data)
+    return _NOTHING if found.origin.item is None else ValuesRecord(items=(found.origin.item,))

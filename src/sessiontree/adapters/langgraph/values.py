@@ -31,6 +31,9 @@ from sessiontree.model import Payload
 __all__ = ["KnownCheckpoint", "KnownItem", "PlannedPut", "Serializer", "plan_put"]
 
 
+_PLAIN = JsonPlusSerializer()
+
+
 class KnownItem(Struct, frozen=True):
     """An item of a stored list: its content, and if it was put by this process, what the message was like then.
 
@@ -77,7 +80,6 @@ class Serializer:
     def __init__(self, serde: SerializerProtocol) -> None:
         self._serde = serde
         self.is_readable = isinstance(serde, JsonPlusSerializer)
-        self._plain = JsonPlusSerializer()
 
     def dump(self, value: Any) -> Raw:
         """Serialise a value."""
@@ -97,7 +99,7 @@ class Serializer:
 
     def content(self, value: Any, raw: Raw | None = None) -> bytes:
         """Return a digest that is equal for equal values, which encrypted ones are not."""
-        kind, data = self._plain.dumps_typed(value) if raw is None or not self.is_readable else (raw.type, raw.data)
+        kind, data = _PLAIN.dumps_typed(value) if raw is None or not self.is_readable else (raw.type, raw.data)
         return blake2b(kind.encode() + b"\0" + data, digest_size=16).digest()
 
 

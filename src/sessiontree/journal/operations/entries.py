@@ -22,7 +22,7 @@ from sessiontree.model import (
 from sessiontree.model._base import Record
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of, is_hash, named_artifacts
 from sessiontree.model.builders import payload_of, user
-from sessiontree.model.codec import encode_record, validate_and_encode
+from sessiontree.model.codec import EntryBody, encode_record, validate_and_encode
 from sessiontree.model.entry import (
     AssistantMessage,
     BranchSummary,
@@ -41,6 +41,7 @@ from sessiontree.stores.queries import (
     ReadEntry,
     ReadLastEntries,
     ReadPath,
+    ReadPathBodies,
 )
 
 __all__ = [
@@ -65,6 +66,7 @@ __all__ = [
     "labels_of",
     "make_draft",
     "path",
+    "path_bodies",
     "prepare_append",
     "weight_of",
 ]
@@ -297,6 +299,15 @@ def path(
     found: list[Entry] = yield ReadPath(
         thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit), types=checked_types(types)
     )
+    return found
+
+
+def path_bodies(
+    thread_id: str, leaf: str | UnsetType | None, limit: int | None, types: Iterable[str] | None = None
+) -> Operation[list[EntryBody]]:
+    """Return the entries from the root to the leaf as they are stored."""
+    path = ReadPath(thread_id=thread_id, leaf=leaf, limit=_at_least_zero(limit), types=checked_types(types))
+    found: list[EntryBody] = yield ReadPathBodies(path=path)
     return found
 
 

@@ -16,6 +16,7 @@ from sessiontree.errors import DamagedDataError, SessionTreeError, StoreClosedEr
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.codec import EntryBody
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
@@ -192,6 +193,12 @@ class JsonlBackend:
         return self._read(
             query.thread_id,
             lambda tree, state: query.select(tree.read_entries(tree.state.path_back(state, query))),
+        )
+
+    def path_bodies(self, query: ReadPath) -> list[EntryBody]:
+        return self._read(
+            query.thread_id,
+            lambda tree, state: query.select(tree.read_bodies(tree.state.path_back(state, query))),
         )
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:

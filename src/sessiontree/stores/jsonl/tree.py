@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sessiontree.errors import DamagedDataError, NewerFormatError, ThreadNotFoundError
 from sessiontree.model import Entry
-from sessiontree.model.codec import decode_payload
+from sessiontree.model.codec import EntryBody, decode_payload
 from sessiontree.stores._tree_state import BlobStore
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
@@ -159,11 +159,14 @@ class Tree:
 
     def read_entries(self, nodes: Iterable[Node]) -> Iterator[Entry]:
         """Yield the entries at these nodes, read in growing batches."""
-        rest = iter(nodes)
-        size = _FIRST_BATCH
-        while batch := list(islice(rest, size)):
+        for batch in _growing_batches(nodes):
             yield from self.entries(batch)
-            size = min(2 * size, _LARGEST_BATCH)
+
+    def read_bodies(self, nodes: Iterable[Node]) -> Iterator[EntryBody]:
+        """Yield the same as it is stored."""
+        for batch in _growing_batches(nodes):
+            for node, _, body in self.bodies(batch):
+                yield EntryBody(id=node.id, body=body)
 
     def bodies(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, EntryLine, bytes]]:
         """Yield nodes with their lines and encoded payloads."""
@@ -196,6 +199,14 @@ class Tree:
             raise DamagedDataError(self.place, offset, str(error)) from error
         assert isinstance(line, EntryLine)
         return line
+
+
+def _growing_batches(nodes: Iterable[Node]) -> Iterator[list[Node]]:
+    rest = iter(nodes)
+    size = _FIRST_BATCH
+    while batch := list(islice(rest, size)):
+        yield batch
+        size = min(2 * size, _LARGEST_BATCH)
 
 
 class TreeCache:

@@ -13,7 +13,7 @@ from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
-from sessiontree.model.codec import stored_type
+from sessiontree.model.codec import EntryBody, has_type, stored_type
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.ids import IdSource
 from sessiontree.model.thread import Direction
@@ -237,12 +237,20 @@ class StepReads:
         return {thread_id: last[thread_id] for thread_id in thread_ids if thread_id in last}
 
     def path(self, query: ReadPath) -> Steps[list[Entry]]:
+        tree, key, rows = yield from self._path_rows(query)
+        return (yield from self._entries_of(tree, rows, query.thread_id, key)) if rows else []
+
+    def path_bodies(self, query: ReadPath) -> Steps[list[EntryBody]]:
+        _, _, rows = yield from self._path_rows(query)
+        return [EntryBody(id=to_text(row[0]), body=row[5]) for row in rows]
+
+    def _path_rows(self, query: ReadPath) -> Steps[tuple[UUID, int | None, list[Row]]]:
+        """The tree of a thread, its key if it was read, and the rows of a path, root first."""
         thread_id, limit = query.thread_id, query.limit
         size = limit if query.types is None else _FIRST_BATCH
         match query.leaf:
             case None:
-                yield from self._head(thread_id)
-                return []
+                return (yield from self._head(thread_id)).tree, None, []
             case str():
                 tree, _ = yield from self._visible(thread_id, query.leaf)
                 key = None
@@ -250,13 +258,11 @@ class StepReads:
             case _:
                 tree, key, rows = yield from self._path_of_leaf(thread_id, size)
         if query.types is not None:
-            types = query.types
+            is_wanted = has_type(query.types)
             is_over = len(rows) < _FIRST_BATCH
-            rows = yield from self._walk_for(
-                tree, rows, limit, lambda row: stored_type(row[5]) in types, is_over=is_over
-            )
+            rows = yield from self._walk_for(tree, rows, limit, lambda row: is_wanted(row[5]), is_over=is_over)
         rows.reverse()
-        return (yield from self._entries_of(tree, rows, thread_id, key))
+        return tree, key, rows
 
     def children(self, thread_id: str, entry_id: str | None) -> Steps[list[Entry]]:
         if entry_id is not None:

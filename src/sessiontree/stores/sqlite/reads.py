@@ -13,7 +13,7 @@ import msgspec
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove
 from sessiontree.model.blobs import Blob
-from sessiontree.model.codec import decode_stored_payload, stored_type
+from sessiontree.model.codec import EntryBody, decode_stored_payload, has_type, stored_type
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.thread import Direction
@@ -37,6 +37,7 @@ __all__ = ["ReadSnapshot", "read_transaction"]
 
 
 _key = itemgetter(0)
+_SMALLEST_BATCH = 8
 _FIRST_BATCH = 64
 _LARGEST_BATCH = 16_384
 _NEAR = 16
@@ -44,6 +45,7 @@ _NEAR = 16
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
+_BODY_COLUMNS = "e.key, e.id, e.body"
 
 
 @contextmanager
@@ -118,19 +120,13 @@ class ReadSnapshot:
         return {thread_id: entry for (thread_id, _), entry in zip(found, entries, strict=True)}
 
     def path(self, query: ReadPath) -> list[Entry]:
-        state = self.state(query.thread_id)
-        match query.leaf:
-            case None:
-                tip = None
-            case str():
-                tip = self._visible(query.thread_id, query.leaf)
-            case _:
-                tip = state.leaf
+        tip = self._tip(query)
         if tip is None or query.limit == 0:
             return []
         if query.types is not None:
-            wanted = query.types
-            chosen = (row for row in self._links_back("parent", tip.key) if stored_type(row[6]) in wanted)
+            is_wanted = has_type(query.types)
+            links = self._links_back("parent", tip.key, likely=query.limit)
+            chosen = (row for row in links if is_wanted(row[6]))
             return self._entries(islice(chosen, query.limit))[::-1]
         rows = self._walk(tip, query.limit)
         rows.reverse()
@@ -138,6 +134,19 @@ class ReadSnapshot:
         if rows[0][3] is not None:
             entries[0] = self._entries(rows[:1])[0]
         return entries
+
+    def path_bodies(self, query: ReadPath) -> list[EntryBody]:
+        tip = self._tip(query)
+        if tip is None or query.limit == 0:
+            return []
+        rows: Iterable[Row]
+        if query.types is None:
+            rows = self._chain("parent", tip.key, 0, query.limit, columns=_BODY_COLUMNS)
+        else:
+            is_wanted = has_type(query.types)
+            links = self._links_back("parent", tip.key, columns=_BODY_COLUMNS, likely=query.limit)
+            rows = (row for row in links if is_wanted(row[2]))
+        return [EntryBody(id=entry_id, body=body) for _, entry_id, body in islice(rows, query.limit)][::-1]
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         state = self.state(thread_id)
@@ -251,6 +260,17 @@ class ReadSnapshot:
         )
         return tuple(key for (key,) in rows)
 
+    def _tip(self, query: ReadPath) -> Node | None:
+        """Return the node that a path ends with."""
+        state = self.state(query.thread_id)
+        match query.leaf:
+            case None:
+                return None
+            case str():
+                return self._visible(query.thread_id, query.leaf)
+            case _:
+                return state.leaf
+
     def _visible(self, thread_id: str, entry_id: str) -> Node:
         node = visible(self._view, self.state(thread_id), entry_id)
         if node is None:
@@ -302,12 +322,14 @@ class ReadSnapshot:
         if state.base is not None:
             yield from self._links_back("parent", state.base.key)
 
-    def _links_back(self, link: str, key: int) -> Iterator[Row]:
-        """Yield the rows from a key back along a link, read in growing batches."""
-        size = _FIRST_BATCH
+    def _links_back(
+        self, link: str, key: int, *, columns: str = _CHAIN_COLUMNS, likely: int | None = None
+    ) -> Iterator[Row]:
+        """Yield the rows from a key back along a link, read in growing batches. ``likely`` is how many may be enough."""
+        size = _FIRST_BATCH if likely is None else min(max(likely, _SMALLEST_BATCH), _FIRST_BATCH)
         following: int | None = key
         while following:
-            rows = self._chain(link, following, 0, size)
+            rows = self._chain(link, following, 0, size, columns=columns)
             yield from rows
             if len(rows) < size:
                 return
@@ -351,14 +373,16 @@ class ReadSnapshot:
         found = self._run("SELECT previous FROM entry WHERE key = ?", (rows[-1][0],)).fetchone()
         return bool(found[0] > start)
 
-    def _chain(self, link: str, key: int, stop: int, limit: int | None = None) -> list[Row]:
-        """Return the rows from a key back along a link, down to but not including the key ``stop``."""
+    def _chain(
+        self, link: str, key: int, stop: int, limit: int | None = None, *, columns: str = _CHAIN_COLUMNS
+    ) -> list[Row]:
+        """Return the rows from a key back along a link, down to but not including the key ``stop``; their key is first."""
         chosen = self._run(
             f"WITH RECURSIVE chain (key) AS ("
             f" SELECT ?1 WHERE ?1 > ?2"
             f" UNION ALL SELECT e.{link} FROM entry e JOIN chain c ON e.key = c.key"
             f" WHERE e.{link} > ?2 AND e.{link} < e.key LIMIT ?3"
-            f") SELECT {_CHAIN_COLUMNS} FROM chain c CROSS JOIN entry e ON e.key = c.key",
+            f") SELECT {columns} FROM chain c CROSS JOIN entry e ON e.key = c.key",
             (key, stop, -1 if limit is None else limit),
         )
         # Links lead to smaller keys, so this is the order of the chain. SQLite returns it already, but does not

@@ -20,6 +20,7 @@ from sessiontree.errors import (
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
+from sessiontree.model.codec import EntryBody
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
@@ -162,6 +163,9 @@ class SqliteBackend:
 
     def path(self, query: ReadPath) -> list[Entry]:
         return self._read(lambda snapshot: snapshot.path(query))
+
+    def path_bodies(self, query: ReadPath) -> list[EntryBody]:
+        return self._read(lambda snapshot: snapshot.path_bodies(query))
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         return self._read(lambda snapshot: snapshot.children(thread_id, entry_id))

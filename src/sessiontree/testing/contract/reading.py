@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from msgspec import UNSET
 
 from sessiontree.errors import EntryNotFoundError, InvalidInputError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.journal.operations.entries import NewEntry
 from sessiontree.model import Event, ModelChange
 from sessiontree.model.builders import assistant, user
+from sessiontree.model.codec import decode_payload
 from sessiontree.testing.contract.base import Contract, Opened, fill, ids
 
 __all__ = ["ReadContract"]
@@ -84,6 +86,26 @@ class ReadContract(Contract):
         assert [entry.parent for entry in journal.path("f", types=["user_message"])] == [None, "c"]
         assert journal.path("t", None, types=["user_message"]) == []
 
+    def test_a_path_is_read_as_it_is_stored(self, store: Opened) -> None:
+        _grow(store.journal)
+        journal = store.reopen()
+        for thread, leaf, options in (
+            ("t", UNSET, {}),
+            ("t", UNSET, {"limit": 2}),
+            ("t", "c", {"types": ["model_change", "assistant_message"]}),
+            ("f", UNSET, {"types": ["user_message"], "limit": 1}),
+            ("f", None, {}),
+        ):
+            path = journal.path(thread, leaf, **options)
+            bodies = journal.path_bodies(thread, leaf, **options)
+            assert [(one.id, one.type, decode_payload(one.body)) for one in bodies] == [
+                (entry.id, entry.type, entry.payload) for entry in path
+            ]
+        with pytest.raises(ThreadNotFoundError):
+            journal.path_bodies("nowhere")
+        with pytest.raises(EntryNotFoundError):
+            journal.path_bodies("t", "nowhere")
+
     def test_a_long_path_is_searched_to_its_root(self, journal: Journal) -> None:
         journal.create_thread("t")
         journal.append("t", user("first"), id="first")
@@ -92,6 +114,7 @@ class ReadContract(Contract):
         journal.append_many("f", [NewEntry(content=Event(name="tock"), id=f"m{number}") for number in range(300)])
         for thread in ("t", "f"):
             assert ids(journal.path(thread, types=["user_message"], limit=5)) == ["first"]
+            assert [one.id for one in journal.path_bodies(thread, types=["user_message"])] == ["first"]
             assert ids(journal.entries(thread, types=["user_message"], newest_first=True)) == ["first"]
         assert len(journal.entries("f", newest_first=True)) == 601
         assert len(journal.entries("f", newest_first=True, limit=400)) == 400
