@@ -15,18 +15,18 @@ import click
 
 from sessiontree.cli.exit_codes import USAGE, MissingError, UsageError
 from sessiontree.cli.output import Output
-from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.typed import typed
 from sessiontree.model import Record
+from sessiontree.model.passwords import address_without_password
 from sessiontree.render.ids import ShortIds
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
     from sessiontree.model import Progress
 
-__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "CliContext", "Location", "is_missing", "locate", "without_password"]
+__all__ = ["COMPLETION_VARIABLE", "PROJECT_FILE", "CliContext", "Location", "is_missing", "locate"]
 
 
 PROJECT_FILE = ".sessiontree.toml"
@@ -47,7 +47,7 @@ class Location(Record, frozen=True, kw_only=True):
     @property
     def shown(self) -> str:
         """The address without a password."""
-        return without_password(self.url)
+        return address_without_password(self.url)
 
     @property
     def name(self) -> str:
@@ -88,9 +88,11 @@ def _store_in(project: Path) -> str:
     store = settings.get("store")
     if not isinstance(store, str) or not store:
         raise UsageError(f'{project} does not name a store; add a line such as: store = "conversations.db"')
-    return (
-        store if ":" in store else str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
-    )
+    from sessiontree.journal.address import is_connection_string  # noqa: PLC0415  --help does not need it
+
+    if ":" in store or is_connection_string(store):
+        return store
+    return str(project.parent / Path(store).expanduser()) + ("/" if store.endswith("/") else "")
 
 
 def _ignore(_done: int, _total: int) -> None:
@@ -178,7 +180,7 @@ class CliContext:
                 is_quiet=self.is_quiet,
                 is_colourless=self.is_colourless,
                 environment=os.environ,
-                store=without_password(self.store_flag or ""),
+                store=address_without_password(self.store_flag or ""),
             )
         return self._output
 

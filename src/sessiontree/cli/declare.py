@@ -14,6 +14,7 @@ from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean
 from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.cli.typed import broken
+from sessiontree.model.passwords import without_password
 
 __all__ = [
     "SETTINGS",
@@ -108,7 +109,7 @@ def _too_many(command: str, params: Sequence[click.Parameter], given: list[str],
         meant = " ".join([*given[-1:], *more])
     elif last == "address":
         meant = f"{given[-1]}:{more[0]}"
-    rows = [" ".join([command, *map(quote, [*given[:-1], meant])])] if meant else []
+    rows = [" ".join([command, *(quote(without_password(word)) for word in [*given[:-1], meant])])] if meant else []
     advice = did_you_mean([(row, "") for row in rows]) or [Line(("  how it is used: ", DIM), f"{command} --help")]
     return UsageError(f"“{more[0]}” is one word too many.", advice)
 

@@ -8,11 +8,11 @@ from typing import Any, TextIO
 
 import msgspec
 
-from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.hints import fitting, for_store, hint_lines
 from sessiontree.cli.screen.lines import ATTENTION, FAILURE, GOOD, Line, in_ascii, paragraph
 from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.cli.typed import with_store
+from sessiontree.model.passwords import without_password
 from sessiontree.model.sanitize import for_terminal
 
 __all__ = ["LISTS", "PROSE", "SCHEMA_VERSION", "Output", "as_json"]
@@ -72,22 +72,23 @@ class Output:
         """Write a message for the user to stderr, unless --quiet."""
         if not self.is_quiet:
             for line in for_terminal(text).split("\n"):
-                self.say(list(paragraph(line, self._message_width)))
+                self.say(self._sentence(line, lead=""))
 
     def done(self, text: str, *, below: Iterable[Line] = ()) -> None:
         """Say on stderr that something was done, unless --quiet."""
         if not self.is_quiet:
-            self.say([*self._sentence(without_password(text)), *below], mark=("✓", GOOD))
+            self.say([*self._sentence(text), *below], mark=("✓", GOOD))
 
     def say(self, lines: Sequence[Line], mark: tuple[str, str] | None = None) -> None:
-        """Write lines to stderr, the first one with a mark in its first cell."""
+        """Write lines to stderr, the first one with a mark in its first cell. Passwords in addresses are not shown."""
         has_colour = sys.stderr.isatty() and self._allows_colour
         is_ascii = self.is_dumb or not _is_utf(sys.stderr)
         for number, line in enumerate(lines):
             shown = line
             if number == 0 and mark is not None:
                 shown = Line(mark, " ", (line.plain.strip(), line.spans[-1].style if len(line.spans) else ""))
-            sys.stderr.write(self._painted(shown, has_colour=has_colour, is_ascii=is_ascii) + "\n")
+            hidden = Line(*((without_password(text), style) for text, style in shown.spans))
+            sys.stderr.write(self._painted(hidden, has_colour=has_colour, is_ascii=is_ascii) + "\n")
 
     def ask(self, line: Line) -> None:
         """Write a question to stderr, and leave the cursor behind it."""
@@ -110,7 +111,7 @@ class Output:
     def plan(self, text: str) -> None:
         """Write what a dry run would have done."""
         if self.is_json:
-            self.json(is_dry_run=True, plan=text)
+            self.json(is_dry_run=True, plan=without_password(text))
         else:
             self.info(text)
 
@@ -119,9 +120,9 @@ class Output:
         self.say(self._sentence(text), mark=("!", ATTENTION))
 
     def fail(self, text: str, advice: Sequence[Line] = ()) -> None:
-        """Write an error to stderr: one sentence, then what helps. A password in an address is not shown."""
+        """Write an error to stderr: one sentence, then what helps."""
         below = [shown for line in advice for shown in fitting(for_store(line, self._store), self.width)]
-        self.say([*self._sentence(without_password(text)), *below], mark=("✗", FAILURE))
+        self.say([*self._sentence(text), *below], mark=("✗", FAILURE))
 
     def json(self, **data: Any) -> None:
         """Write one JSON object with a schema version."""
@@ -140,9 +141,9 @@ class Output:
         """Write lines to stdout, through the pager if there is one."""
         self.page(lambda: self.draw(lines), is_enabled=is_enabled)
 
-    def _sentence(self, text: str) -> list[Line]:
-        """A message, wrapped for a terminal; on one line where a program reads it."""
-        return list(paragraph(text, self._message_width, lead="  "))
+    def _sentence(self, text: str, lead: str = "  ") -> list[Line]:
+        """A message, wrapped for a terminal; on one line where a program reads it. A password must not be torn apart."""
+        return list(paragraph(without_password(text), self._message_width, lead=lead))
 
     @property
     def _message_width(self) -> int:

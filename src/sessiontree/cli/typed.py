@@ -43,7 +43,7 @@ def broken(command: str, cells: int) -> list[str]:
 
     >>> broken("sessiontree fork 3a19~2 --title 'another way'", 28)
     ['sessiontree fork 3a19~2 \\\\', "  --title 'another way'"]
-    >>> broken("sessiontree show --store /a/long/path/to/a/store.db", 28)
+    >>> broken("sessiontree show --store /a/long/path/to/a/store.db", 26)
     []
     """
     if cell_width(command) <= cells:

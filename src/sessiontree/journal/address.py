@@ -9,17 +9,29 @@ from typing import Literal
 
 from sessiontree.errors import InvalidInputError, MissingExtraError, StoreUrlError
 from sessiontree.model._base import Record
+from sessiontree.model.passwords import address_without_password
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Backend, Durability
 
-__all__ = ["STORE_VARIABLE", "StoreAddress", "data_file", "default_url", "load_postgres", "open_backend", "parse_url"]
+__all__ = [
+    "STORE_VARIABLE",
+    "StoreAddress",
+    "data_file",
+    "default_url",
+    "is_connection_string",
+    "load_postgres",
+    "open_backend",
+    "parse_url",
+]
 
 
 STORE_VARIABLE = "SESSIONTREE_STORE"
 """The environment variable that names the store to use by default."""
 
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
+_CONNECTION_STRING = re.compile(r"(?:^|\s)(?:host|hostaddr|port|dbname|user|password|service)\s*=\s*\S")
+_ODD_PASSWORD = re.compile(r"\s|://[^:/?@]*:(?!\d*(?:/|$))[^@/?#]*[?/#][^@]*@")
 _DURABILITIES = ("power_loss", "process_crash")
 
 Embedded = Literal["memory", "jsonl", "sqlite"]
@@ -55,9 +67,9 @@ def parse_url(url: str | os.PathLike[str]) -> StoreAddress:
         case "sqlite" | "jsonl" as kind:
             return StoreAddress(kind=kind, target=_path_in(url, kind))
         case "postgresql" | "postgres":
-            return StoreAddress(kind="postgres", target=url)
+            return StoreAddress(kind="postgres", target=_checked_url(url))
         case _:
-            raise StoreUrlError(url, f"there is no store for {scheme[1]!r}")
+            raise StoreUrlError(address_without_password(url), f"there is no store for {scheme[1]!r}")
 
 
 def default_url() -> str:
@@ -83,15 +95,41 @@ def _plain_path(path: str) -> StoreAddress:
         raise StoreUrlError(path, "the address is empty")
     if "\0" in path or not is_unicode(path):
         raise StoreUrlError(repr(path), "path contains NUL or invalid Unicode")
+    if is_connection_string(path):
+        raise StoreUrlError(
+            address_without_password(path), "write it as a URL: postgresql://user:password@host/database"
+        )
+    path = _in_home(path)
     is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
     return StoreAddress(kind="jsonl" if is_folder else "sqlite", target=path)
+
+
+def _checked_url(url: str) -> str:
+    """A URL that libpq reads as it is meant. Its own messages about others would quote the password."""
+    if "://" not in url:
+        raise StoreUrlError(address_without_password(url), "two slashes are missing: postgresql://host/database")
+    if _ODD_PASSWORD.search(url):
+        problem = "odd characters of a password are written as %20, %3F, %2F and so on"
+        raise StoreUrlError(address_without_password(url), problem)
+    return url
+
+
+def is_connection_string(text: str) -> bool:
+    """Return whether a text has the form of libpq, as ``host=db password=x``: a file of that name is not meant."""
+    return _CONNECTION_STRING.search(text) is not None
+
+
+def _in_home(path: str) -> str:
+    """A path below the user's folder, which a shell leaves as it is behind ``--store=`` and in quotes."""
+    return os.path.expanduser(path) if path.startswith("~") else path  # noqa: PTH111  pathlib is slow to import
 
 
 def _path_in(url: str, kind: str) -> str:
     prefix = f"{kind}:///"
     if not url.startswith(prefix) or len(url) == len(prefix):
         raise StoreUrlError(
-            url, f"the path is missing; write three slashes, then the path: {prefix}relative or {prefix}/absolute"
+            address_without_password(url),
+            f"the path is missing; write three slashes, then the path: {prefix}relative or {prefix}/absolute",
         )
     from urllib.parse import unquote  # noqa: PLC0415  slow to import, and seldom needed
 

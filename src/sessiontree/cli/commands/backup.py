@@ -11,7 +11,6 @@ import click
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
-from sessiontree.cli.passwords import without_password
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import Progress, moment
 from sessiontree.render.figures import plural, size
@@ -130,7 +129,7 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
     if dry_run:
         found = [one for one in list_backups(folder) if backup_id in (None, one.id)]
         for one in found[-1:]:
-            cli.out.plan(f"would restore {one.id}, {size(one.bytes)}, into {without_password(target)}")
+            cli.out.plan(f"would restore {one.id}, {size(one.bytes)}, into {target}")
         return
     with cli.progress("restoring, kB") as progress:
         report = restore_backup(folder, target, backup_id=backup_id, progress=_in_kilobytes(progress))
@@ -140,6 +139,6 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
         for finding in report.findings:
             cli.out.warn(finding)
         counts = f"{plural(report.threads, 'thread')}, {plural(report.entries, 'entry', 'entries')}"
-        cli.out.done(f"{report.backup.id}: {counts} in {without_password(target)}")
+        cli.out.done(f"{report.backup.id}: {counts} in {target}")
     if report.findings:
         raise click.exceptions.Exit(DAMAGED)

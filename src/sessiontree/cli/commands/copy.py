@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
-from sessiontree.cli.passwords import without_password
 
 __all__ = ["copy"]
 
@@ -29,7 +28,7 @@ def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
 
     total = cli.journal.stats()
     if dry_run:
-        cli.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {without_password(target)}")
+        cli.out.plan(f"would copy {total.threads} threads, {total.entries} entries into {target}")
         return
     with cli.progress("copying entries") as progress:
 

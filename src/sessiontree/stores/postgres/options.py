@@ -42,7 +42,7 @@ _NAMES = frozenset(PostgresOptions.__struct_fields__)
 _PLACE_OPTIONS = frozenset({"host", "hostaddr", "port", "dbname", "user", "namespace"})
 _DURATIONS = tuple(name for name in PostgresOptions.__struct_fields__ if name.endswith("_seconds"))
 _MAX_SECONDS = 1_000_000
-_PASSWORD = re.compile(r"(//[^/@:]*):[^/@]*@")
+_PASSWORD = re.compile(r"(//[^/@:]*):.*@", re.DOTALL)
 
 
 def parse_options(url: str) -> tuple[str, PostgresOptions]:
