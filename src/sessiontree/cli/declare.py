@@ -122,7 +122,7 @@ def _example_lines(example: str, cells: int) -> list[str]:
     >>> _example_lines("sessiontree fork 3a19~2 --title 'another way'", 30)
     ['  sessiontree fork 3a19~2 \\\\', "    --title 'another way'"]
     """
-    typed = example.split("     ", maxsplit=1)[0]
+    typed = example.split("   ", maxsplit=1)[0]
     if len(example) <= cells or len(typed) <= cells:
         return [f"  {example if len(example) <= cells else typed}"]
     return [f"  {line}" for line in broken(typed, cells)]
