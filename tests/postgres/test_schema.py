@@ -171,10 +171,18 @@ def test_a_server_that_may_lose_what_it_acknowledges_is_refused(database):
 
 
 def test_an_unknown_option_or_a_wrong_one_is_named(database):
-    with pytest.raises(st.StoreError, match="no_such_option"):
+    with pytest.raises(
+        st.StoreUrlError, match=r"no_such_option.*; options of sessiontree are .*namespace, .*pool_size"
+    ):
         st.open(with_options(database, no_such_option=1))
     with pytest.raises(st.StoreUrlError, match="pool_size"):
         st.open(with_options(database, pool_size="many"))
+
+
+def test_a_port_that_is_not_a_number_is_refused_before_anything_is_asked():
+    with pytest.raises(st.StoreUrlError, match="the port 'five' is not a number") as raised:
+        st.open("postgresql://ann:secret@localhost:five/db")
+    assert "secret" not in str(raised.value)
 
 
 def test_what_a_role_or_the_environment_prefers_changes_nothing(database, monkeypatch):

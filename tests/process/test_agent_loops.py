@@ -72,6 +72,11 @@ def test_the_readme_shows_an_agent_of_twelve_lines() -> None:
     assert len([line for line in lines_of("agent.py") if not line.startswith(("import ", "from "))]) == 12
 
 
+def test_the_tutorial_shows_the_same_agent_and_its_tool() -> None:
+    shown = BLOCK.findall((ROOT / "docs/tutorial/agent.md").read_text(encoding="utf-8"))
+    assert shown[:2] == [(EXAMPLES / name).read_text(encoding="utf-8") for name in ("weather.py", "agent.py")]
+
+
 @pytest.mark.parametrize("agent", AGENTS)
 def test_an_agent_that_streams_has_twenty_lines_at_most(agent: str) -> None:
     assert len(lines_of(agent)) <= 20

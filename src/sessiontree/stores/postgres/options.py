@@ -79,7 +79,15 @@ def conninfo_of(url: str, options: PostgresOptions, *, is_durable: bool) -> str:
     """The libpq connection string of a URL, with timeouts that detect a dead server unless the URL sets them."""
     from psycopg.conninfo import conninfo_to_dict, make_conninfo  # noqa: PLC0415  the extra may be missing
 
-    given = conninfo_to_dict(url)
+    try:
+        given = conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        raise StoreUrlError(
+            place_of(url), f"{str(error).strip()}; options of sessiontree are {', '.join(sorted(_NAMES))}"
+        ) from error
+    for port in str(given.get("port") or "").split(","):
+        if not port.isdecimal() and port:
+            raise StoreUrlError(place_of(url), f"the port {port!r} is not a number")
     settings: dict[str, Any] = {
         "connect_timeout": options.connect_timeout_seconds,
         "tcp_user_timeout": 1000 * options.connect_timeout_seconds,

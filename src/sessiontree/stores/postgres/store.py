@@ -8,13 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar, cast
 
-import psycopg
-
 from sessiontree.errors import NotFoundError, StoreAccessError, StoreClosedError, StoreError
 from sessiontree.stores.commands import Command, Result
 from sessiontree.stores.postgres import driver, driver_async
 from sessiontree.stores.postgres.commits import Commits
-from sessiontree.stores.postgres.errors import pauses, translate_error, with_retries
+from sessiontree.stores.postgres.errors import pauses, with_retries
 from sessiontree.stores.postgres.known import KnownThreads
 from sessiontree.stores.postgres.listen import (
     POLL_SECONDS,
@@ -55,14 +53,11 @@ class _Operations:
         self.place = place_of(url, options and checked(options))
         self._durability = durability
         self._migrations = migrations
-        try:
-            address, in_url = parse_options(url)
-            self.options = options or in_url
-            self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
-            listen = self.options.listen_url
-            self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
-        except psycopg.ProgrammingError as error:
-            raise translate_error(error, self.place) from error
+        address, in_url = parse_options(url)
+        self.options = options or in_url
+        self.conninfo = conninfo_of(address, self.options, is_durable=durability == "power_loss")
+        listen = self.options.listen_url
+        self.listen_conninfo = conninfo_of(listen, self.options, is_durable=True) if listen else self.conninfo
         lookup = self.lookup = TreeLookup(self.options.namespace)
         known = KnownThreads()
         self._commits = Commits(self.place, lookup, known, self.options.retry_seconds)
