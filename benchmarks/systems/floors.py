@@ -69,7 +69,7 @@ class RawSqlite(System):
                 self.folder / "raw.db", isolation_level=None, timeout=60, check_same_thread=False
             )
             assert found.execute("PRAGMA journal_mode = wal").fetchone()[0] == "wal"
-            found.execute("PRAGMA synchronous = FULL")
+            found.execute(f"PRAGMA synchronous = {'OFF' if self.is_filling else 'FULL'}")
         return found
 
     def close(self) -> None:
