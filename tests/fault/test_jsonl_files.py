@@ -313,3 +313,27 @@ def test_a_killed_writer_leaves_every_acknowledged_command_whole(tmp_path: Path)
     assert setup.inspect() == []
     assert tree_file(tmp_path / "s").read_bytes().endswith(b"\n")
     setup.close()
+
+
+MANY_CHATS = """
+import asyncio, resource, sys
+import sessiontree as st
+
+async def main():
+    async with st.open_async(sys.argv[1]) as journal:
+        async def chat(name):
+            await journal.append(name, st.user("first"), create=True)
+            await journal.append(name, st.user("second"))
+        await asyncio.gather(*(chat(f"chat {number}") for number in range(200)))
+        print((await journal.stats()).entries)
+
+resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
+asyncio.run(main())
+"""
+
+
+def test_more_chats_than_descriptors_are_written_at_once(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", MANY_CHATS, f"jsonl:///{tmp_path}/store"], capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.stderr) == ("400\n", "")

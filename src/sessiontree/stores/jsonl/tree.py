@@ -6,6 +6,7 @@ A loaded tree keeps threads, nodes and leases in memory; the contents of entries
 from __future__ import annotations
 
 import os
+import resource
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
@@ -33,7 +34,7 @@ from sessiontree.stores.rules.state import BlobRoots, Node, ThreadState
 __all__ = ["Tree", "TreeCache"]
 
 
-_MAX_TREES = 256
+_MAX_TREES = 4_096
 _FIRST_BATCH = 64
 _LARGEST_BATCH = 16_384
 _TAIL = 12
@@ -217,6 +218,7 @@ class TreeCache:
         self._blob_store = blob_store
         self._trees: OrderedDict[str, Tree] = OrderedDict()
         self._pinned: set[str] = set()
+        self.most = _most_trees()
 
     def pin(self, tree: Tree) -> None:
         """Return this tree unchecked until ``unpin``: a batch changes it before its file."""
@@ -326,7 +328,7 @@ class TreeCache:
         tree.state.roots_elsewhere = lambda: self.roots(outside=tree.name)
 
     def _evict(self) -> None:
-        if len(self._trees) > _MAX_TREES:
+        if len(self._trees) > self.most:
             oldest = next((name for name in self._trees if name not in self._pinned), None)
             if oldest is not None:
                 self.forget(oldest)
@@ -349,3 +351,9 @@ class TreeCache:
             return tree
         self.forget(name)
         return self.read(name)
+
+
+def _most_trees() -> int:
+    """How many trees may have their files open: the program needs descriptors for other things too."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return _MAX_TREES if descriptors == resource.RLIM_INFINITY else min(_MAX_TREES, descriptors // 4)

@@ -117,7 +117,10 @@ class Writer:
                 if is_alone:
                     outcomes += [self._write_alone(command) for command in run]
                 else:
-                    outcomes += self._write_batch([one for one in run if not isinstance(one, CommitTogether)])
+                    changes = [one for one in run if not isinstance(one, CommitTogether)]
+                    # Each command may open a file.
+                    for start in range(0, len(changes), self._trees.most):
+                        outcomes += self._write_batch(changes[start : start + self._trees.most])
             except StoreError as error:
                 if not outcomes:
                     raise
