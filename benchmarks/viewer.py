@@ -188,6 +188,46 @@ def crowd(folder: Path, pages: int, seconds: float) -> None:
     print(f"  memory of the server: {', '.join(f'{size:.0f}' for size in sizes)} MB")
 
 
+def tail(folder: Path, seconds: float) -> None:
+    """A page that follows a thread: what the server and the page keep, and whether that grows."""
+    from playwright.sync_api import sync_playwright  # noqa: PLC0415  only `make test-browser` installs it
+
+    store = folder / "tail.db"
+    samples: list[tuple[float, float, float, float]] = []
+    with st.open(store) as journal, serving(store) as (base, token, pid), sync_playwright() as playwright:
+        journal.append("t", st.user("begin"), create=True)
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        page = browser.new_page()
+        page.goto(f"{base}/?token={token}")
+        page.goto(f"{base}/t/t")
+        devtools = page.context.new_cdp_session(page)
+        devtools.send("Performance.enable")
+        started = time.monotonic()
+        written = 0
+        while time.monotonic() - started < seconds:
+            journal.append("t", st.user(f"question {written}") if written % 20 == 0 else st.assistant(f"{written}"))
+            written += 1
+            page.wait_for_timeout(200)
+            if written % 100 == 0:
+                devtools.send("HeapProfiler.collectGarbage")
+                found = {one["name"]: one["value"] for one in devtools.send("Performance.getMetrics")["metrics"]}
+                minute = (time.monotonic() - started) / 60
+                samples.append((minute, memory(pid), found["JSHeapUsedSize"] / 1e6, found["Nodes"]))
+        shown = page.evaluate(
+            "[+document.querySelector('.app').dataset.total, document.querySelectorAll('#pages .e').length]"
+        )
+        browser.close()
+    print(
+        f"live tail of {seconds / 60:.0f} minutes: {written} entries, {shown[0]} counted by the page, {shown[1]} in its document"
+    )
+    late = samples[len(samples) // 2 :]
+    for name, at in (("memory of the server, MB", 1), ("heap of the page, MB", 2), ("nodes of the page", 3)):
+        line = statistics.linear_regression([one[0] for one in late], [one[at] for one in late])
+        print(
+            f"  {name}: {late[0][at]:.1f} at half time, {late[-1][at]:.1f} at the end, {60 * line.slope:+.2f} an hour"
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, required=True, help="where stores are made and kept")
@@ -209,6 +249,8 @@ def main() -> None:
         search(many)
     if "live" in given.only:
         live(given.folder, 60)
+    if "tail" in given.only:
+        tail(given.folder, given.seconds)
     if "crowd" in given.only:
         crowd(given.folder, given.pages, given.seconds)
 

@@ -48,4 +48,6 @@ def test_values_to_filter_by_are_counted(talks: Viewer) -> None:
     talks.journal.update_thread("a", tags=("x",), workspace="/home/ann/shop")
     assert talks.client.get("/facets/tag.json").json()["values"] == {"x": 1}
     assert ">shop<" in talks.html("/facets/folder")
+    assert list(talks.client.get("/facets/day.json").json()["values"].values()) == [2]
+    assert "No thread has a tool" in talks.html("/facets/tool")
     assert talks.client.get("/facets/other").status_code == 422

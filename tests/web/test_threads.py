@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 import sessiontree as st
-from sample_store import SHOP
+from sample_store import NOW, SHOP
 from web.conftest import Viewer
 
 
@@ -60,7 +61,9 @@ def test_pages_follow_each_other_without_gaps(viewer: Viewer) -> None:
 
 def test_filters_leave_out_other_threads(viewer: Viewer) -> None:
     viewer.journal.append("a", st.user("x"), create=True, fields={"title": "red", "tags": ("x",), "model": "m1"})
-    viewer.journal.append("b", st.user("x"), create=True, fields={"title": "blue", "workspace": "/w"})
+    viewer.journal.append(
+        "b", st.user("x"), create=True, fields={"title": "blue", "workspace": "/w", "vendor": "codex"}
+    )
     viewer.journal.append("c", st.user("x"), create=True, fields={"title": "old", "is_archived": True})
     for query, expected in {
         "find=RE": ["red"],
@@ -68,11 +71,30 @@ def test_filters_leave_out_other_threads(viewer: Viewer) -> None:
         "model=m1": ["red"],
         "folder=/w": ["blue"],
         "is_archived=true": ["old"],
+        "tool=codex": ["blue"],
+        "tool=other": [],
         "find=none": [],
     }.items():
         assert titles(viewer.html(f"/?{query}")) == expected
         assert titles(viewer.html(f"/threads?{query}")) == expected
     assert "No thread matches" in viewer.html("/?find=none")
+
+
+def test_a_day_shows_the_threads_that_changed_on_it(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("x"), create=True, fields={"title": "today"})
+    day = viewer.journal.thread("t").updated_at.astimezone(NOW.tzinfo).date()
+    assert titles(viewer.html(f"/?day={day}")) == ["today"]
+    for other in (day - timedelta(days=1), day + timedelta(days=1)):
+        assert titles(viewer.html(f"/?day={other}")) == []
+    assert viewer.client.get("/threads?day=yesterday").status_code == 422
+
+
+def test_a_filter_stays_while_one_types_and_on_the_next_page(viewer: Viewer) -> None:
+    for number in range(70):
+        viewer.journal.append(f"t{number}", st.user("x"), create=True, fields={"model": "m1"})
+    page = viewer.html("/?model=m1")
+    assert '<input type="hidden" name="model" value="m1">' in page
+    assert re.search(r'href="/threads\?model=m1&amp;cursor=', page)
 
 
 def test_a_thread_that_failed_and_one_that_runs_say_so(viewer: Viewer) -> None:

@@ -1,4 +1,4 @@
-"""What threads can be filtered by: the folders, models and tags that there are."""
+"""What threads can be filtered by: the folders, tools, models, tags and days that there are."""
 
 from __future__ import annotations
 
@@ -7,15 +7,18 @@ from collections import Counter
 from typing import Literal
 
 from sessiontree.model import Record
+from sessiontree.render.threads import tool_of
+from sessiontree.render.times import moment_at
 from sessiontree.web.addresses import with_query
 from sessiontree.web.declare import Page
 from sessiontree.web.markup import Html, tag
+from sessiontree.web.panes.threads import FACETS
 from sessiontree.web.site import Site, Visit
 
 __all__ = ["PAGE"]
 
 
-FacetName = Literal["folder", "model", "tag"]
+FacetName = Literal["folder", "tool", "model", "tag", "day"]
 
 _MOST = 30
 _PAGE = 1_000
@@ -30,7 +33,7 @@ class FacetAsked(Record, frozen=True, kw_only=True):
 
 
 class Facet(Record, frozen=True, kw_only=True):
-    """The values of the last threads, the most common first."""
+    """The values of the last threads: the most common first, and the newest day first."""
 
     name: FacetName
     values: dict[str, int] = {}
@@ -50,16 +53,21 @@ async def load(visit: Visit, asked: FacetAsked) -> Facet:
     if time.monotonic() - counts.at > _FRESH_SECONDS:
         counts.found = await _count(visit.site)
         counts.at = time.monotonic()
-    return Facet(name=asked.name, values=dict(counts.found[asked.name].most_common(_MOST)))
+    found = counts.found[asked.name]
+    values = sorted(found.items(), reverse=True) if asked.name == "day" else found.most_common()
+    return Facet(name=asked.name, values=dict(values[:_MOST]))
 
 
 async def _count(site: Site) -> dict[str, Counter[str]]:
-    found: dict[str, Counter[str]] = {"folder": Counter(), "model": Counter(), "tag": Counter()}
+    found: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    now = site.now()
     number = 0
     async for thread in site.journal.iter_threads(limit=_PAGE, is_empty=False):
         found["folder"].update([thread.workspace] if thread.workspace else [])
         found["model"].update([thread.model] if thread.model else [])
         found["tag"].update(thread.tags)
+        found["tool"].update([tool_of(thread)] if tool_of(thread) else [])
+        found["day"].update([str(moment_at(thread.updated_ns, now).date())])
         number += 1
         if number >= _MOST_THREADS:
             break
@@ -86,7 +94,7 @@ def show(_visit: Visit, asked: FacetAsked, facet: Facet) -> Html:
 
 PAGE = Page(
     path="/facets/{name}",
-    about="The folders, models or tags of the last threads.",
+    about="The folders, tools, models, tags or days of the last threads.",
     asks=FacetAsked,
     answer=Facet,
     load=load,

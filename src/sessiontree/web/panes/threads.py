@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, time, timedelta
 
-from sessiontree.model import Entry, Record, RunFailure, Thread, ThreadQuery, TurnMarker
+from msgspec.structs import replace
+
+from sessiontree.model import Entry, Page, Record, RunFailure, Thread, ThreadQuery, TurnMarker
 from sessiontree.render.figures import plural
 from sessiontree.render.threads import first_words, folder_of, title_of, tool_of
 from sessiontree.render.times import clock, moment_at, when
@@ -13,31 +15,48 @@ from sessiontree.web.addresses import thread_url, with_query
 from sessiontree.web.markup import Child, Html, icon, join, tag
 from sessiontree.web.site import Visit
 
-__all__ = ["STAR", "ThreadAsked", "ThreadList", "ThreadRow", "load_threads", "thread_rows", "threads_pane"]
+__all__ = ["FACETS", "STAR", "ThreadAsked", "ThreadList", "ThreadRow", "load_threads", "thread_rows", "threads_pane"]
 
 
 STAR = "starred"
 """The tag of threads that their reader wants at hand."""
 
+FACETS = ("folder", "tool", "model", "tag", "day")
+"""What threads can be filtered by, besides their titles."""
+
 _PAGE = 60
+_LOOKED_THROUGH = 500
+_MOST_LOOKS = 20
 _MOST_LEASES = 20
 _RUNNING = timedelta(hours=6)
 
 
 class ThreadAsked(Record, frozen=True, kw_only=True):
-    """What a list of threads is asked for; ``find`` is a part of their titles."""
+    """What a list of threads is asked for.
+
+    ``find`` is a part of their titles, ``tool`` the program that they come from, ``day`` that of their last change.
+    """
 
     find: str = ""
     folder: str = ""
+    tool: str = ""
     model: str = ""
     tag: str = ""
+    day: date | None = None
     is_archived: bool = False
     cursor: str = ""
 
     @property
     def is_filtered(self) -> bool:
         """Whether anything is left out."""
-        return bool(self.find or self.folder or self.model or self.tag or self.is_archived)
+        return bool(self.filters)
+
+    @property
+    def filters(self) -> dict[str, str]:
+        """The filters that are on, as they stand in an address."""
+        found = {name: str(getattr(self, name) or "") for name in ("find", *FACETS)}
+        found["is_archived"] = "true" if self.is_archived else ""
+        return {name: value for name, value in found.items() if value}
 
 
 class ThreadRow(Record, frozen=True, kw_only=True):
@@ -74,14 +93,34 @@ async def load_threads(visit: Visit, asked: ThreadAsked = ThreadAsked()) -> Thre
         workspace=asked.folder or None,
         model=asked.model or None,
         tags=(asked.tag,) if asked.tag else (),
+        updated_after_ns=_midnight(visit, asked.day) if asked.day else None,
+        updated_before_ns=_midnight(visit, asked.day + timedelta(days=1)) if asked.day else None,
         cursor=asked.cursor or None,
         limit=_PAGE,
     )
-    page = await visit.journal.list_threads(query)
+    page = await (_from_tool(visit, query, asked.tool) if asked.tool else visit.journal.list_threads(query))
     last = await visit.journal.last_entries(page.threads)
     holders = await _holders(visit, page.threads)
     rows = [await _row(visit, one, last.get(one.id), holders.get(one.id, "")) for one in page.threads]
     return ThreadList(rows=tuple(rows), cursor=page.cursor, asked=asked)
+
+
+def _midnight(visit: Visit, day: date) -> int:
+    start = datetime.combine(day, time.min, visit.now.tzinfo)
+    return int(start.timestamp()) * 10**9
+
+
+async def _from_tool(visit: Visit, query: ThreadQuery, tool: str) -> Page:
+    """A page of the threads of a program. Stores do not know it, so a number of threads is looked through at a time."""
+    found: list[Thread] = []
+    cursor = query.cursor
+    for _ in range(_MOST_LOOKS):
+        page = await visit.journal.list_threads(replace(query, cursor=cursor, limit=_LOOKED_THROUGH))
+        found += [one for one in page.threads if tool_of(one) == tool]
+        cursor = page.cursor
+        if cursor is None or len(found) >= _PAGE:
+            break
+    return Page(threads=tuple(found), cursor=cursor)
 
 
 async def _holders(visit: Visit, threads: Sequence[Thread]) -> dict[str, str]:
@@ -139,9 +178,12 @@ def threads_pane(visit: Visit, threads: ThreadList, current: str = "") -> Html:
         tag("kbd", "/", class_="wide"),
         class_="field",
     )
+    kept = [
+        tag("input", type="hidden", name=name, value=value) for name, value in asked.filters.items() if name != "find"
+    ]
     return tag(
         "section",
-        tag("form", field, tag("div", _chips(asked), class_="facets"), class_="phead", action="/", data_threads=True),
+        tag("form", field, kept, tag("div", _chips(asked), class_="facets"), class_="phead", action="/"),
         tag("div", thread_rows(visit, threads, current), class_="scroll", id="threads", tabindex=-1),
         class_="pane threads",
         aria_label="Threads",
@@ -151,10 +193,10 @@ def threads_pane(visit: Visit, threads: ThreadList, current: str = "") -> Html:
 def _chips(asked: ThreadAsked) -> list[Html]:
     """The filters that are on, each of which can be taken away, and those that are off."""
     chips: list[Html] = []
-    for name in ("folder", "model", "tag"):
-        value = getattr(asked, name)
+    for name in FACETS:
+        value = asked.filters.get(name)
         if value:
-            rest = {key: getattr(asked, key) or None for key in ("find", "folder", "model", "tag") if key != name}
+            rest = {key: one for key, one in asked.filters.items() if key != name}
             shown = value.rstrip("/").rsplit("/", 1)[-1]
             chips.append(
                 tag(
@@ -191,10 +233,7 @@ def thread_rows(visit: Visit, threads: ThreadList, current: str = "") -> Html:
             before = day
         pieces.append(_row_html(visit, row, is_kid=is_kid, is_current=row.id == current))
     if threads.cursor:
-        asked = threads.asked
-        kept = {name: getattr(asked, name) or None for name in ("find", "folder", "model", "tag")}
-        archived = "true" if asked.is_archived else None
-        href = with_query("/threads", **kept, is_archived=archived, cursor=threads.cursor)
+        href = with_query("/threads", **threads.asked.filters, cursor=threads.cursor)
         pieces.append(tag("a", "More threads", class_="more", href=href, data_more=True))
     return join(pieces)
 
@@ -229,7 +268,7 @@ def _family(row: ThreadRow, kids: dict[str, list[ThreadRow]], shown: set[str]) -
 def _row_html(visit: Visit, row: ThreadRow, *, is_kid: bool, is_current: bool) -> Html:
     changed = moment_at(row.updated_ns, visit.now)
     age = when(changed, visit.now)
-    time = clock(changed, visit.now) if age == "yesterday" else age
+    moment = clock(changed, visit.now) if age == "yesterday" else age
     star = icon("star", is_small=True) if STAR in row.tags else None
     shown = tag("span", tag("span", class_="pulse"), "now", class_="wh live") if row.holder else None
     facts: Iterable[Child] = (
@@ -243,7 +282,7 @@ def _row_html(visit: Visit, row: ThreadRow, *, is_kid: bool, is_current: bool) -
     return tag(
         "a",
         tag("span", row.title, class_="ti cut", dir="auto"),
-        shown or tag("span", star, time, class_="wh"),
+        shown or tag("span", star, moment, class_="wh"),
         tag("span", facts, class_="me"),
         class_="th kid" if is_kid else "th",
         href=thread_url(row.id),
