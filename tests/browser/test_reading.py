@@ -171,6 +171,27 @@ def test_the_list_filters_while_one_types_and_by_facets(reading: Opener) -> None
     page.wait_for_url(re.compile("folder="))
 
 
+def test_a_pane_is_dragged_or_moved_with_keys_and_keeps_its_width(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open(f"/t/{SHOP}")
+    width = "Math.round(document.querySelector('.threads').getBoundingClientRect().width)"
+    grip = page.locator("[data-grip=threads]")
+    box = grip.bounding_box()
+    assert box is not None
+    page.mouse.move(box["x"] + 3, 400)
+    page.mouse.down()
+    page.mouse.move(400, 400, steps=3)
+    page.mouse.up()
+    until(page, f"{width} === 400")
+    reader.keys("ArrowLeft", "ArrowLeft")
+    until(page, f"{width} === 368")
+    page.reload()
+    until(page, f"{width} === 368")
+    assert grip.get_attribute("aria-valuenow") == "368"
+    reader.keys("b")
+    until(page, f"{width} === 0")
+
+
 def test_a_phone_shows_one_pane_at_a_time(reading: Opener) -> None:
     reader = reading("phone")
     page = reader.open(f"/t/{SHOP}")

@@ -13,6 +13,7 @@ from sessiontree.render.threads import first_words, folder_of, title_of, tool_of
 from sessiontree.render.times import clock, moment_at, when
 from sessiontree.web.addresses import thread_url, with_query
 from sessiontree.web.markup import Child, Html, icon, join, tag
+from sessiontree.web.panes.grip import grip
 from sessiontree.web.site import Visit
 
 __all__ = ["FACETS", "STAR", "ThreadAsked", "ThreadList", "ThreadRow", "load_threads", "thread_rows", "threads_pane"]
@@ -185,6 +186,7 @@ def threads_pane(visit: Visit, threads: ThreadList, current: str = "") -> Html:
         "section",
         tag("form", field, kept, tag("div", _chips(asked), class_="facets"), class_="phead", action="/"),
         tag("div", thread_rows(visit, threads, current), class_="scroll", id="threads", tabindex=-1),
+        grip("threads", "Width of the threads", 284),
         class_="pane threads",
         aria_label="Threads",
     )

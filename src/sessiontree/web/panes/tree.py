@@ -14,6 +14,7 @@ from sessiontree.render.times import clock, moment_at
 from sessiontree.web.addresses import entry_url, thread_url
 from sessiontree.web.markup import Child, Html, icon, join, tag
 from sessiontree.web.outline import Kind, Node, Outline
+from sessiontree.web.panes.grip import grip
 from sessiontree.web.panes.transcript import Siblings
 from sessiontree.web.rows import Drawing, Filter, Slot, draw
 from sessiontree.web.site import Visit
@@ -288,6 +289,7 @@ def tree_pane(thread: Thread, window: TreeWindow | None, selected: str = "") -> 
             class_="treewrap",
         ),
         tag("div", hints, class_="keys"),
+        grip("tree", "Width of the tree", 352),
         class_="pane treepane",
         aria_label="Tree",
     )
