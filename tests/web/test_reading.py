@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import re
 from html.parser import HTMLParser
+from typing import get_args
 
 import pytest
 
 import sessiontree as st
+from hostile_content import HOSTILE, hostile_thread
 from sample_store import LOGS, SHOP
+from sessiontree.model.entry import KnownPayload
 from web.conftest import Viewer
 
 
@@ -143,16 +145,6 @@ def test_what_is_not_there_is_not_found(viewer: Viewer, path: str) -> None:
     assert "none" in answer.text
 
 
-HOSTILE = [
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "[x](javascript:alert(1)) ![x](http://evil.example/p.png) <javascript:alert(1)>",
-    "<svg onload=alert(1)><style>*{display:none}</style>",
-    "\x1b]52;c;cGFzcw==\x07\x1b[2J\x1b[31mred",
-    "user\u202egnp.exe\u2066\u200b",
-    "```html\n</code></pre><script>alert(1)</script>\n```",
-    "</template></section></main><form action=//evil.example>",
-]
 ALLOWED_URLS = re.compile(r"(/|#|data:,$|data:image/(png|jpeg|gif|webp);base64,)")
 
 
@@ -181,43 +173,39 @@ def audited(page: str) -> list[str]:
     return auditor.found
 
 
+HOSTILE_PAGES = (
+    *(
+        "/",
+        "/threads",
+        "/t/t",
+        "/t/t/entries",
+        "/t/t/tree",
+        "/t/t/prompts",
+        "/t/t/context",
+        "/compare?a=t",
+        "/look-back",
+    ),
+    *("/facets/folder", "/facets/tool", "/facets/tag", "/facets/model", "/search?q=red+OR+alert+OR+user"),
+)
+
+
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_hostile_content_in_every_field_is_only_text(viewer: Viewer, hostile: str) -> None:
-    journal = viewer.journal
-    key = st.SessionKey(agent=hostile, channel=hostile)
-    journal.create_thread(
-        "t", title=hostile, tags=(hostile,), workspace=f"/{hostile}", model=hostile, key=key, origin={"tool": hostile}
-    )
-    said = [
-        st.user(hostile),
-        st.assistant(
-            hostile, reasoning=hostile, model=hostile, calls=[st.call("c1", hostile, json.dumps({hostile: hostile}))]
-        ),
-        st.tool_result("c1", hostile, name=hostile, is_error=True),
-        st.assistant(
-            "", calls=[st.call("c2", "bash", json.dumps({"command": hostile})), st.call("c3", "grep", hostile)]
-        ),
-        st.tool_result("c2", hostile, name="bash"),
-        st.tool_result("c3", f"{hostile}:12:{hostile}\na.py:1:{hostile}", name="grep"),
-        st.assistant(
-            "", calls=[st.call("c4", "edit", json.dumps({"path": hostile, "old_string": hostile, "new_string": "x"}))]
-        ),
-        st.assistant("", calls=[st.call("c5", "read", json.dumps({"path": hostile}))]),
-        st.tool_result("c5", f"1\t{hostile}", name="read"),
-        st.tool_result("loose", hostile, name=hostile),
-        st.RunFailure(error=hostile),
-        st.ThreadInfo(text=hostile),
-        st.Custom(name=hostile),
-        st.Checkpoint(root=hostile, files=2),
-        st.TurnMarker(status="failed", reason=hostile),
-        st.system(hostile),
-    ]
-    made = journal.append_many("t", said)
-    journal.label("t", made[0].id, hostile.replace("\x1b", "").replace("\x07", "")[:60])
-    for path in ("/", "/threads", "/t/t", "/t/t/entries", "/t/t/tree", "/t/t/prompts", f"/t/t/e/{made[1].id}"):
+def test_hostile_content_in_every_field_of_every_type_is_only_text(viewer: Viewer, hostile: str) -> None:
+    made = hostile_thread(viewer.journal, "t", hostile)
+    shown = {type(entry.payload) for entry in viewer.journal.entries("t")}
+    assert {kind for kind in get_args(KnownPayload) if kind not in shown} == {st.Queued}
+    for path in (*HOSTILE_PAGES, *(f"/t/t/e/{entry.id}" for entry in made)):
         page = viewer.html(path)
-        assert audited(page) == []
-        assert not re.search("[\x00-\x08\x1b\u202e\u2066\u200b]", page)
+        assert audited(page) == [], path
+        assert not re.search("[\x00-\x08\x1b\u202e\u2066\u200b]", page), path
+
+
+def test_a_huge_entry_is_cut_until_it_is_asked_for(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("run"), create=True)
+    viewer.journal.append("t", st.assistant("", calls=[st.call("c", "bash", "{}")]))
+    viewer.journal.append("t", st.tool_result("c", "<b>x\n" * 1_000_000, name="bash"))
+    viewer.journal.append("t", st.assistant("word " * 400_000))
+    assert len(viewer.html("/t/t")) < 4_000_000
 
 
 def test_the_audit_finds_what_it_looks_for() -> None:
