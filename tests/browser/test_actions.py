@@ -202,6 +202,19 @@ def test_new_entries_wait_behind_a_pill_and_a_line_marks_what_is_new(reading: Op
     page.wait_for_selector(".newline >> text=New since you left")
 
 
+def test_a_page_that_follows_a_thread_keeps_only_the_end_of_it(reading: Opener) -> None:
+    reader = reading()
+    reader.journal.append("t", st.user("begin"), create=True)
+    page = reader.open("/t/t")
+    for number in range(15):
+        made = reader.journal.append_many("t", [st.assistant(f"answer {number} {at}") for at in range(100)])
+        page.wait_for_selector(f'#pages .e[data-id="{made[-1].id}"]')
+    assert page.locator("#pages .e").count() < 1000
+    until(page, "document.querySelector('.app').dataset.total === '1501'")
+    places = page.evaluate("[...document.querySelectorAll('#pages .e')].map((one) => +one.dataset.at)")
+    assert places == list(range(places[0], 1501))
+
+
 def test_a_head_under_a_running_turn_is_not_moved(talk: tuple[Reader, list[str]]) -> None:
     reader, made = talk
     reader.journal.acquire_lease("t", owner="worker-2")

@@ -87,6 +87,8 @@ def test_a_day_shows_the_threads_that_changed_on_it(viewer: Viewer) -> None:
     for other in (day - timedelta(days=1), day + timedelta(days=1)):
         assert titles(viewer.html(f"/?day={other}")) == []
     assert viewer.client.get("/threads?day=yesterday").status_code == 422
+    for odd in ("0001-01-01", "9999-12-31"):
+        assert titles(viewer.html(f"/?day={odd}")) == []
 
 
 def test_a_filter_stays_while_one_types_and_on_the_next_page(viewer: Viewer) -> None:

@@ -26,6 +26,7 @@ FACETS = ("folder", "tool", "model", "tag", "day")
 """What threads can be filtered by, besides their titles."""
 
 _PAGE = 60
+_FIRST_DAY, _LAST_DAY = date(1970, 1, 2).toordinal(), date(2262, 1, 1).toordinal()
 _LOOKED_THROUGH = 500
 _MOST_LOOKS = 20
 _MOST_LEASES = 20
@@ -94,8 +95,8 @@ async def load_threads(visit: Visit, asked: ThreadAsked = ThreadAsked()) -> Thre
         workspace=asked.folder or None,
         model=asked.model or None,
         tags=(asked.tag,) if asked.tag else (),
-        updated_after_ns=_midnight(visit, asked.day) if asked.day else None,
-        updated_before_ns=_midnight(visit, asked.day + timedelta(days=1)) if asked.day else None,
+        updated_after_ns=_midnight(visit, asked.day.toordinal()) if asked.day else None,
+        updated_before_ns=_midnight(visit, asked.day.toordinal() + 1) if asked.day else None,
         cursor=asked.cursor or None,
         limit=_PAGE,
     )
@@ -106,9 +107,10 @@ async def load_threads(visit: Visit, asked: ThreadAsked = ThreadAsked()) -> Thre
     return ThreadList(rows=tuple(rows), cursor=page.cursor, asked=asked)
 
 
-def _midnight(visit: Visit, day: date) -> int:
-    start = datetime.combine(day, time.min, visit.now.tzinfo)
-    return int(start.timestamp()) * 10**9
+def _midnight(visit: Visit, day: int) -> int:
+    """The time at which a day, by its number, begins; the first or last that a store knows if it is out of reach."""
+    within = date.fromordinal(max(_FIRST_DAY, min(_LAST_DAY, day)))
+    return int(datetime.combine(within, time.min, visit.now.tzinfo).timestamp()) * 10**9
 
 
 async def _from_tool(visit: Visit, query: ThreadQuery, tool: str) -> Page:

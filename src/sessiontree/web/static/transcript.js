@@ -2,6 +2,7 @@
 import { $, $$, app, below, column, element, get, remember, remembered } from "./dom.js"
 
 const MOST_PAGES = 8
+const PAGE = 120
 const NEAR = 900
 const ROW = 90
 let height = ROW
@@ -157,18 +158,33 @@ export const isAtEnd = () => {
   return bounds().end >= total() && col.scrollHeight - col.scrollTop - col.clientHeight < 80
 }
 
+/** The page at the end that has room for one more entry. */
+const lastPage = (place) => {
+  const last = pages().at(-1)
+  if (last && last.childElementCount < PAGE) return last
+  const made = document.createElement("section")
+  made.className = "pg"
+  made.dataset.start = made.dataset.end = place
+  $("#pages").append(made)
+  return made
+}
+
 /** Take in what was committed: entries that are there already are replaced, new ones come below. */
 export const extend = ({ html, start, end, total: count }) => {
   const wasAtEnd = isAtEnd(), hasEnd = bounds().end >= Math.min(total(), start)
   const before = total()
   app().dataset.total = count
   if (hasEnd) keeping(() => {
-    const page = element(html).querySelector(".pg"), last = pages().at(-1)
-    for (const one of $$(".e", page)) {
+    for (const one of $$(".e", element(html))) {
       const old = document.getElementById(one.id)
-      if (old?.closest("#pages")) { one.classList.toggle("sel", old.classList.contains("sel")); old.replaceWith(one) } else (last ?? $("#pages")).append(one)
+      if (old?.closest("#pages")) { one.classList.toggle("sel", old.classList.contains("sel")); old.replaceWith(one) } else lastPage(one.dataset.at).append(one)
+      const page = one.closest(".pg")
+      page.dataset.end = Math.max(+page.dataset.end, +one.dataset.at + 1)
     }
-    if (last) last.dataset.end = Math.max(+last.dataset.end, end)
+    const all = pages()
+    if (all.length) all.at(-1).dataset.end = Math.max(+all.at(-1).dataset.end, end)
+    // Whoever follows the end loses what is far above; whoever reads above, the end.
+    if (all.length > MOST_PAGES) all.at(wasAtEnd ? 0 : -1).remove()
     space()
   })
   else space()
