@@ -100,7 +100,7 @@ def unpack_backup(
     new = path.with_name(path.name + "-restoring")
     try:
         _remove(new)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Files().make_folders(path.parent)
         if manifest.kind == "sqlite":
             _write(opened, manifest, {manifest.files[0].name: new}, progress)
             path.with_name(path.name + "-gate").touch(mode=0o600)  # its lock file: nothing is missing
@@ -158,7 +158,7 @@ def _write(folder: BackupFolder, manifest: Manifest, paths: dict[str, Path], pro
     done = 0
     for stored in manifest.files:
         path = paths[stored.name]
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        files.make_folders(path.parent)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             for data in folder.read(stored):

@@ -36,6 +36,8 @@ __all__ = [
 LOCK_SECONDS = 30.0
 """How long a writer waits for the lock before it gives up."""
 
+_BLOCK = 1 << 20
+
 Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
 
 
@@ -117,6 +119,19 @@ class Files:
         new.unlink(missing_ok=True)
         self.write_new(new, data)
         self.replace(new, path)
+
+    def write_again(self, file: int) -> None:
+        """Write all that a file has to it once more: the kernel keeps what it failed to sync, but syncs it no more."""
+        offset = 0
+        while data := os.pread(file, _BLOCK, offset):
+            self.write_at(file, offset, data)
+            offset += len(data)
+
+    def make_folders(self, path: Path) -> None:
+        """Create a folder and those above it, durably."""
+        missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(missing):
+            self.make_folder(folder)
 
     def make_folder(self, path: Path) -> None:
         """Create a folder with mode 700, durably; one that exists is left unchanged."""

@@ -30,6 +30,7 @@ _STORE_SUFFIXES = (
     *_DATABASE_SUFFIXES,
     *(f"-search{suffix}" for suffix in _DATABASE_SUFFIXES),
     "-gate",
+    "-unsynced",
     ".new",
 )
 

@@ -61,7 +61,7 @@ class BackupFolder:
         if self.path.is_dir() and not self._is_begun():
             raise BackupError(self.place, "the folder is not empty and holds no backups; choose a new folder")
         with self._translated():
-            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._files.make_folders(self.path)
             with closing(FileLock(self._lock)) as lock, lock:
                 if self._is_ours():
                     return

@@ -133,7 +133,7 @@ def open_folder(folder: Path, files: Files) -> tuple[Layout, ProcessLock]:
     layout = Layout(folder=folder)
     _refuse_non_folder(folder)
     refuse_network(folder)
-    _create_with_parents(folder, files)
+    files.make_folders(folder)
     if not _is_ours(layout):
         _refuse_other_files(layout)
     lock = ProcessLock(layout.lock, of=folder)
@@ -153,12 +153,6 @@ def _refuse_non_folder(folder: Path) -> None:
         raise ForeignStoreError(str(folder), "a part of its path is a file") from None
     if kind not in ("nothing", "folder"):
         raise ForeignStoreError(str(folder), f"it is a {kind}, not a folder")
-
-
-def _create_with_parents(folder: Path, files: Files) -> None:
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
-        files.make_folder(path)
 
 
 def _is_ours(layout: Layout) -> bool:

@@ -180,7 +180,7 @@ REPEATED_IDS = "SELECT min(id) FROM entry NOT INDEXED GROUP BY tree, id HAVING c
 
 def refuse_special_files(path: Path) -> None:
     """Refuse a pipe or folder where SQLite expects a side file: opening a pipe would block forever."""
-    for suffix in (*_SIDE_FILES, "-gate", "-new"):
+    for suffix in (*_SIDE_FILES, "-gate", "-new", "-unsynced"):
         file = path.with_name(path.name + suffix)
         with suppress(FileNotFoundError, NotADirectoryError):
             if not stat.S_ISREG(file.lstat().st_mode):

@@ -14,7 +14,6 @@ from sessiontree.errors import (
     DamagedDataError,
     SessionTreeError,
     StoreClosedError,
-    StoreGoneError,
     StorePoisonedError,
 )
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
@@ -24,7 +23,7 @@ from sessiontree.model.codec import EntryBody
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
-from sessiontree.stores._io import FileLock, ProcessLock, refuse_network
+from sessiontree.stores._io import FileLock, Files, ProcessLock, SyncFailedError, refuse_network
 from sessiontree.stores._log import log_event
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, appended_ids
@@ -84,17 +83,20 @@ class SqliteBackend:
             raise StoreClosedError(self.place)
         if self._poison:
             raise StorePoisonedError(self.place, self._poison)
+        is_committed = False
         try:
             with self._process_lock:
                 self._lineage.verify(self._writer)
                 outcomes = self._commit(commands)
-                self._confirm(commands)
+                is_committed = True
+                # Once more: nothing is acknowledged that was committed while the file was being overwritten.
+                self._lineage.verify(self._writer)
             # Without the lock, so that other processes commit meanwhile: the sync of one of them covers all before it. An
             # entry that is stored already is synced again, because whoever stored it may have died before its sync.
             if not all(isinstance(outcome, Exception) for outcome in outcomes):
                 self._sync()
         except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
-            self._raise_translated(error, commands)
+            self._raise_outcome(error, commands, is_committed=is_committed)
         if self._view.has_deleted:
             self._erasure.note(*self._view.take_deleted())
         return outcomes
@@ -264,7 +266,7 @@ class SqliteBackend:
         is_complete = schema.is_complete(path)
         if is_complete:
             note_copy(path)
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        Files().make_folders(path.parent)
         with ExitStack() as opened:
             if not is_complete:
                 with closing(FileLock(gate)) as lock, lock:
@@ -291,11 +293,15 @@ class SqliteBackend:
 
     def _take_over_syncs(self, opened: ExitStack, durability: Durability) -> Callable[[], None]:
         """Let SQLite commit without a sync, and return what makes the commits durable."""
+        log = WalFile(self._path)
+        opened.callback(log.close)
+        if log.is_in_doubt:
+            self._writer.execute("BEGIN IMMEDIATE")
+            log.sync_again()
+            self._writer.execute("ROLLBACK")
         if durability == "process_crash":
             return _no_sync
         schema.prepare_writer(self._writer, "process_crash", self._path)
-        log = WalFile(self._path)
-        opened.callback(log.close)
         log.sync()
         return log.sync
 
@@ -369,13 +375,6 @@ class SqliteBackend:
             self._view.apply(fact)
         return decision.result
 
-    def _confirm(self, commands: Sequence[Command]) -> None:
-        """Acknowledge nothing that was committed while the file was being overwritten."""
-        try:
-            self._lineage.verify(self._writer)
-        except StoreGoneError as error:
-            raise CommitUnknownError(self.place, "the file was overwritten", _entry_ids(commands)) from error
-
     def _searcher(self) -> SqliteSearch:
         from sessiontree.stores.sqlite.search import SqliteSearch  # noqa: PLC0415  most programs never search
 
@@ -422,17 +421,29 @@ class SqliteBackend:
         except Exception as error:  # noqa: BLE001  a damaged file can raise any exception
             self._raise_translated(error)
 
-    def _raise_translated(self, error: Exception, commands: Sequence[Command] = ()) -> NoReturn:
+    def _raise_outcome(self, error: Exception, commands: Sequence[Command], *, is_committed: bool) -> NoReturn:
+        """Raise what is known of commands after an error: it is open whether they took effect, or they did not."""
+        is_disk_error = errors.is_disk_error(error)
+        if is_disk_error:
+            self._be_poisoned(error)
+        if is_committed or is_disk_error:
+            raise CommitUnknownError(self.place, self._poison or str(error), _entry_ids(commands)) from error
+        self._raise_translated(error)
+
+    def _raise_translated(self, error: Exception) -> NoReturn:
         if isinstance(error, SessionTreeError):
             raise error
-        if errors.is_disk_error(error) and commands:
-            self._poison = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
-            log_event("store", "error", "a write to disk failed; nothing more is acknowledged", store=self.place)
-            raise CommitUnknownError(self.place, self._poison, _entry_ids(commands)) from error
+        if isinstance(error, SyncFailedError):
+            self._be_poisoned(error)
+            raise StorePoisonedError(self.place, self._poison) from error
         translated = self._translate(error)
         if translated is error:
             raise error
         raise translated from error
+
+    def _be_poisoned(self, error: Exception) -> None:
+        self._poison = f"{getattr(error, 'sqlite_errorname', type(error).__name__)}: {error}"
+        log_event("store", "error", "a write to disk failed; nothing more is acknowledged", store=self.place)
 
     def _translate(self, error: Exception) -> Exception:
         if isinstance(error, sqlite3.Error | OSError | UnicodeDecodeError):

@@ -17,9 +17,10 @@ import fcntl
 import os
 import struct
 import time
+from contextlib import suppress
 from pathlib import Path
 
-from sessiontree.stores._io import FileDescriptor, syncing
+from sessiontree.stores._io import FileDescriptor, Files, SyncFailedError, syncing
 
 __all__ = ["WalFile", "WalGuard"]
 
@@ -38,11 +39,30 @@ class WalFile:
 
     def __init__(self, store: Path) -> None:
         self._file = FileDescriptor(store.with_name(store.name + "-wal"), os.O_RDWR)
+        self._doubt = store.with_name(store.name + "-unsynced")
 
     def sync(self) -> None:
         """Make all commits durable, those of other processes too."""
-        with syncing():
-            os.fdatasync(self._file.number)
+        try:
+            with syncing():
+                os.fdatasync(self._file.number)
+        except SyncFailedError:
+            # The caller learns of the failure in any case. The note is for the next process and needs no sync: a power cut
+            # takes away what the kernel has in its memory too.
+            with suppress(OSError):
+                self._doubt.touch(mode=0o600)
+            raise
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether a sync failed, so that commits may be in the memory of the kernel only, and later syncs leave them out."""
+        return self._doubt.exists()
+
+    def sync_again(self) -> None:
+        """Write and sync all of the WAL, although the kernel takes it for written. No one may write to it meanwhile."""
+        Files().write_again(self._file.number)
+        self.sync()
+        self._doubt.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file. SQLite has no locks on it that could be lost."""
