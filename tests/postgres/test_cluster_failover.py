@@ -26,6 +26,8 @@ _SHARDS = """
 SELECT s.shardid, s.nodename, s.nodeport, n.node_name, n.node_port FROM citus_shards s
 JOIN citus_get_active_worker_nodes() n ON n.node_port <> s.nodeport
 WHERE s.table_name = 'sessiontree.head'::regclass ORDER BY s.shardid LIMIT 2"""
+_WORKERS = "SELECT node_name, node_port FROM citus_get_active_worker_nodes() ORDER BY node_port"
+_PLACED = "SELECT count(*) FROM citus_shards WHERE nodeport = %s"
 _MOVE = "SELECT citus_move_shard_placement(%s, %s, %s, %s, %s, 'block_writes')"
 
 
@@ -93,3 +95,19 @@ def test_shards_move_between_nodes_while_they_are_written(load: tuple[Load, str]
             running.reaches(5)
             connection.execute(_MOVE, shard)
         running.reaches(5)
+
+
+def test_a_worker_is_replaced_while_the_others_are_written(load: tuple[Load, str]) -> None:
+    """All its shards move away, it leaves the cluster, and comes back as a new one."""
+    running, url = load
+    with psycopg.connect(url, autocommit=True) as connection:
+        *_, worker = connection.execute(_WORKERS).fetchall()
+        running.reaches(5)
+        connection.execute("SELECT citus_drain_node(%s, %s, 'block_writes')", worker)
+        running.reaches(5)
+        connection.execute("SELECT citus_remove_node(%s, %s)", worker)
+        running.reaches(5)
+        connection.execute("SELECT citus_add_node(%s, %s)", worker)
+        connection.execute("SELECT rebalance_table_shards('sessiontree.head', shard_transfer_mode => 'block_writes')")
+        running.reaches(5)
+        assert connection.execute(_PLACED, worker[1:]).fetchone() != (0,)

@@ -125,3 +125,19 @@ def test_undo_redo_and_a_lease_to_its_end_are_one_command_each(spied: tuple[st.J
     lease = journal.renew_lease(lease)
     journal.release_lease(lease)
     assert len(sent) == 4, sent
+
+
+@on_cluster
+def test_undo_and_redo_after_another_writer_are_two_commands_each(
+    spied: tuple[st.Journal, list[str]], tmp_path: Path
+) -> None:
+    """One that reads the moves, one that writes."""
+    journal, sent = spied
+    with st.open(with_options(process_database(), namespace=tmp_path)) as other:
+        for verb in (journal.undo, journal.redo):
+            other.rewind("t", "b")
+            other.rewind("t", "a")
+            other.undo("t")
+            sent.clear()
+            verb("t")
+            assert len(sent) == 2, sent

@@ -7,6 +7,9 @@ import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
+from sessiontree.compaction.summarizers.extractive import extractive
+from sessiontree.journal.operations import clock
+from sessiontree.journal.operations.compaction import CompactionOptions, claim
 from sessiontree.stores.commands import AcquireLease, ClearLease, RenewLease
 
 HOUR = 3_600_000_000_000
@@ -58,3 +61,32 @@ def test_a_lease_lasts_as_long_as_was_asked_for_from_the_servers_time_on(journal
         )
         assert isinstance(renewed, st.Lease)
         assert lease.expires_ns < renewed.expires_ns < time.time_ns() + 3 * MINUTE
+
+
+@pytest.fixture
+def ahead(journal: st.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> st.Journal:
+    """The same store from a machine whose clock is an hour ahead."""
+
+    def machine_clock() -> int:
+        return time.time_ns() + HOUR
+
+    monkeypatch.setattr(clock, "system_clock", machine_clock)
+    return st.open(with_options(process_database(), namespace=tmp_path), clock=machine_clock)
+
+
+def test_a_lease_in_force_is_active_for_a_machine_whose_clock_is_ahead(journal: st.Journal, ahead: st.Journal) -> None:
+    with journal, ahead:
+        lease = journal.store.commit(acquire("right", ahead=0))
+        assert ahead.active_lease("t") == lease
+
+
+def test_a_compaction_under_way_is_not_taken_over_by_a_machine_whose_clock_is_ahead(
+    journal: st.Journal, ahead: st.Journal
+) -> None:
+    with journal, ahead:
+        options = CompactionOptions(summarize=extractive)
+        journal.run(claim(journal.runtime, "t", "right", options))
+        with pytest.raises(st.CompactionClaimedError):
+            ahead.run(claim(ahead.runtime, "t", "ahead", options))
+        assert ahead.clear_expired_claim("t") is None
+        assert journal.thread("t").compaction_claim is not None

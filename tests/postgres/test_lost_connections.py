@@ -167,6 +167,18 @@ def test_what_cannot_be_settled_is_said_and_repeating_settles_it(far, proxy, tcp
         assert [entry.id for entry in journal.path("t")] == ["a", "b", "c", "warm", "d"]
 
 
+def test_a_lease_that_may_have_been_granted_is_not_said_to_have_failed(far, proxy, namespace):
+    with st.open(url_of(proxy, namespace, retry_seconds=0.5, pool_timeout_seconds=0.5)) as journal:
+        journal.append("t", st.user("warm"))
+        proxy.cut_at(after=True)
+        proxy.refuse()
+        with pytest.raises(st.CommitUnknownError):
+            journal.acquire_lease("t", owner="me", turn_id="turn")
+        proxy.admit()
+        lease = eventually(lambda: journal.acquire_lease("t", owner="me", turn_id="turn"))
+        assert journal.active_lease("t") == lease
+
+
 @pytest.mark.skipif(bool(CLUSTER), reason="a coordinator that only reads still passes calls to nodes that write")
 def test_a_server_that_only_reads_has_certainly_written_nothing(far, tcp_server, namespace):
     reader = with_options(

@@ -85,10 +85,14 @@ def test_rows_in_the_tree_of_another_tenant_get_in_nobodys_way(tenants, database
                 attacker, "entry", {**rows["entry"][0], "namespace": "acme", "seq": head["seq"] + number, "id": b"e2"}
             )
             attacker.execute("UPDATE sessiontree.entry SET id = id || %s WHERE id = 'e2'", (str(number).encode(),))
+    with st.open(with_options(tenants, namespace="acme")) as journal:
+        assert journal.search("secret", limit=50).hits  # its own copies, which are in its index now
     with st.open(with_options(database, namespace="rival")) as journal:
         journal.append("t", st.user("still mine"), id="e21")
         assert [entry.message.text for entry in journal.path("t")] == ["secret of rival", "still mine"]
         assert [entry.id for entry in journal.entries("t")] == ["e", "e21"]
+        for word, expected in (("secret", ["e"]), ("mine", ["e21"])):
+            assert [hit.entry.id for hit in journal.search(word, limit=50).hits] == expected
         fork = journal.fork("t")
         journal.rewind("t", "e")
         journal.delete_thread(fork.id)

@@ -56,8 +56,7 @@ def recover(config: ManagerConfig) -> Operation[Recovery]:
     """Release expired compaction claims. Optional: an expired claim does not block anything."""
     released: list[str] = []
     for thread in (yield from find_threads(is_archived=None)):
-        claim = thread.compaction_claim
-        if claim is None or not claim.is_expired(config.runtime.clock()):
+        if thread.compaction_claim is None:
             continue
         with suppress(ThreadNotFoundError):
             if (yield from compaction.clear_expired_claim(config.runtime, thread.id)) is not None:

@@ -140,6 +140,9 @@ class MemoryBackend:
         with self._lock:
             return self._state.lease(existing(self._state, thread_id))
 
+    def clock(self, now_ns: int) -> int:
+        return now_ns
+
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
         with self._lock:
             nodes, end = self._state.appended_after(existing(self._state, thread_id), cursor)

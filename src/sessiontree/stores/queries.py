@@ -32,6 +32,7 @@ __all__ = [
     "Query",
     "ReadBlobs",
     "ReadChildren",
+    "ReadClock",
     "ReadDocument",
     "ReadEntries",
     "ReadEntriesById",
@@ -159,6 +160,10 @@ class Reads(Blobs, Protocol):
 
     def lease(self, thread_id: str) -> Lease | None:
         """The lease, expired or not."""
+        ...
+
+    def clock(self, now_ns: int) -> int:
+        """The time by which leases and claims expire: the store's if many machines share it, else ``now_ns``."""
         ...
 
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
@@ -375,6 +380,15 @@ class ReadLease(Query[Lease | None], frozen=True, kw_only=True):
 
     def run(self, reads: Reads) -> Lease | None:
         return reads.lease(self.thread_id)
+
+
+class ReadClock(Query[int], frozen=True, kw_only=True):
+    """The time by which leases and claims expire. ``now_ns`` is the caller's."""
+
+    now_ns: int
+
+    def run(self, reads: Reads) -> int:
+        return reads.clock(self.now_ns)
 
 
 class ReadNewEntries(Query[NewEntries], frozen=True, kw_only=True):

@@ -12,6 +12,7 @@ from sessiontree.compaction.result import Reason, Trigger
 from sessiontree.context import Context, build_context, window_of
 from sessiontree.errors import CompactionClaimedError, ContextOverflowError, SummaryError
 from sessiontree.journal.operations.artifacts import with_artifacts
+from sessiontree.journal.operations.clock import time_of_store
 from sessiontree.journal.operations.compaction import CompactionOptions, compact, compact_if_needed
 from sessiontree.journal.operations.requests import Call, Operation, Pause, Runtime
 from sessiontree.journal.operations.windows import read_window
@@ -103,7 +104,7 @@ def _wait_for_others(runtime: Runtime, thread_id: str, wait_seconds: float) -> O
     while True:
         thread: Thread = yield ReadThread(thread_id=thread_id)
         claim = thread.compaction_claim
-        if claim is None or claim.is_expired(runtime.clock()):
+        if claim is None or claim.is_expired((yield from time_of_store(runtime))):
             return
         if waited >= wait_seconds:
             raise CompactionClaimedError(thread_id, claim.owner, claim.expires_ns)

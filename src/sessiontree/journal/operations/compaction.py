@@ -40,6 +40,7 @@ from sessiontree.errors import (
     StaleVersionError,
     SummaryError,
 )
+from sessiontree.journal.operations.clock import time_of_store
 from sessiontree.journal.operations.entries import NewEntry, append_many, draft_as_given
 from sessiontree.journal.operations.leaf import move_leaf
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
@@ -126,7 +127,7 @@ def claim(
     """Claim a thread for compaction, or extend the current claim. Raises CompactionClaimedError if it is claimed."""
     if options.dry_run:
         return
-    now = runtime.clock()
+    now = yield from time_of_store(runtime)
     expires = now + int(options.claim_seconds * NANOSECONDS)
     new = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
     yield ClaimCompaction(thread_id=thread_id, claim=new, now_ns=now, is_renewal=is_renewal)
@@ -277,7 +278,7 @@ def clear_expired_claim(runtime: Runtime, thread_id: str) -> Operation[Compactio
     """Remove the expired claim of a crashed compaction and return it."""
     thread: Thread = yield ReadThread(thread_id=thread_id)
     held = thread.compaction_claim
-    if held is None or not held.is_expired(runtime.clock()):
+    if held is None or not held.is_expired((yield from time_of_store(runtime))):
         return None
     yield ReleaseClaim(thread_id=thread_id, claim_id=held.id)
     return held

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sessiontree.errors import InvalidInputError, ThreadChangedError, ThreadNotFoundError
+from sessiontree.journal.operations.clock import time_of_store
 from sessiontree.journal.operations.entries import labels
 from sessiontree.journal.operations.reads import all_threads
 from sessiontree.journal.operations.requests import Operation, Runtime
@@ -82,7 +83,7 @@ def _query(retention: Retention, *, limit: int | None, updated_before_ns: int | 
 def _is_kept(runtime: Runtime, thread: Thread, retention: Retention) -> Operation[bool]:
     try:
         lease: Lease | None = yield ReadLease(thread_id=thread.id)
-        if lease is not None and not lease.is_expired(runtime.clock()):
+        if lease is not None and not lease.is_expired((yield from time_of_store(runtime))):
             return True
         return not retention.includes_labelled and bool((yield from labels(thread.id)))
     except ThreadNotFoundError:

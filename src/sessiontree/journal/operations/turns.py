@@ -8,6 +8,7 @@ from contextlib import suppress
 
 from sessiontree.errors import InvalidInputError, SessionTreeError
 from sessiontree.journal.operations.answers import unfinished_answers
+from sessiontree.journal.operations.clock import is_store_clock, time_of_store
 from sessiontree.journal.operations.entries import NewEntry, append_many, checked_id, checked_lease
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import (
@@ -22,7 +23,6 @@ from sessiontree.model import (
     TurnStatus,
 )
 from sessiontree.model._base import Record
-from sessiontree.model.ids import system_clock
 from sessiontree.stores.commands import AcquireLease, ClearLease, ReleaseLease, RenewLease
 from sessiontree.stores.queries import ReadEntries, ReadLease, ReadPath, ReadThread
 
@@ -83,7 +83,7 @@ def acquire_lease(
         owner=checked_id(owner, "owner"),
         now_ns=now,
         expires_ns=now + _nanoseconds(ttl_seconds),
-        by_store_clock=runtime.clock is system_clock,
+        by_store_clock=is_store_clock(runtime),
     )
     try:
         lease: Lease = yield command
@@ -112,7 +112,7 @@ def renew_lease(runtime: Runtime, lease: Lease, ttl_seconds: float) -> Operation
         token=lease.token,
         expires_ns=now + _nanoseconds(ttl_seconds),
         now_ns=now,
-        by_store_clock=runtime.clock is system_clock,
+        by_store_clock=is_store_clock(runtime),
     )
     return renewed
 
@@ -126,7 +126,9 @@ def release_lease(lease: Lease) -> Operation[None]:
 def active_lease(runtime: Runtime, thread_id: str) -> Operation[Lease | None]:
     """Return the lease in force, or ``None``."""
     lease: Lease | None = yield ReadLease(thread_id=thread_id)
-    return None if lease is None or lease.is_expired(runtime.clock()) else lease
+    if lease is None or lease.is_expired((yield from time_of_store(runtime))):
+        return None
+    return lease
 
 
 def clear_expired_lease(runtime: Runtime, thread_id: str, created_before_ns: int | None) -> Operation[Lease | None]:
@@ -135,7 +137,7 @@ def clear_expired_lease(runtime: Runtime, thread_id: str, created_before_ns: int
         thread_id=thread_id,
         now_ns=runtime.clock(),
         created_before_ns=created_before_ns,
-        by_store_clock=runtime.clock is system_clock,
+        by_store_clock=is_store_clock(runtime),
     )
     return cleared
 

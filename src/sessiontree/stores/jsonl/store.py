@@ -213,6 +213,9 @@ class JsonlBackend:
     def lease(self, thread_id: str) -> Lease | None:
         return self._read(thread_id, lambda tree, state: tree.state.lease(state))
 
+    def clock(self, now_ns: int) -> int:
+        return now_ns
+
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
         def answer(tree: Tree, state: ThreadState) -> NewEntries:
             nodes, end = tree.state.appended_after(state, cursor)

@@ -25,7 +25,7 @@ from sessiontree.stores.commands import (
     Result,
     appended_ids,
 )
-from sessiontree.stores.postgres.errors import with_retries
+from sessiontree.stores.postgres.errors import has_lost_server, may_have_happened, with_retries
 from sessiontree.stores.postgres.known import KnownThreads
 from sessiontree.stores.postgres.leases import LeaseCommand, Leased, by_server_clock, change_lease
 from sessiontree.stores.postgres.locked import LockedTransaction
@@ -93,14 +93,21 @@ class Commits:
         return (yield from self._with_retries(attempt, give_up))
 
     def _change_lease(self, command: LeaseCommand) -> Steps[Result]:
+        is_lost = False
+
         def attempt() -> Steps[Result]:
+            nonlocal is_lost
             try:
                 return (yield from self._change_lease_once(command))
-            except psycopg.Error:
+            except psycopg.Error as error:
+                is_lost = is_lost or may_have_happened(error)
                 self._known.forget([command.thread_id])
                 raise
 
-        return self._with_retries(attempt)
+        def give_up(error: psycopg.Error) -> Exception | None:
+            return self._unknown(command, error) if is_lost else None
+
+        return self._with_retries(attempt, give_up)
 
     def _change_lease_once(self, command: LeaseCommand) -> Steps[Result]:
         """Repeating a step of a lease is harmless: its owner and turn, or its token, say which lease it is about."""
@@ -150,7 +157,15 @@ class Commits:
         attempt: Callable[[], Steps[Result]],
         give_up: Callable[[psycopg.Error], Exception | None] | None = None,
     ) -> Steps[Result]:
-        return with_retries(attempt, place=self._place, retry_seconds=self._retry_seconds, give_up=give_up)
+        def watched() -> Steps[Result]:
+            try:
+                return (yield from attempt())
+            except psycopg.Error as error:
+                if has_lost_server(error):
+                    self._known.clear()
+                raise
+
+        return with_retries(watched, place=self._place, retry_seconds=self._retry_seconds, give_up=give_up)
 
     def _unknown(self, command: Command, problem: object) -> CommitUnknownError:
         return CommitUnknownError(self._place, str(problem).strip(), appended_ids(command))

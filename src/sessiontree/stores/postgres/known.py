@@ -29,6 +29,11 @@ class KnownThread(NamedTuple):
     nodes: dict[str, Node]
     moves: dict[int, LoggedMove]
 
+    def add(self, nodes: Iterable[Node], moves: Iterable[LoggedMove]) -> None:
+        """Add entries and moves that were read."""
+        self.nodes.update((node.id, node) for node in nodes)
+        self.moves.update((logged.move.number, logged) for logged in moves if logged.move)
+
 
 class KnownThreads:
     """The threads that were used last."""
@@ -44,6 +49,10 @@ class KnownThreads:
         """Drop threads that were changed in other ways."""
         for thread_id in thread_ids:
             self._threads.pop(thread_id, None)
+
+    def clear(self) -> None:
+        """Drop all: a server that takes the place of a lost one may not have everything that was written there."""
+        self._threads.clear()
 
     def read(self, head: ThreadHead) -> KnownThread:
         """Add a thread as it was read."""

@@ -13,7 +13,7 @@ from sessiontree.stores.commands import AcquireLease, ClearLease, Command, Relea
 from sessiontree.stores.postgres.rows import HEAD_FROM, STATE_COLUMNS, ThreadHead, head_of, lease_of
 from sessiontree.stores.postgres.steps import Statement, Steps, to_bytes
 
-__all__ = ["LeaseCommand", "Leased", "by_server_clock", "change_lease"]
+__all__ = ["READ_CLOCK", "LeaseCommand", "Leased", "by_server_clock", "change_lease"]
 
 C = TypeVar("C", bound=Command)
 
@@ -22,7 +22,7 @@ LeaseCommand = AcquireLease | RenewLease | ReleaseLease
 # The server's clock when the statement began, in nanoseconds.
 _SERVER_CLOCK = "((extract(epoch FROM now()) * 1000000)::bigint * 1000)"
 _CALLER_CLOCK = "%(now)s"
-_READ_CLOCK = Statement(f"SELECT {_SERVER_CLOCK}")
+READ_CLOCK = Statement(f"SELECT {_SERVER_CLOCK}")
 
 _CHANGE = f"""
 WITH changed AS (
@@ -52,10 +52,10 @@ def by_server_clock(command: C) -> Steps[C]:
     """The command with the server's time, if it is to be judged by that."""
     match command:
         case AcquireLease(by_store_clock=True) | RenewLease(by_store_clock=True):
-            ((now,),) = yield _READ_CLOCK
+            ((now,),) = yield READ_CLOCK
             return replace(command, now_ns=now, expires_ns=now + command.expires_ns - command.now_ns)
         case ClearLease(by_store_clock=True):
-            ((now,),) = yield _READ_CLOCK
+            ((now,),) = yield READ_CLOCK
             return replace(command, now_ns=now)
         case _:
             return command

@@ -24,15 +24,20 @@ from sessiontree.stores.postgres.blobs import blobs_of, find_blobs, hashes_of, i
 from sessiontree.stores.postgres.doctor import inspect
 from sessiontree.stores.postgres.documents import list_documents, list_scopes, read_document
 from sessiontree.stores.postgres.known import KnownThreads
+from sessiontree.stores.postgres.leases import READ_CLOCK
 from sessiontree.stores.postgres.listing import list_threads
 from sessiontree.stores.postgres.rows import (
     ENTRY_COLUMNS,
     HEAD_FROM,
+    NODE_COLUMNS,
     STATE_COLUMNS,
     ThreadHead,
     entries_of,
     head_of,
+    json_row,
+    logged_of,
     move_of,
+    node_of,
 )
 from sessiontree.stores.postgres.schema import IS_RARE
 from sessiontree.stores.postgres.search import find_thread_ids, search_entries
@@ -63,6 +68,23 @@ _seq = itemgetter(6)
 
 _OF_THREAD = "h.tree = %(tree)s AND h.id = %(thread)s AND h.namespace = %(namespace)s"
 _HEAD = f"SELECT {STATE_COLUMNS} FROM {HEAD_FROM} WHERE {_OF_THREAD}"
+# With the last moves, those that an undo or a redo takes back, and the entries that it leads to, as JSON.
+_OF_LOG = "m.tree = %(tree)s AND m.thread = h.key AND m.namespace = %(namespace)s"
+_HEAD_AND_MOVES = f"""
+SELECT {STATE_COLUMNS}, (
+    SELECT json_agg(json_build_array(m.number, m.from_entry, m.to_entry, m.reason, m.at_ns, m.undo, m.redo,
+        m.redo_below))
+    FROM sessiontree.move m
+    WHERE {_OF_LOG} AND (m.number > h.moves - 5 OR m.number IN (l.undo, l.undo - 1, l.redo, l.redo - 1))
+), (
+    SELECT json_agg(json_build_array({NODE_COLUMNS}, {ENTRY_COLUMNS})) FROM sessiontree.entry e
+    WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.id IN (
+        SELECT m.from_entry FROM sessiontree.move m WHERE {_OF_LOG} AND m.number IN (l.undo, l.redo))
+)
+FROM {HEAD_FROM}
+LEFT JOIN sessiontree.move l
+    ON l.tree = %(tree)s AND l.thread = h.key AND l.number = h.moves AND l.namespace = %(namespace)s
+WHERE {_OF_THREAD}"""
 _ENTRY = f"""
 SELECT h.key, t.base, e.depth, {ENTRY_COLUMNS} FROM sessiontree.head h
 JOIN sessiontree.thread t ON t.tree = h.tree AND t.id = h.id AND t.namespace = h.namespace
@@ -281,13 +303,23 @@ class StepReads:
         return [move_of(thread_id, row) for row in rows]
 
     def next_move(self, thread_id: str, direction: Direction) -> Steps[NextMove]:
-        head = yield from self._head(thread_id)
+        _, ((*row, moves, entries),) = yield from self._thread_rows(thread_id, _HEAD_AND_MOVES, {})
+        head = head_of(tuple(row))
+        known = self._known.read(head)
+        rows = [json_row(entry) for entry in entries or ()]
+        logged = [logged_of(thread_id, json_row(move)) for move in moves or ()]
+        known.add((node_of(entry[:6]) for entry in rows), logged)
         view = SnapshotView(IdSource(), self._lookup.namespace)
-        view.set_known(self._known.read(head))
+        view.set_known(known)
+        view.add_nodes((), rows)
         return (yield from run_rule(view, lambda: next_move(view, head.state, direction)))
 
     def lease(self, thread_id: str) -> Steps[Lease | None]:
         return (yield from self._head(thread_id)).lease
+
+    def clock(self, now_ns: int) -> Steps[int]:
+        ((now,),) = yield READ_CLOCK
+        return int(now)
 
     def new_entries(self, thread_id: str, cursor: int | None) -> Steps[NewEntries]:
         if cursor is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from sessiontree.model import Entry, Lease, Move
@@ -21,6 +22,7 @@ __all__ = [
     "draft_of",
     "entries_of",
     "head_of",
+    "json_row",
     "key_of",
     "lease_of",
     "logged_of",
@@ -68,6 +70,17 @@ def head_of(row: Row) -> ThreadHead:
     state = ThreadState(key, tree.int, meta, leaf, base, updated_ns, fence, moves)
     lease = lease_of(meta.id, row[9:14])
     return ThreadHead(state=state, tree=tree, seq=seq, stamp=stamp, version=version, lease=lease)
+
+
+def json_row(values: Iterable[Any]) -> Row:
+    r"""A row that came as JSON, in which bytes are text that begins with a mark.
+
+    >>> json_row(["\\x6964", 7, None, "undo"])
+    (b'id', 7, None, 'undo')
+    """
+    return tuple(
+        bytes.fromhex(value[2:]) if isinstance(value, str) and value.startswith("\\x") else value for value in values
+    )
 
 
 def node_of(row: Row) -> Node:

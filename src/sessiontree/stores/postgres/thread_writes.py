@@ -15,7 +15,7 @@ from psycopg.types.numeric import Int8
 from sessiontree.model import Checkpoint, Entry, UserMessage
 from sessiontree.stores.commands import Append, Draft
 from sessiontree.stores.postgres.known import KnownThread
-from sessiontree.stores.postgres.rows import ThreadHead, head_of
+from sessiontree.stores.postgres.rows import ThreadHead, head_of, json_row
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 from sessiontree.stores.postgres.writes import thread_values
 from sessiontree.stores.rules.append import needs_title
@@ -211,13 +211,8 @@ def _call(sql: str, values: dict[str, Any], given: Sequence[str]) -> Steps[Writt
 
 
 def _refused(given: Sequence[str], state: list[Any] | None, entries: list[list[Any]] | None) -> Refused:
-    head = None if state is None else head_of((UUID(state[0]), *_row(state[1:])))
-    return Refused(head, given, [_row(entry) for entry in entries or ()])
-
-
-def _row(values: list[Any]) -> Row:
-    """A row that came as JSON, in which bytes are text."""
-    return tuple(bytes.fromhex(value[2:]) if isinstance(value, str) else value for value in values)
+    head = None if state is None else head_of((UUID(state[0]), *json_row(state[1:])))
+    return Refused(head, given, [json_row(entry) for entry in entries or ()])
 
 
 def _words(entries: Any) -> list[bytes | None]:

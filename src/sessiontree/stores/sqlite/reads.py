@@ -165,6 +165,9 @@ class ReadSnapshot:
     def lease(self, thread_id: str) -> Lease | None:
         return self._view.lease(self.state(thread_id))
 
+    def clock(self, now_ns: int) -> int:
+        return now_ns
+
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
         state = self.state(thread_id)
         if cursor is None:

@@ -181,6 +181,9 @@ class SqliteBackend:
     def lease(self, thread_id: str) -> Lease | None:
         return self._read(lambda snapshot: snapshot.lease(thread_id))
 
+    def clock(self, now_ns: int) -> int:
+        return now_ns
+
     def new_entries(self, thread_id: str, cursor: int | None) -> NewEntries:
         return self._read(lambda snapshot: snapshot.new_entries(thread_id, cursor))
 
