@@ -12,7 +12,9 @@ WORKERS = 5
 PROGRAM = "import postgres_server as server; print(server.new_database(), flush=True); input()"
 
 
-@pytest.mark.skipif("SESSIONTREE_TEST_DSN" in os.environ, reason="the server is given")
+@pytest.mark.skipif(
+    not {"SESSIONTREE_TEST_DSN", "SESSIONTREE_TEST_CITUS_DSN"}.isdisjoint(os.environ), reason="the server is given"
+)
 def test_processes_that_start_at_once_share_one_server():
     environment = {**os.environ, "PYTEST_XDIST_TESTRUNUID": secrets.token_hex(6), "PYTHONWARNINGS": "ignore"}
     workers = [

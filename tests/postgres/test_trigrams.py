@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 import sessiontree as st
-from postgres_server import new_database
+from postgres_server import empty_database
 from sessiontree.stores.postgres.schema import TITLE_INDEX
 
 TITLES = [
@@ -25,7 +25,7 @@ def plan_of(connection, part):
 
 @pytest.mark.parametrize("place", [None, "public", "elsewhere"])
 def test_titles_are_found_by_any_part_with_and_without_trigrams(place):
-    url = new_database()
+    url = empty_database()
     with psycopg.connect(url, autocommit=True) as connection:
         if place is not None:
             try:
