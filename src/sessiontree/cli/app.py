@@ -205,8 +205,10 @@ def _advice(error: click.ClickException) -> list[Line]:
     command = context.command_path if context is not None else "sessiontree"
     lines: list[Line] = []
     if isinstance(error, click.NoSuchOption):
-        lines += did_you_mean([(name, "") for name in error.possibilities or ()])
-        lines.append(Line(("  an id that starts with a dash: ", DIM), f"{command} -- {error.option_name}"))
+        known = [name for option in context.command.params for name in option.opts] if context is not None else []
+        lines += did_you_mean([(name, "") for name in similar(error.option_name, known)])
+        if not error.option_name.startswith("--"):
+            lines.append(Line(("  an id that starts with a dash: ", DIM), f"{command} -- {error.option_name}"))
     return [*lines, Line(("  how it is used: ", DIM), f"{command} --help")]
 
 

@@ -258,5 +258,5 @@ def _no_store(location: Location) -> MissingError:
         else []
     )
     advice = did_you_mean([(str(path.with_name(name)), "") for name in similar(path.name, siblings)])
-    advice.append(Line(("  a new store:  ", DIM), f"sessiontree new --store {location.shown}"))
-    return MissingError(f"There is no store at {location.shown}, and reading does not make one.", advice)
+    advice.append(Line(("  a new store:  ", DIM), f"sessiontree new --store {typed(location.shown)}"))
+    return MissingError(f"There is no store at {location.shown}.", advice)

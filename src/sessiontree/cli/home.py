@@ -8,8 +8,8 @@ from pathlib import Path
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.last_import import last_import_ns
-from sessiontree.cli.screen.lines import BOLD, DIM, ID, NAME, Line, beside, paragraph
-from sessiontree.cli.screen.threads import NARROW, branch_mark, mark_of
+from sessiontree.cli.screen.lines import BOLD, DIM, NAME, Line, beside, paragraph
+from sessiontree.cli.screen.threads import NARROW, branch_mark, id_column, id_lines
 from sessiontree.cli.summaries import count_threads, summaries
 from sessiontree.cli.typed import broken
 from sessiontree.model import ThreadQuery
@@ -90,14 +90,15 @@ def _rows(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterato
     is_narrow = width < NARROW
     ids = cli.threads
     names = [ids.end_of(row.thread.id) if is_narrow else ids[row.thread.id] for row in rows]
-    id_width = max(map(cell_width, names))
+    id_width = id_column(names, width)
     times = [when(row.thread.updated_at, cli.now, is_short=is_narrow) for row in rows]
     folders = [fit(folder_of(row.thread), 14) or "–" for row in rows]
     for row, name, time, folder in zip(rows, names, times, folders, strict=True):
         right = Line() if is_narrow else Line((pad(folder, max(map(cell_width, folders))) + "  ", DIM))
         right.add(pad(time, 0 if is_narrow else max(map(cell_width, times)), is_right=True), DIM)
         mark = branch_mark(row)
-        line = Line(mark_of(row), " ", (pad(name, id_width), ID), "  ")
+        *above, line = id_lines(row, name, id_width, width)
+        yield from above
         room = width - line.width - right.width - 2 - (cell_width(mark) + 1 if mark else 0)
         line.add(fit(row.title, max(8, room))).add(f" {mark}" if mark else "", NAME)
         yield beside(line, right, width)

@@ -28,6 +28,7 @@ LISTS = 132
 
 _NARROWEST = 20
 _ONE_LINE = 1_000_000
+_ASCII_LOCALES = {"C", "POSIX"}
 
 
 class Output:
@@ -43,7 +44,8 @@ class Output:
         self.is_dumb = environment.get("TERM", "") in {"dumb", "unknown"}
         self._allows_colour = not (is_colourless or environment.get("NO_COLOR") or self.is_dumb)
         self.has_colour = self.is_terminal and self._allows_colour
-        self.is_plain_ascii = self.is_dumb or not _is_utf(sys.stdout)
+        self._is_ascii = self.is_dumb or _is_ascii_locale(environment)
+        self.is_plain_ascii = self._is_ascii or not _is_utf(sys.stdout)
 
     @property
     def width(self) -> int:
@@ -82,7 +84,7 @@ class Output:
     def say(self, lines: Sequence[Line], mark: tuple[str, str] | None = None) -> None:
         """Write lines to stderr, the first one with a mark in its first cell. Passwords in addresses are not shown."""
         has_colour = sys.stderr.isatty() and self._allows_colour
-        is_ascii = self.is_dumb or not _is_utf(sys.stderr)
+        is_ascii = self._is_ascii or not _is_utf(sys.stderr)
         for number, line in enumerate(lines):
             shown = line
             if number == 0 and mark is not None:
@@ -93,7 +95,7 @@ class Output:
     def ask(self, line: Line) -> None:
         """Write a question to stderr, and leave the cursor behind it."""
         has_colour = sys.stderr.isatty() and self._allows_colour
-        text = self._painted(line, has_colour=has_colour, is_ascii=self.is_dumb or not _is_utf(sys.stderr))
+        text = self._painted(line, has_colour=has_colour, is_ascii=self._is_ascii or not _is_utf(sys.stderr))
         sys.stderr.write(text + " ")
         sys.stderr.flush()
 
@@ -152,6 +154,15 @@ class Output:
     def _painted(self, line: Line, *, has_colour: bool, is_ascii: bool) -> str:
         text = line.painted(has_colour=has_colour)
         return in_ascii(text) if is_ascii else text
+
+
+def _is_ascii_locale(environment: Mapping[str, str]) -> bool:
+    """Whether the user asked for the C locale. Python then uses UTF-8 itself, and sets LC_CTYPE to C.UTF-8 for others."""
+    language = environment.get("LANG", "")
+    kind = environment.get("LC_CTYPE", "")
+    if kind == "C.UTF-8" and language in _ASCII_LOCALES:
+        kind = ""
+    return (environment.get("LC_ALL") or kind or language) in _ASCII_LOCALES
 
 
 def _is_utf(stream: TextIO) -> bool:

@@ -100,7 +100,7 @@ def _summary(compaction: Compaction) -> list[Message]:
 
 
 def _head(thread: Thread, count: int) -> Iterator[str]:
-    yield f"# {thread.title}\n\n**Session:** {thread.origin.get('id', thread.id)}\n"
+    yield f"# {' '.join(thread.title.split())}\n\n**Session:** {thread.origin.get('id', thread.id)}\n"
     yield f"**Created:** {_time(thread, 'created_at', thread.created_ns)}\n"
     yield f"**Updated:** {_time(thread, 'updated_at', thread.updated_ns)}\n"
     if thread.vendor:

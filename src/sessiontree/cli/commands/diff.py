@@ -16,7 +16,7 @@ from sessiontree.cli.screen.lines import DIM, FAILURE, GOOD, TOOL, Line
 from sessiontree.cli.screen.rows import ThreadView, entry_line
 from sessiontree.cli.summaries import title
 from sessiontree.cli.views import view_of
-from sessiontree.model import Entry
+from sessiontree.model import Entry, Thread
 from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["diff"]
@@ -56,7 +56,7 @@ def diff(cli: CliContext, *, left: str | None, right: str | None, full: bool, fi
     views = [view_of(cli, side.thread) for side in sides]
     cli.out.draw(_head(cli, sides, views[0], paths[0][common - 1] if common else None))
     both = [
-        Side(view=view, entries=tuple(only), name=_name(view, only), sign=sign)
+        Side(view=view, entries=tuple(only), name=_name(view, only), sign=sign, active=_active(cli, view.thread))
         for view, only, sign in ((views[0], only_left, "−"), (views[1], only_right, "+"))
     ]
     cli.out.draw(comparison_lines(both[0], both[1], cli.out.width, is_full=full))
@@ -116,6 +116,10 @@ def _diff_files(cli: CliContext, left: Address, right: Address, folder: Path) ->
     styles = {"+": GOOD, "-": FAILURE, "@": TOOL}
     width = cli.out.width if cli.out.is_terminal else 10_000
     cli.out.draw(Line((line, styles.get(line[:1], ""))).cut(width) for line in found.text.splitlines())
+
+
+def _active(cli: CliContext, thread: Thread) -> frozenset[str]:
+    return frozenset(entry.id for entry in cli.journal.path(thread.id))
 
 
 def _path(cli: CliContext, side: Address) -> list[Entry]:

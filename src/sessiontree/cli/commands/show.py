@@ -102,7 +102,7 @@ def _turn_around(cli: CliContext, found: Address, path: list[Entry]) -> list[Ent
 
 
 def _print_markdown(cli: CliContext, found: Address, entries: Sequence[Entry], *, is_full: bool) -> None:
-    cli.out.line(f"# {for_terminal(title(cli, found.thread))}")
+    cli.out.line(f"# {' '.join(for_terminal(title(cli, found.thread)).split())}")
     results = {result.call_id: result for entry in entries if entry.message for result in entry.message.tool_results}
     called = {call.id for entry in entries if entry.message for call in entry.message.tool_calls}
     for entry in entries:

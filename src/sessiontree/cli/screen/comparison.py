@@ -32,6 +32,8 @@ class Side(Record, frozen=True, kw_only=True):
     entries: tuple[Entry, ...]
     name: Line
     sign: str
+    active: frozenset[str]
+    """The entries on the active path of the thread."""
 
     @property
     def style(self) -> str:
@@ -93,11 +95,11 @@ def _packed(facts: list[str], width: int) -> Iterator[Line]:
 def _entry(side: Side, entry: Entry, width: int, *, is_full: bool) -> Iterator[Line]:
     message = entry.message
     if message is None:
-        yield entry_line(side.view, entry, is_active=True)
+        yield entry_line(side.view, entry, is_active=entry.id in side.active)
         return
     text = message.text.strip()
     if text:
-        glyph = ("❯ ", USER) if is_prompt(entry) else ("● " if side.sign == "+" else "○ ", "")
+        glyph = ("❯ ", USER) if is_prompt(entry) else ("● " if entry.id in side.active else "○ ", "")
         lines = list(plain_lines(" ".join(without_markup(text).split()) if not is_full else text, width - 2))
         shown = lines if is_full else lines[:_MOST_LINES]
         for number, line in enumerate(shown):
@@ -107,4 +109,4 @@ def _entry(side: Side, entry: Entry, width: int, *, is_full: bool) -> Iterator[L
     for gist in side.view.gists(entry):
         yield Line("  ").extend(gist_line(gist, has_time=False, room=width - 2))
     if not text and not message.tool_calls:
-        yield entry_line(side.view, entry, is_active=True)
+        yield entry_line(side.view, entry, is_active=entry.id in side.active)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -71,19 +72,30 @@ def report_lines(
 
 def _facts(report: ImportReport, *, is_dry_run: bool) -> str:
     would = "would be " if is_dry_run else ""
-    conflicts = len({note.thread_id for note in report.conflicts})
+    conflicts = {note.thread_id for note in report.conflicts}
     entries = plural(report.entries_added, "entry", "entries")
-    has_sessions = report.threads or not (conflicts or report.unchanged)
     facts = [
-        *([f"{plural(len(report.threads), 'session')}, {count(report.created)} new"] if has_sessions else []),
+        _sessions(report, conflicts),
         *([f"{entries} {would}added, {count(report.entries_known)} known"] if report.threads else []),
-        *([f"{count(report.unchanged)} unchanged"] if report.unchanged else []),
         *([f"{count(len(report.repairs))} mended"] if report.repairs else []),
         *([f"{count(report.not_understood)} not understood but kept"] if report.not_understood else []),
         *([f"{count(len(report.damage))} damaged"] if report.damage else []),
-        *([plural(conflicts, "conflict")] if conflicts else []),
     ]
     return "; ".join(facts)
+
+
+def _sessions(report: ImportReport, conflicts: AbstractSet[str]) -> str:
+    """How many sessions were found, and how many of each kind: these add up."""
+    fine = len(set(report.threads) - conflicts)
+    new = min(report.created, fine)
+    kinds = [
+        *([f"{count(new)} new"] if new else []),
+        *([f"{count(fine - new)} read again"] if fine > new else []),
+        *([f"{count(report.unchanged)} unchanged"] if report.unchanged else []),
+        *([plural(len(conflicts), "conflict")] if conflicts else []),
+    ]
+    found = plural(fine + report.unchanged + len(conflicts), "session")
+    return f"{found} ({', '.join(kinds)})" if kinds else found
 
 
 def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str, str]], width: int) -> Iterator[Line]:

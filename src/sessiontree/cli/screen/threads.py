@@ -9,13 +9,13 @@ from typing import NamedTuple
 from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, NAME, Line, beside
 from sessiontree.model.sanitize import one_line
-from sessiontree.render.cells import cell_width, cut_middle, fit, pad
+from sessiontree.render.cells import cell_width, chop, cut_middle, fit, pad
 from sessiontree.render.figures import UNKNOWN, count, money_column, plural
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.threads import ThreadSummary, folder_of, home_path, tool_of
 from sessiontree.render.times import ago, when
 
-__all__ = ["NARROW", "branch_mark", "facts_of", "head_lines", "list_lines", "mark_of"]
+__all__ = ["NARROW", "branch_mark", "facts_of", "head_lines", "id_column", "id_lines", "list_lines", "mark_of"]
 
 
 NARROW = 60
@@ -24,6 +24,8 @@ NARROW = 60
 _HEADED = 70
 _LEAST_TITLE = 36
 _LONGEST_ID = 8
+_WIDEST_NARROW_ID = 12
+_WIDEST_ID = 24
 _WIDEST_FOLDER = 14
 
 
@@ -42,7 +44,7 @@ def list_lines(rows: Sequence[ThreadSummary], ids: ShortIds, now: datetime, widt
     width = min(width, LISTS)
     is_narrow = width < NARROW
     names = [_name(row, ids, is_narrow=is_narrow) for row in rows]
-    id_width = max(map(cell_width, [*names, "id"]))
+    id_width = id_column(names, width)
     room = width - 4 - id_width
     columns = _chosen(rows, now, room, is_narrow=is_narrow)
     title_width = room - sum(column.width + 2 for column in columns)
@@ -51,11 +53,28 @@ def list_lines(rows: Sequence[ThreadSummary], ids: ShortIds, now: datetime, widt
         head = f"  {pad('id', id_width)}  {pad('title', title_width)}"
         yield Line((head + "".join("  " + pad(one.name, one.width, is_right=one.is_right) for one in columns), DIM))
     for number, row in enumerate(rows):
-        line = Line(mark_of(row), " ", (pad(names[number], id_width), ID), "  ")
+        *above, line = id_lines(row, names[number], id_width, width)
+        yield from above
         line.extend(_title(row, title_width, has_mark=not has_branches))
         for column in columns:
             line.add("  ").add(pad(column.cells[number], column.width, is_right=column.is_right), DIM)
         yield line
+
+
+def id_column(names: Sequence[str], width: int) -> int:
+    """Return the width of the column of ids: that of the widest one that leaves the titles their room."""
+    most = _WIDEST_NARROW_ID if width < NARROW else _WIDEST_ID
+    return max([2, *(cells for cells in map(cell_width, names) if cells <= most)])
+
+
+def id_lines(row: ThreadSummary, name: str, id_width: int, width: int) -> list[Line]:
+    """Return the beginning of a row; an id that is wider than its column stands in lines of its own above it."""
+    if cell_width(name) <= id_width:
+        return [Line(mark_of(row), " ", (pad(name, id_width), ID), "  ")]
+    above = [
+        Line(mark_of(row) if number == 0 else " ", " ", (part, ID)) for number, part in enumerate(chop(name, width - 2))
+    ]
+    return [*above, Line(" " * (id_width + 4))]
 
 
 def mark_of(row: ThreadSummary) -> tuple[str, str]:
@@ -92,7 +111,7 @@ def _chosen(rows: Sequence[ThreadSummary], now: datetime, room: int, *, is_narro
     chosen: list[_Column] = []
     for column in ranked:
         room -= column.width + 2
-        if room < _LEAST_TITLE:
+        if room < _LEAST_TITLE and column is not changed:
             break
         chosen.append(column)
     order = ("folder", "tool", "entries", "branches", "tokens", "cost", "changed")
