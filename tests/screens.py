@@ -52,7 +52,13 @@ class Screen:
         for name in list(os.environ):
             if name.startswith(("SESSIONTREE", "NO_COLOR", "XDG_", "CLAUDE", "CODEX", "GOOSE")):
                 patch.delenv(name)
-        for name, value in {"TERM": "xterm", "HOME": "/home/ann", "PAGER": "cat", "LINES": "40", "LC_ALL": "C.UTF-8"}.items():
+        for name, value in {
+            "TERM": "xterm",
+            "HOME": "/home/ann",
+            "PAGER": "cat",
+            "LINES": "40",
+            "LC_ALL": "C.UTF-8",
+        }.items():
             patch.setenv(name, value)
         patch.setenv("COLUMNS", str(width))
 
