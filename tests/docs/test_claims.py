@@ -69,3 +69,10 @@ def test_every_promise_names_what_shows_it() -> None:
     promised = re.findall(r"^(\d+)\. \*\*", PROMISES.read_text(encoding="utf-8"), re.MULTILINE)
     shown = [number for number, shown_by in rows(PROMISES, "What shows it") if list(named_by(shown_by))]
     assert shown == promised
+
+
+def test_the_places_that_the_layout_names_exist() -> None:
+    text = (ROOT / "docs/explanation/layout.md").read_text(encoding="utf-8")
+    places = re.findall(r"`(\w[\w/]*/[\w.]+)`", text) + re.findall(r"^  ([\w/]+\.py) ", text, re.MULTILINE)
+    assert len(places) > 12
+    assert [place for place in places if not any((ROOT / top / place).exists() for top in ("", "src/sessiontree"))] == []
