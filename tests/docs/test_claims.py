@@ -75,4 +75,6 @@ def test_the_places_that_the_layout_names_exist() -> None:
     text = (ROOT / "docs/explanation/layout.md").read_text(encoding="utf-8")
     places = re.findall(r"`(\w[\w/]*/[\w.]+)`", text) + re.findall(r"^  ([\w/]+\.py) ", text, re.MULTILINE)
     assert len(places) > 12
-    assert [place for place in places if not any((ROOT / top / place).exists() for top in ("", "src/sessiontree"))] == []
+    assert [
+        place for place in places if not any((ROOT / top / place).exists() for top in ("", "src/sessiontree"))
+    ] == []

@@ -14,7 +14,7 @@ from seed_rows import covers
 from sessiontree.compaction import CompactionPolicy, CompactionResult, needs_compaction, plan
 from sessiontree.compaction.memory import crosses_soft_threshold, fingerprint, normalize_memory
 from sessiontree.journal.memory import MemoryRefresher, refresh_memory
-from sessiontree.journal.operations import compaction
+from sessiontree.journal.operations import compaction_options, summaries
 from sessiontree.model.thread import SessionKey
 from sessiontree.sessions import (
     EndReason,
@@ -203,8 +203,8 @@ def test_a_manager_stops_and_a_journal_closes(kind: str, tmp_path: Path) -> None
     assert "session sweep" not in {thread.name for thread in threading.enumerate()}
     thread = manager.get_or_create(KEY).thread_id
     assert manager.recover().released == ()
-    options = compaction.CompactionOptions(summarize=lambda _: "", claim_seconds=1)
-    journal.run(compaction.claim(journal.runtime, thread, "crashed", options))
+    options = compaction_options.CompactionOptions(summarize=lambda _: "", claim_seconds=1)
+    journal.run(summaries.claim(journal.runtime, thread, "crashed", options))
     clock.advance(2)
     assert manager.recover().released == (thread,)
     assert journal.thread(thread).compaction_claim is None

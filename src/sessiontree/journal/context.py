@@ -22,7 +22,7 @@ from sessiontree.context import Context, Purpose
 from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import call_model as calling
 from sessiontree.journal.operations import compaction, reads
-from sessiontree.journal.operations.compaction import CLAIM_SECONDS, WAIT_SECONDS, CompactionOptions
+from sessiontree.journal.operations.compaction_options import CLAIM_SECONDS, WAIT_SECONDS, CompactionOptions
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import CompactionClaim, Entry, Lease
 from sessiontree.model._base import Progress

@@ -20,7 +20,7 @@ from sessiontree.errors import (
     ThreadNotFoundError,
 )
 from sessiontree.journal.operations import compaction, entries, memory, reads, threads
-from sessiontree.journal.operations.compaction import CompactionOptions
+from sessiontree.journal.operations.compaction_options import CompactionOptions
 from sessiontree.journal.operations.entries import weight_of
 from sessiontree.journal.operations.requests import Operation
 from sessiontree.model import (

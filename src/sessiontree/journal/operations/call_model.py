@@ -13,7 +13,8 @@ from sessiontree.context import Context, build_context, window_of
 from sessiontree.errors import CompactionClaimedError, ContextOverflowError, SummaryError
 from sessiontree.journal.operations.artifacts import with_artifacts
 from sessiontree.journal.operations.clock import time_of_store
-from sessiontree.journal.operations.compaction import CompactionOptions, compact, compact_if_needed
+from sessiontree.journal.operations.compaction import compact, compact_if_needed
+from sessiontree.journal.operations.compaction_options import CompactionOptions
 from sessiontree.journal.operations.requests import Call, Operation, Pause, Runtime
 from sessiontree.journal.operations.windows import read_window
 from sessiontree.model import Thread

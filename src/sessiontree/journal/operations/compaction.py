@@ -6,29 +6,22 @@ allows it, a notice takes the place of a summary that failed.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import suppress
 
 from msgspec.structs import replace
 
-from sessiontree.compaction.files import with_files, without_files
+from sessiontree.compaction.files import with_files
 from sessiontree.compaction.plan import CompactionPlan, plan, plan_branch
-from sessiontree.compaction.policy import CompactionPolicy, needs_compaction
-from sessiontree.compaction.prompts import RequestKind, chunks
+from sessiontree.compaction.policy import needs_compaction
 from sessiontree.compaction.replacement import replacement
 from sessiontree.compaction.result import (
     BranchResult,
     CompactionResult,
-    Reason,
-    Trigger,
     added,
     compaction_of,
     context_with,
-    joined,
-    notice,
     stored_tokens,
 )
-from sessiontree.compaction.summarizers.base import Summarizer, Summary, SummaryRequest, summary_of
 from sessiontree.context import build_context, window_of
 from sessiontree.context.result_views import result_text
 from sessiontree.errors import (
@@ -41,11 +34,12 @@ from sessiontree.errors import (
     SummaryError,
 )
 from sessiontree.journal.operations.clock import time_of_store
+from sessiontree.journal.operations.compaction_options import Changes, CompactionOptions
 from sessiontree.journal.operations.entries import NewEntry, append_many, draft_as_given
 from sessiontree.journal.operations.leaf import move_leaf
-from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
+from sessiontree.journal.operations.requests import Operation, Runtime, Work
+from sessiontree.journal.operations.summaries import SummaryOutcome, ask_summarizer, claim, write_summary
 from sessiontree.journal.operations.threads import update_command
-from sessiontree.journal.operations.turns import this_process
 from sessiontree.journal.operations.windows import read_window
 from sessiontree.model import (
     NANOSECONDS,
@@ -54,24 +48,15 @@ from sessiontree.model import (
     CompactionClaim,
     Entry,
     Lease,
-    Message,
     Thread,
-    ThreadFields,
 )
-from sessiontree.model._base import Progress, Record
+from sessiontree.model._base import Record
 from sessiontree.model.blobs import Blob, blob_of
-from sessiontree.model.tokens import TokenCounter, Tools, estimate_text
-from sessiontree.stores.commands import ClaimCompaction, Draft, InstallCompaction, PutBlobs, ReleaseClaim, UpdateThread
+from sessiontree.model.tokens import TokenCounter
+from sessiontree.stores.commands import Draft, InstallCompaction, PutBlobs, ReleaseClaim, UpdateThread
 from sessiontree.stores.queries import ReadPath, ReadThread
 
 __all__ = [
-    "CLAIM_SECONDS",
-    "WAIT_SECONDS",
-    "Changes",
-    "CompactionOptions",
-    "SummaryOutcome",
-    "ask_summarizer",
-    "claim",
     "clear_expired_claim",
     "compact",
     "compact_if_needed",
@@ -80,138 +65,7 @@ __all__ = [
     "replace_context",
     "run_if_needed",
     "uncompact",
-    "write_summary",
 ]
-
-
-CLAIM_SECONDS = 600.0
-WAIT_SECONDS = 120.0
-
-
-Changes = Callable[[Thread, str], ThreadFields]
-"""Metadata to change in the commit of a new entry, given the thread before it and the id of the entry."""
-
-
-class CompactionOptions(Record, frozen=True, kw_only=True):
-    """Everything that a caller of a compaction may choose."""
-
-    summarize: Summarizer
-    policy: CompactionPolicy = CompactionPolicy()
-    instructions: str = ""
-    trigger: Trigger = "manual"
-    reason: Reason = "manual"
-    force: bool = False
-    count: TokenCounter = estimate_text
-    tools: Tools = ()
-    claim_seconds: float = CLAIM_SECONDS
-    wait_seconds: float = WAIT_SECONDS
-    target_tokens: int | None = None
-    lease: Lease | None = None
-    progress: Progress | None = None
-    changes: Changes | None = None
-    dry_run: bool = False
-
-
-class SummaryOutcome(Record, frozen=True, kw_only=True):
-    """A text that is ready to be installed, and how it was made."""
-
-    text: str
-    strategy: str
-    failure: str = ""
-    answers: tuple[Summary, ...] = ()
-
-
-def claim(
-    runtime: Runtime, thread_id: str, claim_id: str, options: CompactionOptions, *, is_renewal: bool = False
-) -> Operation[None]:
-    """Claim a thread for compaction, or extend the current claim. Raises CompactionClaimedError if it is claimed."""
-    if options.dry_run:
-        return
-    now = yield from time_of_store(runtime)
-    expires = now + int(options.claim_seconds * NANOSECONDS)
-    new = CompactionClaim(id=claim_id, owner=this_process(), expires_ns=expires)
-    yield ClaimCompaction(thread_id=thread_id, claim=new, now_ns=now, is_renewal=is_renewal)
-
-
-def write_summary(
-    runtime: Runtime,
-    thread_id: str,
-    claim_id: str,
-    planned: CompactionPlan,
-    options: CompactionOptions,
-    *,
-    check: Callable[[str], None],
-) -> Operation[SummaryOutcome]:
-    """Return what replaces the older part of the context. ``check`` raises a SummaryError for an unusable text."""
-    if options.policy.strategy == "truncate":
-        return SummaryOutcome(text=_notice(planned, options), strategy="truncate")
-    try:
-        outcome = yield from _summarize_portions(runtime, thread_id, claim_id, planned, options)
-        check(outcome.text)
-    except SummaryError as failure:
-        if options.policy.strategy == "summarize":
-            raise
-        return SummaryOutcome(text=_notice(planned, options), strategy="truncate", failure=str(failure))
-    return outcome
-
-
-def _notice(planned: CompactionPlan, options: CompactionOptions) -> str:
-    return notice(planned, options.policy.summary_share, options.count)
-
-
-def _summarize_portions(
-    runtime: Runtime, thread_id: str, claim_id: str, planned: CompactionPlan, options: CompactionOptions
-) -> Operation[SummaryOutcome]:
-    """Summarise the history portion by portion, each with the summary so far; then the turn that is cut in two."""
-    history = without_files(planned.previous_summary)
-    prefix = ""
-    answers: list[Summary] = []
-    portions: list[tuple[RequestKind, tuple[Message, ...]]] = [
-        *(("history", portion) for portion in chunks(planned.history, options.policy.chunk_tokens, options.count)),
-        *((("history", ()),) if _needs_shortening(planned, history, options) else ()),
-        *(
-            ("turn_prefix", portion)
-            for portion in chunks(planned.turn_prefix, options.policy.chunk_tokens, options.count)
-        ),
-    ]
-    done, total = 0, sum(len(portion) for _, portion in portions)
-    for kind, portion in portions:
-        yield from claim(runtime, thread_id, claim_id, options, is_renewal=True)
-        answer = yield from ask_summarizer(kind, portion, history if kind == "history" else prefix, options)
-        answers.append(answer)
-        done += len(portion)
-        if options.progress is not None:
-            options.progress(done, total)
-        if kind == "history":
-            history = answer.text
-        else:
-            prefix = answer.text
-    return SummaryOutcome(text=joined(history, prefix), strategy="summarize", answers=tuple(answers))
-
-
-def _needs_shortening(planned: CompactionPlan, history: str, options: CompactionOptions) -> bool:
-    """Whether a summary for a larger window is too long now, and no new history leads to a new summary."""
-    return not planned.history and options.count(history) > options.policy.summary_share
-
-
-def ask_summarizer(
-    kind: RequestKind, messages: tuple[Message, ...], previous: str, options: CompactionOptions
-) -> Operation[Summary]:
-    """Ask the summariser for one summary. Raises SummaryError if it fails."""
-    request = SummaryRequest(
-        kind=kind,
-        messages=messages,
-        previous_summary=previous,
-        instructions=options.instructions,
-        max_tokens=max(1, options.policy.summary_share // (2 if kind == "turn_prefix" else 1)),
-    )
-    try:
-        answer = yield Call(function=options.summarize, arguments=(request,))
-    except SummaryError:
-        raise
-    except Exception as error:
-        raise SummaryError(f"the summariser failed with {type(error).__name__}: {error}") from error
-    return summary_of(answer)
 
 
 def compact(runtime: Runtime, thread_id: str, options: CompactionOptions) -> Operation[CompactionResult]:

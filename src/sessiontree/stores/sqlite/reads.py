@@ -29,9 +29,10 @@ from sessiontree.stores.queries import (
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
+from sessiontree.stores.sqlite.chains import own_keys
 from sessiontree.stores.sqlite.rows import DOCUMENT_SELECT, ENTRY_COLUMNS, Row, chain_of, document_of
 from sessiontree.stores.sqlite.schema import IS_RARE
-from sessiontree.stores.sqlite.view import SqliteView, own_keys
+from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["ReadSnapshot", "read_transaction"]
 
