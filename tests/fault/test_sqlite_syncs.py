@@ -9,11 +9,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Literal
 
 import pytest
 
 import sessiontree as st
+from sessiontree.stores import _io
 from sessiontree.stores._io import FileLock
 
 Sync = Callable[[int], None]
@@ -170,3 +172,21 @@ def test_a_store_that_need_not_survive_power_cuts_does_not_sync(disk: Disk, tmp_
     with st.open(tmp_path / "b.db", durability="process_crash") as journal:
         journal.append("t", st.user("hello"), create=True)
         assert disk.syncs == 0
+
+
+def test_macos_has_a_call_of_its_own_that_empties_the_cache_of_the_disk(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    synced: list[str] = []
+
+    def call(file: int, number: int) -> None:
+        assert number == 51
+        synced.append(Path(f"/proc/self/fd/{file}").readlink().name)
+
+    monkeypatch.delattr(os, "fdatasync")
+    monkeypatch.setattr(_io, "_FULL_SYNC", 51)
+    monkeypatch.setattr(_io, "fcntl", SimpleNamespace(**(vars(fcntl) | {"fcntl": call})))
+    with st.open(tmp_path / "a.db") as journal:
+        synced.clear()
+        journal.append("t", st.user("hello"), create=True)
+        assert synced == ["a.db-wal"]

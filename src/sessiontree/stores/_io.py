@@ -38,6 +38,9 @@ LOCK_SECONDS = 30.0
 
 _BLOCK = 1 << 20
 
+# On macOS, which has no fdatasync, and where fsync leaves the data in the cache of the disk.
+_FULL_SYNC: int | None = getattr(fcntl, "F_FULLFSYNC", None)
+
 Kind = Literal["nothing", "file", "folder", "pipe", "socket", "device"]
 
 
@@ -94,7 +97,10 @@ class Files:
 
     def sync(self, file: int) -> None:
         """Make what was written durable."""
-        os.fdatasync(file)
+        if _FULL_SYNC is None:
+            os.fdatasync(file)
+        else:
+            fcntl.fcntl(file, _FULL_SYNC)
 
     def sync_folder(self, folder: Path) -> None:
         """Make names that were created, renamed or removed in a folder durable."""

@@ -45,7 +45,7 @@ class WalFile:
         """Make all commits durable, those of other processes too."""
         try:
             with syncing():
-                os.fdatasync(self._file.number)
+                Files().sync(self._file.number)
         except SyncFailedError:
             # The caller learns of the failure in any case. The note is for the next process and needs no sync: a power cut
             # takes away what the kernel has in its memory too.
