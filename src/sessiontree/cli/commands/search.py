@@ -9,6 +9,7 @@ import click
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, choice_option, command, count_option, given_options
 from sessiontree.cli.exit_codes import NOT_FOUND
+from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import BOLD, DIM, HIT, ID, NAME, TOOL, USER, Line, beside
 from sessiontree.cli.screen.threads import NARROW
 from sessiontree.cli.summaries import title
@@ -108,7 +109,7 @@ def _lines(cli: CliContext, hits: Sequence[Hit], *, has_more: bool) -> Iterator[
 
 
 def _heading(cli: CliContext, thread: Thread) -> Line:
-    width = cli.out.width
+    width = min(cli.out.width, LISTS)
     is_narrow = width < NARROW
     right = Line((when(thread.updated_at, cli.now, is_short=is_narrow), DIM))
     folder = "" if is_narrow or not folder_of(thread) else f" · {folder_of(thread)}"
@@ -120,7 +121,7 @@ def _heading(cli: CliContext, thread: Thread) -> Line:
 def _hit_line(  # noqa: PLR0917  a row is all of these
     cli: CliContext, hit: Hit, thread: Thread, ids: ShortIds, id_width: int, label: str, *, is_active: bool
 ) -> Line:
-    width = cli.out.width
+    width = min(cli.out.width, LISTS)
     right = Line()
     if label:
         right.add(f"[{label[:30]}]", NAME)
