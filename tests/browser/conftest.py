@@ -72,7 +72,8 @@ def _holds(page: Page, condition: str) -> bool:
 def at_rest(page: Page) -> None:
     """Wait until nothing of a page moves or is awaited any more, as far as a reader can see it."""
     until(page, "!document.querySelector('[aria-busy=true], [data-counting]')")
-    until(page, "document.getAnimations().every((one) => one.playState !== 'running')")
+    is_moving = "one.playState === 'running' && one.effect.getTiming().iterations !== Infinity"
+    until(page, f"!document.getAnimations().some((one) => {is_moving})")
 
 
 def hold(page: Page, pattern: str) -> Callable[[], None]:

@@ -82,6 +82,16 @@ def test_a_phone_shows_it_without_scrolling_the_page_sideways(reading: Opener, p
     reader = reading("phone")
     counted(reader, path)
     assert reader.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert all(chart.is_visible() for chart in reader.page.locator("svg.chart").all())
     assert reader.page.evaluate(
-        "[...document.querySelectorAll('.far')].every((one) => one.scrollLeft + one.clientWidth >= one.scrollWidth - 2)"
+        "[...document.querySelectorAll('.wide-chart')].every((one) => one.scrollLeft + one.clientWidth >= one.scrollWidth - 2)"
     )
+
+
+def test_nothing_lies_over_the_top_bar(reading: Opener) -> None:
+    reader = reading()
+    for path in (LOOK_BACK, COMPARE, f"/t/{SHOP}", "/search?q=login"):
+        counted(reader, path)
+        assert reader.page.evaluate(
+            "[5, 400, 800, 1200, 1590].every((x) => document.elementFromPoint(x, 8).closest('.top'))"
+        ), path

@@ -157,7 +157,7 @@ def bar(value: float, most: float) -> Html:
     """Draw a bar in the row of a table; anything above nothing is visible."""
     share = max(1.5, 100 * value / most) if value > 0 and most > 0 else 0.0
     drawn = tag("rect", width=f"{share:.1f}", height=8, rx=1, class_="s0") if share else None
-    return tag("svg", drawn, viewBox="0 0 100 8", preserveAspectRatio="none", class_="bar", aria_hidden=True)
+    return tag("svg", drawn, viewBox="0 0 100 8", preserveAspectRatio="none", class_="share", aria_hidden=True)
 
 
 def legend_box(shade: str) -> Html:

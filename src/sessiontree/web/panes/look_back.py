@@ -161,7 +161,7 @@ def calendar_card(answer: LookBackAnswer) -> Html:
         "Days",
         "turns a day, last 12 months",
         "w12",
-        tag("div", drawn, class_="far"),
+        tag("div", drawn, class_="wide-chart"),
         side=legend,
         numbers=_table(("Day", "Turns", "Failed", "Entries"), rows),
     )
@@ -195,7 +195,7 @@ def days_card(asked: LookBackAsked, figures: LookBack) -> Html:
         f"{span.title()} by {span}",
         "" if asked.by == "turns" else "by model",
         "w8",
-        tag("div", stacked_days(series, days, said, label), class_="far"),
+        tag("div", stacked_days(series, days, said, label), class_="wide-chart"),
         side=join(choice_links(asked, "by", _MEASURES, "Measure"), legend),
         numbers=_table((f"{span.title()}", *(one.name for one in series)), rows),
     )
@@ -311,7 +311,7 @@ def context_card(asked: LookBackAsked, answer: LookBackAnswer) -> Html | None:
         "Context of a thread over time",
         join(tag("a", thread.title, href=thread_url(thread.id), class_="u"), " · tokens sent with each turn"),
         "w12",
-        tag("div", steps(points, label), class_="far") if points else nothing,
+        tag("div", steps(points, label), class_="wide-chart") if points else nothing,
         side=join(menu, _context_legend()) if points else menu,
         numbers=_table(("Turn", "Tokens", ""), rows) if points else None,
     )

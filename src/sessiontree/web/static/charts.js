@@ -55,7 +55,7 @@ for (const chart of document.querySelectorAll('svg.chart')) {
 }
 
 // On a narrow screen a chart scrolls sideways, and begins with the newest.
-for (const far of document.querySelectorAll('.far')) far.scrollLeft = far.scrollWidth;
+for (const chart of document.querySelectorAll('.wide-chart')) chart.scrollLeft = chart.scrollWidth;
 
 // Until everything is counted, the figures grow; a reader who has opened something is left alone.
 if (document.querySelector('[data-counting]'))
