@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import sessiontree as st
-from sessiontree.model import Compaction, ReasoningPart, ToolCallMessage
+from sessiontree.model import AssistantMessage, Compaction, ReasoningPart, ToolCallMessage
 from sessiontree.transfer.formats import export_sessions, import_sessions
 
 SESSION = "0b5e7c1a-1111-4222-8333-444455556666"
@@ -75,24 +75,18 @@ def said(journal: st.Journal, thread: str = SESSION) -> list[str]:
     return [entry.message.text for entry in journal.path(thread) if entry.message and entry.message.text]
 
 
-def test_the_lines_of_one_response_are_one_message_and_its_tokens_count_once(tmp_path: Path) -> None:
+def test_each_line_of_a_response_is_an_entry_and_its_tokens_count_once(tmp_path: Path) -> None:
     file = File(tmp_path)
     prompt = file.user(None, "look")
     thought = file.assistant(prompt, {"type": "thinking", "thinking": "hm", "signature": "sig"}, id="msg_1")
     words = file.assistant(thought, text("I look."), id="msg_1")
     file.assistant(words, call("a"), id="msg_1")
     journal, _ = imported(file.path)
-    _, answer = journal.path(SESSION)
-    assert isinstance(answer.payload, ToolCallMessage)
-    assert [part.__class__.__name__ for part in answer.payload.message.parts] == [
-        "ReasoningPart",
-        "TextPart",
-        "ToolCallPart",
-    ]
-    assert answer.payload.message.parts[0] == ReasoningPart(provider="anthropic", text="hm", signature="sig")
-    assert answer.payload.usage is not None
-    assert answer.payload.usage.output_tokens == 10
-    assert len(answer.payload.origin["raw"]) == 3
+    _, *answers = [entry.payload for entry in journal.path(SESSION)]
+    assert [type(answer) for answer in answers] == [AssistantMessage, AssistantMessage, ToolCallMessage]
+    assert answers[0].message.parts == (ReasoningPart(provider="anthropic", text="hm", signature="sig"),)
+    assert [answer.usage.output_tokens if answer.usage else 0 for answer in answers] == [10, 0, 0]
+    assert [answer.origin["raw"]["uuid"] for answer in answers] == ["line-2", "line-3", "line-4"]
 
 
 def test_calls_made_in_parallel_make_no_branch(tmp_path: Path) -> None:

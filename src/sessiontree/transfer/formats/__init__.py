@@ -322,7 +322,8 @@ def _with_something_readable(session: ImportedSession, tally: Tally, format_name
         held.append(item)
         if not is_unreadable(item.payload) or tally.bytes_read - start > _MOST_BYTES_HELD:
             return session._replace(items=chain(held, items))
-    tally.note("damage", session.place, f"nothing in it can be read as {format_name}; it was left out")
+    if held:
+        tally.note("damage", session.place, f"nothing in it can be read as {format_name}; it was left out")
     return None
 
 

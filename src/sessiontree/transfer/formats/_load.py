@@ -173,8 +173,9 @@ def _with_leaf(
         if batches.added:
             problem = f"{batches.added} new records are on a separate branch: the thread was continued in the journal"
             batches.note("hint", problem)
-    elif before.leaf not in (None, target) and not batches.is_new and not stream.has_read(before.leaf):
-        batches.note("hint", f"the leaf {before.leaf!r} is not in the source; it is on a separate branch now")
+    elif not batches.is_new and not batches.added and before.leaf is not None and not stream.has_read(before.leaf):
+        # A source that was cut, or another copy of it: the head only moves forward.
+        target = left = before.leaf
     thread = journal.thread(before.id)
     if thread.leaf != target:
         thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
@@ -333,7 +334,7 @@ class _Stream:
         """Handle an id that occurs twice: an equal record is left out, a different one gets a new id."""
         self._batches.flush()
         stored = self._batches.stored(self.named(item.id) or item.id)
-        if stored and stored.parent == parent and is_same(stored.payload, item.payload):
+        if stored and is_same(stored.payload, item.payload):
             self._batches.note("repair", f"record {item.id!r} occurs twice; the second one was left out")
             return
         number = 2

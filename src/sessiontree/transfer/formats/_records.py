@@ -33,6 +33,7 @@ __all__ = [
     "amount",
     "chain_id",
     "is_unreadable",
+    "printable",
     "unreadable",
     "unreadable_bytes",
     "whole_number",
@@ -193,6 +194,15 @@ def amount(value: Any) -> float | None:
     return number if math.isfinite(number) else None
 
 
+def printable(name: str) -> str:
+    """The name of a file, with the bytes that are no UTF-8 written out.
+
+    >>> printable("t\\udce4lk")
+    't\\\\xe4lk'
+    """
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 NoteKind = Literal["damage", "repair", "conflict", "loss", "hint"]
 """damage: could not be read; repair: was corrected; conflict: differs from what the journal has; loss: the target's
 format cannot hold it; hint: worth knowing."""
@@ -344,7 +354,9 @@ class Tally:
         if len(self.notes) >= MOST_NOTES:
             self.notes_left_out += 1
             return
-        found = ImportNote(kind=kind, place=place, problem=problem, offset=offset, size=size, thread_id=thread_id)
+        found = ImportNote(
+            kind=kind, place=printable(place), problem=problem, offset=offset, size=size, thread_id=thread_id
+        )
         self.notes.append(found)
         if kind == "damage":
             self._new_damage.append(found)

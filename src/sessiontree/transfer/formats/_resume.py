@@ -103,11 +103,13 @@ class KnownFiles:
         is_whole = origin.get("format") == self._format and UNFINISHED not in origin
         if is_whole and "file" in origin and thread.id == self._prefix + str(origin.get("session")):
             assert self._files is not None
-            file, damage = (
-                origin["file"],
-                [(offset, size, problem, place) for offset, size, problem, place in origin.get("damaged", ())],
-            )
-            self._files[file["path"]] = _KnownFile(thread.id, file["marks"], damage)
+            copies = {one["path"]: one for one in origin.get("copies", ())}
+            damage: list[tuple[int, int, str, str]] = [tuple(one) for one in origin.get("damaged", ())]
+            for path, copy in copies.items():
+                found = [one for one in damage if one[3] == path]
+                self._files[path] = _KnownFile(thread.id, copy["marks"], found)
+            found = [one for one in damage if one[3] not in copies]
+            self._files[origin["file"]["path"]] = _KnownFile(thread.id, origin["file"]["marks"], found)
 
 
 def save_point(journal: Journal, thread_id: str, point: ResumePoint) -> None:

@@ -28,6 +28,7 @@ from sessiontree.transfer.formats._records import (
     ImportedSession,
     LineIds,
     Tally,
+    printable,
     unreadable,
     with_origin,
 )
@@ -208,7 +209,7 @@ def stamp_of(*paths: Path) -> Json:
     """What tells whether a file changed: the name of the first path, and sizes, times and inodes of all."""
     found = [path.stat() for path in paths if path.is_file()]
     marks = [[one.st_size, one.st_mtime_ns, one.st_ino] for one in found]
-    return {"path": str(paths[0].absolute()), "marks": marks}
+    return {"path": printable(str(paths[0].absolute())), "marks": marks}
 
 
 def kept(payload: Payload, raw: Any) -> Payload:
@@ -225,10 +226,10 @@ class Recorder:
     """One session while it is read: what is learned about it, and what was not understood."""
 
     def __init__(self, path: Path, tally: Tally, *, id: str, created_ns: int, stamp: Json | None = None) -> None:
-        self.id = id
-        self.place = str(path)
+        self.id = printable(id)
+        self.place = printable(str(path))
         self.tally = tally
-        self.ids = LineIds(id)
+        self.ids = LineIds(self.id)
         self.created_ns = created_ns
         self.last_ns = created_ns
         self.title = ""
@@ -239,7 +240,7 @@ class Recorder:
         self.tags: tuple[str, ...] = ()
         self.is_archived = False
         self.custom: Json = {}
-        self.origin: Json = {"session": id, **({"file": stamp} if stamp else {})}
+        self.origin: Json = {"session": self.id, **({"file": stamp} if stamp else {})}
         self._unknown: Counter[str] = Counter()
         self._mended: list[str] = []
         self._mended_before = 0
@@ -323,6 +324,11 @@ class Recorder:
         payload = unreadable(line.body, problem, is_ended=line.is_ended)
         return ImportedRecord(payload, self.ids.next(line.body), self.last_ns, parent)
 
+    def unfinished(self, line: Line) -> None:
+        """Note a last line that is not whole."""
+        problem = "the last line is not whole; it is read once it is"
+        self.tally.note("damage", self.place, problem, offset=line.offset, size=len(line.body), thread_id=self.id)
+
     def _finish(self, thread: Thread) -> ThreadFields:
         for name, number in self._unknown.items():
             self.tally.not_understood += number
@@ -341,10 +347,18 @@ class Recorder:
         }
         known: Any = {name: value for name, value in fields.items() if value}
         raw = {"raw": as_text(self.origin["raw"])} if _is_deep(self.origin.get("raw"), _DEEPEST) else {}
-        known |= {"origin": {**thread.origin, **self.origin, **raw, **found}}
+        known |= {"origin": {**thread.origin, **self.origin, **raw, **found, **self._other_files(thread)}}
         if self.last_ns > thread.updated_ns:
             known["updated_ns"] = self.last_ns
         return known  # type: ignore[no-any-return]
+
+    def _other_files(self, thread: Thread) -> Json:
+        """The stamps of other files with the same session, so that none of them is read again until it changes."""
+        mine, last = self.origin.get("file"), thread.origin.get("file")
+        if mine is None or last is None:
+            return {}
+        files = {one["path"]: one for one in (*thread.origin.get("copies", ()), last) if one["path"] != mine["path"]}
+        return {"copies": list(files.values())[-_MOST_REMEMBERED:]} if files else {}
 
     def _all_mended(self, thread: Thread) -> Json:
         before = thread.origin.get("mended", [])[: self._mended_before]
@@ -354,10 +368,12 @@ class Recorder:
     def _all_damaged(self, thread: Thread) -> Json:
         known = thread.origin.get("damaged", [])
         now = [[one.offset, one.size, one.problem, one.place] for one in self.tally.damage_for(self.id)]
-        before = [one for one in known if one[0] < self._start.offset]
+        others = {one["path"] for one in self._other_files(thread).get("copies", ())}
+        elsewhere = [one for one in known if one[3] in others]
+        before = [one for one in known if one[0] < self._start.offset and one not in elsewhere]
         for offset, size, problem, place in before:
             self.tally.note("damage", place, problem, offset=offset, size=size, thread_id=thread.id)
-        damaged = [*before, *now][:_MOST_REMEMBERED]
+        damaged = [*elsewhere, *before, *now][:_MOST_REMEMBERED]
         return {"damaged": damaged} if damaged or known else {}
 
     def _point_now(self) -> ResumePoint | None:
@@ -384,7 +400,8 @@ def _is_deep(value: Any, left: int) -> bool:
 def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterator[tuple[Json | None, Line, str]]:
     """The JSON objects of a file's lines; ``None`` and the problem for a line that has none.
 
-    A line may hold several objects without a line break between them, as after two writers at once.
+    A line may hold several objects without a line break between them, as after two writers at once. Half a line at the
+    end, which is being written or was cut off, is noted and read when it is whole.
     """
     for line in lines_of(path, recorder.tally, place=place):
         if line.body.isspace():
@@ -396,8 +413,10 @@ def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterat
             if several:
                 recorder.mend(f"a line held {len(several)} records; they were separated", line.offset)
                 yield from ((value, part, "") for value, part in several)
-            else:
+            elif line.is_ended:
                 yield None, line, str(error)
+            else:
+                recorder.unfinished(line)
         else:
             if isinstance(value, dict):
                 yield value, line, ""

@@ -21,7 +21,7 @@ class Chain:
 
     def __init__(self, state: Json | None = None) -> None:
         self.tip: str | None = state["tip"] if state else None
-        self._turn_lines: dict[str, str] = state["turn"] if state else {}
+        self._turn_lines: dict[str, str] = dict(state["turn"]) if state else {}
         self._entry: dict[str, str] = dict(self._turn_lines)
         self._turn: set[str] = set(self._turn_lines.values())
         self._has_all_lines = state is None
@@ -40,6 +40,10 @@ class Chain:
         """Whether a line of that id was read; LooksBackError if it may have been, before the place where reading went on."""
         if line_id not in self._entry and not self._has_all_lines:
             raise LooksBackError(line_id)
+        return line_id in self._entry
+
+    def has_read(self, line_id: str) -> bool:
+        """Whether a line of that id was read since the place where reading went on."""
         return line_id in self._entry
 
     def entry_or_line(self, line_id: str) -> str:

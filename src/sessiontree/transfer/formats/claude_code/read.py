@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from msgspec import UNSET, to_builtins
 
-from sessiontree.model import Blob, Compaction, Payload, ToolResultMessage, Usage
+from sessiontree.model import Blob, Compaction, Event, Payload, ToolResultMessage, Usage
 from sessiontree.model.builders import user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
@@ -37,7 +38,7 @@ from sessiontree.transfer.formats.claude_code.recognise import (
     recognises,
 )
 from sessiontree.transfer.formats.claude_code.records import (
-    answer_of,
+    Response,
     is_summary,
     message_id,
     summary_text,
@@ -136,9 +137,9 @@ class _Reader:
         self._outputs = outputs if outputs.is_dir() else None
         self._leaves_sidechains = leaves_sidechains
         self._chain = Chain()
-        self._open: list[tuple[Json, str]] = []
-        self._held: list[tuple[Json, str]] = []
-        self._boundary: tuple[Json, str] | None = None
+        self._response = Response()
+        self._boundary: tuple[Json, str, str | None] | None = None
+        self._sums: dict[str, int] = {}
         self._spent: dict[str, Usage] = {}
         self._titles: Json = {}
         self._has_begun = False
@@ -149,7 +150,7 @@ class _Reader:
         self._titled = ""
 
     def session(self, lines: Lines) -> ImportedSession:
-        return self.recorder.session(self._items(lines))
+        return self.recorder.session(self._items(lines), has_head=False)
 
     def forked_session(self, fork: Fork) -> ImportedSession:
         """The session without the lines that it shares with the one that it was forked from."""
@@ -170,9 +171,9 @@ class _Reader:
         goes_on = GoesOn(entries, tuple)
         return self.recorder.session(self._items(self.recorder.lines(self._path)), goes_on=goes_on)
 
-    def _remember_point(self, line: Line) -> None:
-        """Remember a place to go on from, if nothing is half read there."""
-        is_half_read = self._open or self._held or self._boundary
+    def _remember_point(self, line: Line, wire: Json | None) -> None:
+        """Remember a place to go on from, unless the line there goes on with what was read before it."""
+        is_half_read = self._response.has_begun(wire or {}) or self._boundary is not None
         if is_half_read or self._chain.turn_size > _LONGEST_TURN:
             return
         self.recorder.remember_point(
@@ -203,9 +204,8 @@ class _Reader:
     def _items(self, lines: Lines) -> Iterator[ImportedRecord]:
         for wire, line, problem in lines:
             if line.offset >= self.recorder.next_point:
-                self._remember_point(line)
+                self._remember_point(line, wire)
             if wire is None or not ("type" in wire or "message" in wire):
-                yield from self._close()
                 broken = self.recorder.broken(line, problem or "the record has no type", self._chain.tip)
                 self._chain.add(broken.id)
                 yield broken
@@ -213,48 +213,42 @@ class _Reader:
                 yield from self._record(wire, line)
             elif self._is_resumed:
                 raise LooksBackError(text(wire.get("uuid")))
-        yield from self._close()
         self._name()
 
     def _record(self, wire: Json, line: Line) -> Iterator[ImportedRecord]:
+        """The entries of a line. None depends on a later line, so a file that grows gives the same entries."""
         kind = text(wire.get("type")) or text(mapping(wire.get("message")).get("role"))
         line_id = text(wire.get("uuid")) if kind in CHAIN_TYPES else ""
+        if line_id and self._is_repeated(line_id, line):
+            return
         entry_id = line_id or self.recorder.ids.next(line.body)
         if kind == "assistant" and isinstance(wire.get("message"), dict):
-            if self._open and not (message_id(wire) and message_id(wire) == message_id(self._open[-1][0])):
-                yield from self._close()
-            yield from self._flush_boundary()
-            self._open.append((wire, entry_id))
+            yield self._answer(wire, entry_id)
         elif kind in ("user", "assistant"):
-            yield from self._close_answer()
+            self._response = Response()
             yield from self._user(wire, entry_id)
-        elif self._open:
-            self._held.append((wire, entry_id))
         else:
-            yield from self._aside(wire, entry_id)
+            yield self._aside(wire, entry_id)
+        if not (kind == "system" and wire.get("subtype") == "compact_boundary"):
+            self._boundary = None
 
-    def _close(self) -> Iterator[ImportedRecord]:
-        yield from self._close_answer()
-        yield from self._flush_boundary()
+    def _is_repeated(self, line_id: str, line: Line) -> bool:
+        """Whether the same line was read before, as after two writers at once."""
+        checksum = zlib.crc32(line.body)
+        if self._sums.setdefault(line_id, checksum) != checksum or not self._chain.has_read(line_id):
+            return False
+        self.recorder.mend(f"the line {line_id!r} occurs twice; the second one was left out", line.offset)
+        return True
 
-    def _close_answer(self) -> Iterator[ImportedRecord]:
-        if self._open:
-            wires, ids = [wire for wire, _ in self._open], [entry_id for _, entry_id in self._open]
-            self._open = []
-            yield self._answer(wires, ids)
-            for wire, entry_id in self._held:
-                yield from self._aside(wire, entry_id)
-            self._held = []
-
-    def _answer(self, wires: list[Json], ids: list[str]) -> ImportedRecord:
-        first, last = wires[0], wires[-1]
-        parent = self._parent(first, is_answer=True)
-        payload = kept(answer_of(wires, self._spent_since(last)), wires if len(wires) > 1 else last)
-        record = self._put(payload, ids[-1], first, parent, *ids)
-        model = text(mapping(last.get("message")).get("model"))
+    def _answer(self, wire: Json, entry_id: str) -> ImportedRecord:
+        """What a line adds to a response of the model, which may be split over several lines."""
+        parent = self._parent(wire, is_answer=True)
+        payload = self._response.answer(wire, self._spent_since(wire))
+        model = text(mapping(wire.get("message")).get("model"))
         if model and not model.startswith("<"):
             self.recorder.model, self.recorder.provider = model, "anthropic"
-        return record
+        raw = payload if isinstance(payload, Event) else kept(payload, wire)
+        return self._put(raw, entry_id, wire, parent, entry_id)
 
     def _spent_since(self, wire: Json) -> Usage | None:
         """The usage of a response, less what an earlier line of the same response was given."""
@@ -269,7 +263,6 @@ class _Reader:
         if is_summary(wire):
             yield self._compaction(wire, entry_id)
             return
-        yield from self._flush_boundary()
         payloads = user_payloads(wire)
         is_result = isinstance(payloads[0], ToolResultMessage)
         parent = self._parent(wire, is_answer=is_result)
@@ -280,11 +273,8 @@ class _Reader:
             yield self._put(payload, f"{entry_id}+", wire, entry_id, entry_id)
 
     def _compaction(self, wire: Json, entry_id: str) -> ImportedRecord:
-        boundary, boundary_id = self._boundary or ({}, "")
-        self._boundary = None
+        boundary, boundary_id, before = self._boundary or ({}, None, self._chain.tip)
         facts = mapping(boundary.get("compactMetadata"))
-        declared = first_text(boundary, "logicalParentUuid") if boundary else ""
-        parent = self._declared(declared) if declared else self._chain.tip
         segment = mapping(facts.get("preservedSegment"))
         head = text(segment.get("headUuid"))
         payload = Compaction(
@@ -293,29 +283,26 @@ class _Reader:
             trigger=text(facts.get("trigger")),
             tokens_before=count(facts.get("preTokens")),
             first_kept_entry_id=self._chain.entry(head) if self._chain.knows(head) else "",
-            tail_after_entry_id=parent or "",
+            tail_after_entry_id=before or "",
         )
-        raw = [boundary, wire] if boundary else wire
-        return self._put(kept(payload, raw), entry_id, wire, parent, entry_id, *filter(None, [boundary_id]))
+        return self._put(kept(payload, wire), entry_id, wire, boundary_id or before, entry_id)
 
-    def _flush_boundary(self) -> Iterator[ImportedRecord]:
-        """Keep a boundary that no summary follows."""
-        if self._boundary is not None:
-            (wire, entry_id), self._boundary = self._boundary, None
-            yield self._put_aside(self._remark(wire), entry_id, wire)
+    def _begin_compaction(self, wire: Json, entry_id: str) -> ImportedRecord:
+        """The line that a summary follows: it stands where the summary goes."""
+        declared = first_text(wire, "logicalParentUuid")
+        parent = self._declared(declared) if declared else self._chain.tip
+        self._boundary = (wire, entry_id, parent)
+        return self._put(self._remark(wire), entry_id, wire, parent, entry_id)
 
-    def _aside(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
+    def _aside(self, wire: Json, entry_id: str) -> ImportedRecord:
         """A line that is no message: kept where it stands, and what it tells about the session."""
-        yield from self._flush_boundary()
         kind = text(wire.get("type"))
         if kind == "system" and wire.get("subtype") == "compact_boundary":
-            self._boundary = (wire, entry_id)
-            return
+            return self._begin_compaction(wire, entry_id)
         prompt = _queued_prompt(wire)
         if prompt:
             parent = self._parent(wire, is_answer=False)
-            yield self._put(kept(user(prompt), wire), entry_id, wire, parent, entry_id)
-            return
+            return self._put(kept(user(prompt), wire), entry_id, wire, parent, entry_id)
         self._learn(kind, wire)
         blobs: tuple[Blob, ...] = ()
         match kind:
@@ -334,7 +321,7 @@ class _Reader:
                 payload = self.recorder.side(kind, wire)
             case _:
                 payload = self.recorder.unknown(kind, wire)
-        yield self._put_aside(payload, entry_id, wire)._replace(blobs=blobs)
+        return self._put_aside(payload, entry_id, wire)._replace(blobs=blobs)
 
     def _checkpoint(self, wire: Json) -> tuple[Payload, tuple[Blob, ...]]:
         line_id = text(wire.get("messageId"))

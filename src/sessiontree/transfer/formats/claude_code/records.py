@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from sessiontree.model import (
     AssistantMessage,
+    Event,
     Message,
     OpaquePart,
     Part,
@@ -18,13 +20,14 @@ from sessiontree.model import (
     ToolResultMessage,
     ToolResultPart,
     Usage,
+    UsageReport,
     UserMessage,
 )
 from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._records import amount
 from sessiontree.transfer.formats._wire import Json, as_text, first_text, mapping, objects, text, usage
 
-__all__ = ["ANSWERED_BY", "answer_of", "is_summary", "message_id", "summary_text", "usage_of", "user_payloads"]
+__all__ = ["ANSWERED_BY", "Response", "is_summary", "message_id", "summary_text", "usage_of", "user_payloads"]
 
 
 ANSWERED_BY = "anthropic"
@@ -42,19 +45,46 @@ def message_id(wire: Json) -> str:
     return text(mapping(wire.get("message")).get("id"))
 
 
-def answer_of(wires: Sequence[Json], spent: Usage | None) -> Payload:
-    """The model's message of all lines of one response."""
-    last = mapping(wires[-1].get("message"))
-    parts: list[Part] = []
-    for wire in wires:
-        for part in parts_of(_content(mapping(wire.get("message")))):
-            _add(parts, part)
-    if any(wire.get("isApiErrorMessage") is True for wire in wires):
-        return RunFailure(error="".join(part.text for part in parts if isinstance(part, TextPart)))
-    message = Message(role="assistant", parts=tuple(parts))
-    kind = ToolCallMessage if message.tool_calls else AssistantMessage
-    model, stop = text(last.get("model")), text(last.get("stop_reason"))
-    return kind(message=message, provider=ANSWERED_BY, model=model, stop_reason=stop, usage=spent)
+class Response:
+    """A response of the model while its lines are read: each line adds blocks, or repeats them in a longer form."""
+
+    def __init__(self) -> None:
+        self._id = ""
+        self._said: list[Part] = []
+
+    def has_begun(self, wire: Json) -> bool:
+        """Whether a line belongs to the response that was read before it."""
+        return bool(self._id) and message_id(wire) == self._id
+
+    def answer(self, wire: Json, spent: Usage | None) -> Payload:
+        """What a line says that no earlier line of the same response said; ``spent`` is what it adds to the usage."""
+        is_more = self.has_begun(wire)
+        if not is_more:
+            self._id, self._said = message_id(wire), []
+        message = mapping(wire.get("message"))
+        parts = tuple(part for found in parts_of(_content(message)) if (part := self._news(found)) is not None)
+        model, stop = text(message.get("model")), text(message.get("stop_reason"))
+        if is_more and not parts:
+            return UsageReport(usage=spent, model=model) if spent else Event(name="assistant", data=wire)
+        if wire.get("isApiErrorMessage") is True:
+            return RunFailure(error="".join(part.text for part in parts if isinstance(part, TextPart)))
+        said = Message(role="assistant", parts=parts)
+        kind = ToolCallMessage if said.tool_calls else AssistantMessage
+        return kind(message=said, provider=ANSWERED_BY, model=model, stop_reason=stop, usage=spent)
+
+    def _news(self, part: Part) -> Part | None:
+        """What a part adds: all of it, the rest of a text that has grown, or nothing."""
+        if part in self._said:
+            return None
+        for index, known in enumerate(self._said):
+            match known, part:
+                case (TextPart(text=old), TextPart(text=new)) | (ReasoningPart(text=old), ReasoningPart(text=new)) if (
+                    old and new.startswith(old)
+                ):
+                    self._said[index] = part
+                    return replace(part, text=new[len(old) :])
+        self._said.append(part)
+        return part
 
 
 def _content(message: Json) -> Any:
@@ -76,20 +106,6 @@ def _block(part: Json) -> Json:
     if part.get("thought") is True:
         return {"type": "thinking", "thinking": text(part.get("text"))}
     return {"type": "text", "text": text(part.get("text"))} if "text" in part else part
-
-
-def _add(parts: list[Part], part: Part) -> None:
-    """Add a part unless it is there; a longer form of a text, as a growing snapshot has it, replaces the shorter."""
-    if part in parts:
-        return
-    for index, known in enumerate(parts):
-        match known, part:
-            case (TextPart(text=old), TextPart(text=new)) | (ReasoningPart(text=old), ReasoningPart(text=new)) if (
-                old and new.startswith(old)
-            ):
-                parts[index] = part
-                return
-    parts.append(part)
 
 
 def usage_of(wire: Json) -> Usage | None:
