@@ -150,3 +150,26 @@ def test_a_conversation_goes_on_in_another_tool_and_its_command_is_printed(machi
     assert list((machine.work / "back").glob("rollout-*.jsonl"))
     _, problem = machine.run("continue", "019f0000-0000-7000-8000-000000000001", "--in", "goose", "--run", code=2)
     assert "not installed" in problem
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "is empty"),
+        ('{"role": "user"}'.encode("utf-16"), "UTF-16"),
+        (b'{"unknown": [1, 2', "breaks off"),
+        (b"plain words\n", "no session that is known"),
+    ],
+)
+def test_a_file_that_is_not_known_says_why(body: bytes, said: str, machine: Machine) -> None:
+    path = machine.work / "odd.json"
+    path.write_bytes(body)
+    assert said in machine.run("import", str(path), code=2)[1]
+
+
+def test_a_dangling_link_is_named_as_one(machine: Machine) -> None:
+    path = machine.work / "link.jsonl"
+    path.symlink_to(machine.work / "gone.jsonl")
+    problem = machine.run("import", str(path), code=2)[1]
+    assert "gone.jsonl, which does not exist" in " ".join(problem.split())
+    assert "Did you mean" not in problem

@@ -150,3 +150,12 @@ def test_one_foreign_row_is_named_and_the_rest_of_a_data_set_is_read(suffix: str
         for _ in range(2):
             report = import_sessions(journal, path)
             assert (report.format, len(report.threads), len(report.damage)) == ("dataset", 2, 1)
+
+
+def test_a_session_without_times_has_that_of_its_file(tmp_path: Path) -> None:
+    talk = {"id": "c", "user_id": "u", "chat": {"title": "t", "messages": TALK}}
+    path = written(tmp_path / "chats.json", [talk])
+    with st.open("memory:") as journal:
+        import_sessions(journal, path)
+        assert journal.thread("c").created_ns == path.stat().st_mtime_ns
+        assert all(entry.created_ns == path.stat().st_mtime_ns for entry in journal.path("c"))

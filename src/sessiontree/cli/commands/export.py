@@ -104,6 +104,11 @@ def export(
         return
     with cli.progress(f"writing entries as {format_name}") as progress:
         content = _render(cli.journal, chosen, format_name, progress)
+    losses = _losses(cli.journal, chosen, format_name)
+    if format_name == "dpo" and not content:
+        losses = ["no question has two answers, so there are no pairs", *losses]
+    for loss in losses if not cli.out.is_json else ():
+        cli.out.warn(f"{format_name}: {loss}")
     if redact:
         content = _without_secrets(content)
     if output is None:
@@ -113,7 +118,7 @@ def export(
     data = content.encode()
     _replace(output, data)
     if cli.out.is_json:
-        cli.out.json(file=str(output), format=format_name, bytes=len(data))
+        cli.out.json(file=str(output), format=format_name, bytes=len(data), losses=losses)
     else:
         cli.out.done(f"{output}: {size(len(data))}")
 
@@ -202,6 +207,16 @@ def _render(journal: Journal, chosen: _Chosen, format_name: str, progress: Progr
     entries = tuple(journal.entries(thread.id) if leaf is None else journal.path(thread.id, leaf))
     shown = thread if leaf is None else msgspec.structs.replace(thread, leaf=leaf)
     return render_html(PageContent(thread=shown, entries=entries, labels=journal.labels(thread.id)), progress)
+
+
+def _losses(journal: Journal, chosen: _Chosen, format_name: str) -> list[str]:
+    """What rows for training leave out of the threads."""
+    if format_name not in _ROWS:
+        return []
+    from sessiontree.transfer.native.losses import losses_of  # noqa: PLC0415  slow to load
+
+    threads = (journal.thread(name) for name in _threads(journal, chosen))
+    return [f"{loss} of {one.id} left out" for one in threads for loss in losses_of(journal, one, chosen.leaf)]
 
 
 def _threads(journal: Journal, chosen: _Chosen) -> list[str]:

@@ -40,6 +40,7 @@ _SHORTEST_PAUSE = 1.0
 _MOST_BUSY = 0.005
 """The part of the time that ``--watch`` may spend with looking at files that do not change."""
 _ONE_LINE = 1_000_000
+_HEAD = 64 * 1024
 
 
 @command(
@@ -98,6 +99,8 @@ def _with_title(name: str, title: str) -> str:
 def _given(cli: CliContext, source: Path, format_name: str) -> list[tuple[str, Path]]:
     from sessiontree.transfer.formats import TITLES, formats_in, named  # noqa: PLC0415  slow to load
 
+    if source.is_symlink() and not source.exists():
+        raise UsageError(f"{source} is a link to {source.readlink()}, which does not exist.")
     if not source.exists():
         near = similar(source.name, (one.name for one in source.parent.iterdir())) if source.parent.is_dir() else []
         advice = did_you_mean([(str(source.with_name(name)), "") for name in near])
@@ -107,8 +110,28 @@ def _given(cli: CliContext, source: Path, format_name: str) -> list[tuple[str, P
     elif next(formats_in(source), None) is None:
         known = "known, as --from takes them: " + ", ".join(_with_title(*row) for row in TITLES.items())
         rows = list(paragraph(known, min(cli.out.width, PROSE), DIM, lead="  "))
-        raise UsageError(f"{source} holds no session that is known here.", rows)
+        raise UsageError(f"{source} {_why_unknown(source)}", rows)
     return [(format_name, source)]
+
+
+def _why_unknown(source: Path) -> str:
+    """Say why nothing was recognised in a file or folder."""
+    if source.is_dir():
+        if not os.access(source, os.R_OK | os.X_OK):
+            return "cannot be read: permission denied."
+        return "holds no session that is known here." if any(source.iterdir()) else "is an empty folder."
+    try:
+        with source.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        return f"cannot be read: {error.strerror}."
+    if not head.strip():
+        return "is empty."
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 4:
+        return "is written in UTF-16; convert it to UTF-8 first."
+    if head.lstrip()[:1] in (b"{", b"[") and not head.rstrip().endswith((b"}", b"]")) and len(head) < _HEAD:
+        return "is JSON that breaks off, and nothing before the end tells what it is."
+    return "holds no session that is known here."
 
 
 def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path]]:

@@ -22,7 +22,7 @@ from msgspec.structs import replace
 from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields, encode_payload
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._cut_json import beginning_of
-from sessiontree.transfer.formats._files import BOM, START, Line, Place, head_of, lines_of, size_of
+from sessiontree.transfer.formats._files import BOM, START, Line, Place, head_of, lines_of, modified_ns, size_of
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -230,8 +230,8 @@ class Recorder:
         self.place = printable(str(path))
         self.tally = tally
         self.ids = LineIds(self.id)
-        self.created_ns = created_ns
-        self.last_ns = created_ns
+        # Without a time of its own, a session has that of its file.
+        self.created_ns = self.last_ns = created_ns or modified_ns(path)
         self.title = ""
         self.workspace = ""
         self.model = ""

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from sessiontree.context import pair
 from sessiontree.journal import Journal
 from sessiontree.model import NANOSECONDS, Message, Record, TextPart, ToolResultPart
 from sessiontree.model.tool_arguments import decode_arguments
@@ -85,14 +86,15 @@ def conversation_of(
     """The conversation of a thread up to its leaf, or up to the entry ``at``."""
     thread = journal.thread(thread_id)
     context = journal.context(thread_id, leaf=at or thread.leaf)
-    start_ns = now_ns - len(context.messages) * _STEP_NS
+    messages = [item.message for item in pair(context.messages)]
+    start_ns = now_ns - len(messages) * _STEP_NS
     said = tuple(
         Said(
             message=message,
             time_ns=start_ns + number * _STEP_NS,
             id=str(uuid.uuid5(_NAMESPACE, f"{session_id} {number}")),
         )
-        for number, message in enumerate(context.messages)
+        for number, message in enumerate(messages)
     )
     return Conversation(
         id=session_id,

@@ -12,6 +12,7 @@ from sessiontree.journal import Journal
 from sessiontree.model import Thread
 from sessiontree.transfer.formats._files import ExportTarget, note_other_branches, stem_of
 from sessiontree.transfer.formats._raw import raw_document
+from sessiontree.transfer.native.losses import losses_of
 from sessiontree.transfer.native.place import native_session
 from sessiontree.transfer.training import Shape, rows
 
@@ -45,8 +46,14 @@ def _translated(
         return None
     if leaf is None:
         note_other_branches(journal, thread, journal.path(thread.id), target)
+    _note_losses(journal, thread, target, leaf)
     ((name, body),) = session.files.items()
     return name.rpartition("/")[2], body
+
+
+def _note_losses(journal: Journal, thread: Thread, target: ExportTarget, leaf: str | None) -> None:
+    for loss in losses_of(journal, thread, leaf):
+        target.note("loss", f"{loss} left out", thread_id=thread.id)
 
 
 def write_rows(journal: Journal, threads: Iterable[Thread], target: ExportTarget, shape: str, leaf: str | None) -> None:
@@ -59,6 +66,7 @@ def _lines(
 ) -> Iterator[bytes]:
     for thread in threads:
         target.threads.append(thread.id)
+        _note_losses(journal, thread, target, leaf)
         for row in rows(journal, thread.id, shape, leaf=leaf):
             target.entries += 1
             yield msgspec.json.encode(row) + b"\n"

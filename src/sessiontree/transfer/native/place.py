@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from sessiontree.context import Context
+from sessiontree.context import Context, pair
 from sessiontree.errors import DamagedDataError, InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.journal.opening import open as open_journal
@@ -21,6 +21,7 @@ from sessiontree.render.figures import plural
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.native import claude_code, codex, gemini, goose, opencode, pi
 from sessiontree.transfer.native.conversation import Conversation, NativeSession, conversation_of, result_text, texts_of
+from sessiontree.transfer.native.losses import losses_of
 
 __all__ = ["TOOLS", "continue_in", "native_session"]
 
@@ -119,14 +120,16 @@ def _read_back(
         for path in paths:
             (found_id,) = import_sessions(other, path, format=session.tool).threads
         found = other.context(found_id)
-    before, after = list(_contents(wanted.messages)), list(_contents(found.messages))
+    sides = ([item.message for item in pair(context.messages)] for context in (wanted, found))
+    before, after = (list(_contents(messages)) for messages in sides)
     if before != after:
         pairs = enumerate(zip(before, after, strict=False))
         place = next((index for index, pair in pairs if pair[0] != pair[1]), len(after))
         raise DamagedDataError(
             str(session.id), place, f"{session.tool} session differs from the thread when it is read back"
         )
-    return tuple(_left_out(wanted, found))
+    thread = journal.thread(thread_id)
+    return tuple(dict.fromkeys([*_left_out(wanted, found), *losses_of(journal, thread, at)]))
 
 
 def _left_out(wanted: Context, found: Context) -> Iterator[str]:
