@@ -173,9 +173,12 @@ def _with_leaf(
         if batches.added:
             problem = f"{batches.added} new records are on a separate branch: the thread was continued in the journal"
             batches.note("hint", problem)
-    elif not batches.is_new and not batches.added and before.leaf is not None and not stream.has_read(before.leaf):
-        # A source that was cut, or another copy of it: the head only moves forward.
-        target = left = before.leaf
+    elif not batches.is_new and before.leaf not in (None, target) and not stream.has_read(before.leaf):
+        if not batches.added:
+            # A source that was cut, or another copy of it: the head only moves forward.
+            target = left = before.leaf
+        elif session.goes_on is None:
+            batches.note("hint", f"the leaf {before.leaf!r} is not in the source; it is on a separate branch now")
     thread = journal.thread(before.id)
     if thread.leaf != target:
         thread = journal.move_leaf(thread.id, target, at_ns=_time(session.updated_ns))
