@@ -26,7 +26,7 @@ import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
 from sessiontree.adapters._records import kept, record_of, thread_id_of
 from sessiontree.transfer.formats.claude_code.records import (
-    answer_of,
+    Response,
     is_summary,
     summary_text,
     usage_of,
@@ -229,7 +229,7 @@ def _payloads(line: Line) -> list[st.Payload]:
         case {"type": "user", "message": dict()}:
             return user_payloads(line)
         case {"type": "assistant", "message": dict() as message}:
-            return [answer_of([line], usage_of(line) if message.get("stop_reason") else None)]
+            return [Response().answer(line, usage_of(line) if message.get("stop_reason") else None)]
         case _:
             return [st.Event(name=str(line.get("type", "")))]
 

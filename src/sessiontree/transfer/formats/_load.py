@@ -174,8 +174,8 @@ def _with_leaf(
             problem = f"{batches.added} new records are on a separate branch: the thread was continued in the journal"
             batches.note("hint", problem)
     elif not batches.is_new and before.leaf not in (None, target) and not stream.has_read(before.leaf):
-        if not batches.added:
-            # A source that was cut, or another copy of it: the head only moves forward.
+        if not batches.added and wanted is UNSET:
+            # A log that was cut, or another copy of it: its head only moves forward. A source that names its head is followed.
             target = left = before.leaf
         elif session.goes_on is None:
             batches.note("hint", f"the leaf {before.leaf!r} is not in the source; it is on a separate branch now")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from sessiontree.model import (
     Custom,
     FilePart,
@@ -77,7 +79,9 @@ def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
         return
     _learn(recorder, log.facts, path)
     entries: dict[str | None, str | None] = {}
-    yield recorder.session(_items(log, recorder, broken, entries), leaf=lambda: entries.get(log.leaf))
+    yield recorder.session(
+        _items(log, recorder, broken, entries), leaf=lambda: entries.get(log.leaf) if log.was_rewound else UNSET
+    )
 
 
 _format = FileFormat(_recognises, _read, "*.json", "*.jsonl")
@@ -102,6 +106,11 @@ class _Log:
     @property
     def leaf(self) -> str | None:
         return self._history[-1] if self._history else None
+
+    @property
+    def was_rewound(self) -> bool:
+        """Whether the conversation goes on from an earlier message than the last one that was written."""
+        return self.leaf != next(reversed(self.messages), None)
 
     def add(self, wire: Json) -> None:
         if "$rewindTo" in wire:

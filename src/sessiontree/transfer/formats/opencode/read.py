@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec import UNSET
+
 from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._sqlite import columns, opened, rows
@@ -195,9 +197,7 @@ class _Session:
         self._has_reverted = False
 
     def session(self, messages: Iterable[_Message]) -> ImportedSession:
-        return self._recorder.session(
-            self._items(messages), leaf=lambda: self._leaf if self._has_reverted else self._tip
-        )
+        return self._recorder.session(self._items(messages), leaf=lambda: self._leaf if self._has_reverted else UNSET)
 
     def _items(self, messages: Iterable[_Message]) -> Iterator[ImportedRecord]:
         boundary: Json | None = None
