@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import reduce
 from typing import Any, Self, Unpack
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations import documents, leaf, threads
 from sessiontree.journal.operations.entries import Content
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.journal.thread_ids import ThreadLike, id_of
-from sessiontree.model import Entry, Lease, Thread, ThreadFields
+from sessiontree.model import Entry, Lease, Record, Thread, ThreadFields
 from sessiontree.model.documents import Document
 from sessiontree.stores.commands import (
     JOINABLE,
+    Append,
     Committed,
     CommitTogether,
+    CreateThread,
     Deleted,
+    Draft,
     Joinable,
+    MoveLeaf,
     OnDuplicate,
 )
+from sessiontree.stores.queries import ReadPath
 
 __all__ = ["ChangeAnswer", "Changes", "commit"]
 
@@ -36,8 +43,7 @@ class Changes:
     """Changes that ``journal.commit`` makes together: all of them, or none if one is refused.
 
     The methods have the names and arguments of the journal's verbs. They only note the change, and return the object.
-    Changes are made in this order, and each one sees those before it; a system prompt must be in the first change of its
-    thread.
+    Changes are made in this order, and each one sees those before it; a system prompt cannot follow the fork of its thread.
 
     >>> import sessiontree as st
     >>> with st.open("memory:") as journal:
@@ -170,18 +176,72 @@ def commit(runtime: Runtime, changes: Changes) -> Operation[list[ChangeAnswer]]:
         return []
     operations = [verb(runtime) for verb in changes.verbs]
     commands: list[Joinable] = []
+    tips: dict[str, _Tip] = {}
     for operation in operations:
-        commands.append((yield from _command_of(operation)))  # noqa: PERF401  a comprehension cannot yield
+        command = yield from _command_of(operation, tips)
+        _move_tip(tips, command)
+        commands.append(command)
     done: Committed = yield CommitTogether(changes=tuple(commands))
     return [_answer_of(operation, result) for operation, result in zip(operations, done.results, strict=True)]
 
 
-def _command_of(operation: Operation[Any]) -> Operation[Joinable]:
-    """Run the operation of a verb up to its command."""
+class _Tip(Record, frozen=True, kw_only=True):
+    """Where the changes before leave a thread: at a stored leaf, or after what they append to it."""
+
+    leaf: str | UnsetType | None = UNSET
+    added: tuple[Draft, ...] = ()
+
+    def at(self, entry_id: str | None) -> _Tip:
+        """The tip after a move."""
+        ids = [draft.id for draft in self.added]
+        if entry_id in ids:
+            return _Tip(leaf=self.leaf, added=self.added[: ids.index(entry_id) + 1])
+        return _Tip(leaf=entry_id)
+
+    def after(self, draft: Draft) -> _Tip:
+        """The tip after an append."""
+        start = self if isinstance(draft.parent, UnsetType) else self.at(draft.parent)
+        return _Tip(leaf=start.leaf, added=(*start.added, draft))
+
+
+def _move_tip(tips: dict[str, _Tip], command: Joinable) -> None:
+    match command:
+        case CreateThread(thread=thread, drafts=drafts):
+            tips[thread.id] = reduce(_Tip.after, drafts, _Tip(leaf=None))
+        case MoveLeaf(thread_id=thread_id, to_entry=entry_id):
+            tips[thread_id] = tips.get(thread_id, _Tip()).at(entry_id)
+        case Append(thread_id=thread_id, parent=parent, drafts=drafts, moves_leaf=True):
+            tip = tips.get(thread_id, _Tip())
+            tips[thread_id] = reduce(_Tip.after, drafts, tip if isinstance(parent, UnsetType) else tip.at(parent))
+
+
+def _path_to(tip: _Tip, query: ReadPath) -> Operation[list[Entry]]:
+    """Read a path as the changes before leave it."""
+    end = tip if isinstance(query.leaf, UnsetType) else tip.at(query.leaf)
+    path: list[Entry] = [] if end.leaf is None else (yield replace(query, leaf=end.leaf))
+    for draft in end.added:
+        parent = path[-1].id if path else None
+        path.append(
+            Entry(
+                id=draft.id,
+                thread_id=query.thread_id,
+                parent=parent,
+                created_ns=draft.created_ns,
+                payload=draft.payload,
+            )
+        )
+    return query.select(reversed(path))
+
+
+def _command_of(operation: Operation[Any], tips: dict[str, _Tip]) -> Operation[Joinable]:
+    """Run the operation of a verb up to its command. A path that it reads is the one that the changes before leave."""
     request = next(operation)
     while not isinstance(request, JOINABLE):
         try:
-            reply = yield request
+            if isinstance(request, ReadPath) and request.thread_id in tips:
+                reply: Any = yield from _path_to(tips[request.thread_id], request)
+            else:
+                reply = yield request
         except BaseException as error:  # noqa: BLE001  the operation decides what an error or interrupt means
             request = operation.throw(error)
         else:

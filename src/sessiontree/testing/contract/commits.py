@@ -194,6 +194,23 @@ class CommitContract(Contract):
         assert journal.context("a").system == "be brief"
         assert journal.thread("a").tokens == journal.context("a").tokens
 
+    def test_a_system_prompt_replaces_the_one_that_the_changes_before_leave(self, journal: Journal) -> None:
+        journal.append_many("t", [NewEntry(content=system("Be brief and kind."), id="p"), user("hello")], create=True)
+        long, short = system("Answer in full sentences, and give reasons."), system("Be brief.")
+
+        journal.commit(Changes().move_leaf("t", None).append("t", short))
+        assert journal.thread("t").tokens == journal.context("t").tokens
+        journal.commit(Changes().move_leaf("t", "p").append("t", user("again")).append("t", long).append("t", short))
+        assert [entry.message.text for entry in journal.path("t") if entry.message] == [
+            "Be brief and kind.",
+            "again",
+            "Answer in full sentences, and give reasons.",
+            "Be brief.",
+        ]
+        assert journal.thread("t").tokens == journal.context("t").tokens
+        journal.commit(Changes().create_thread("new", contents=[long]).append("new", short))
+        assert journal.thread("new").tokens == journal.context("new").tokens
+
     def test_no_changes_are_no_commit(self, journal: Journal) -> None:
         assert journal.commit(Changes()) == []
         with pytest.raises(InvalidInputError):
