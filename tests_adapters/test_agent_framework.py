@@ -219,3 +219,28 @@ def test_checkpoints_of_files_are_moved(tmp_path: Path) -> None:
         assert await storage.list_checkpoints(workflow_name="flow") == [first]
 
     with_storage(url_of("sqlite", tmp_path), act)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_numbers_that_json_lacks_come_back(url: str, value: float) -> None:
+    message = Message("user", ["scored"], additional_properties={"score": value})
+
+    async def act(history: SessionTreeHistoryProvider) -> None:
+        await history.save_messages("s", [message])
+        (found,) = await history.get_messages("s")
+        assert repr(found.additional_properties["score"]) == repr(value)
+        assert len((await (await history.journal()).search("scored")).hits) == 1
+
+    with_history(url, act)
+
+
+def test_excluded_messages_are_skipped_if_asked_for(url: str) -> None:
+    async def main() -> None:
+        async with st.open_async(url) as journal:
+            hidden = Message("user", ["old"], additional_properties={"_excluded": True})
+            await SessionTreeHistoryProvider(journal).save_messages("s", [hidden, Message("user", ["new"])])
+            for skip, texts in ((False, ["old", "new"]), (True, ["new"])):
+                history = SessionTreeHistoryProvider(journal, skip_excluded=skip)
+                assert [one.text for one in await history.get_messages("s")] == texts
+
+    asyncio.run(main())

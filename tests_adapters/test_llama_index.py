@@ -13,6 +13,7 @@ from llama_index.core.base.llms.types import ChatMessage, ImageBlock, MessageRol
 from llama_index.core.memory import Memory
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
 from llama_index.core.storage.chat_store.sql import SQLAlchemyChatStore
+from pydantic_core import PydanticSerializationError
 
 import sessiontree as st
 from doc_pages import FRAMEWORKS, run
@@ -178,3 +179,18 @@ def test_it_reads_what_other_programs_wrote(url: str) -> None:
         return [(message.role.value, message.content) for message in await store.get_messages("a")]
 
     assert with_store(url, act) == [("user", "hello"), ("assistant", "hi")]
+
+
+def test_a_store_is_dumped_as_its_address(tmp_path: Path) -> None:
+    async def main() -> None:
+        store = SessionTreeChatStore(f"sqlite:///{tmp_path}/journal.db")
+        await store.add_message("chat", said("hello"))
+        loaded = SessionTreeChatStore.model_validate_json(store.model_dump_json())
+        assert [message.content for message in await loaded.get_messages("chat")] == ["hello"]
+        assert isinstance(Memory.from_defaults(session_id="chat", chat_store=store).model_dump(), dict)
+        with pytest.raises(PydanticSerializationError, match="URL"):
+            SessionTreeChatStore(await store.journal()).model_dump()
+        await loaded.close()
+        await store.close()
+
+    asyncio.run(main())

@@ -6,6 +6,7 @@ viewer, requests to any provider. It is in ``origin`` under the name of its fram
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any, TypeVar
 from urllib.parse import quote
@@ -29,14 +30,24 @@ class _Kept(st.Record, frozen=True, kw_only=True):
 _kept = msgspec.json.Decoder(_Kept)
 
 
+_TEXT = "json"
+"""The only key of a record that is stored as text: frameworks write NaN and infinity, which the journal refuses."""
+
+
 def kept(payload: P, framework: str, record: Any) -> P:
     """Return a payload with the record that it was made from."""
+    try:
+        json.dumps(record, allow_nan=False)
+    except ValueError:
+        record = {_TEXT: json.dumps(record)}
+    except TypeError:
+        pass  # the journal says which value cannot be stored
     return replace(payload, origin={framework: record})
 
 
 def record_of(entry: st.Entry, framework: str) -> Any:
     """Return the record that an entry was made from; ``None`` if it was made otherwise."""
-    return getattr(entry.payload, "origin", {}).get(framework)
+    return _as_given(getattr(entry.payload, "origin", {}).get(framework))
 
 
 def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
@@ -46,9 +57,13 @@ def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
 
 def _stored_record(body: bytes, framework: str) -> Any:
     try:
-        return _kept.decode(body).origin.get(framework)
+        return _as_given(_kept.decode(body).origin.get(framework))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None  # a damaged payload
+
+
+def _as_given(stored: Any) -> Any:
+    return json.loads(stored[_TEXT]) if isinstance(stored, dict) and stored.keys() == {_TEXT} else stored
 
 
 def thread_id_of(*names: str) -> str:

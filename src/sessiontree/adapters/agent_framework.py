@@ -54,6 +54,7 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
         store_context_messages: bool = False,
         store_context_from: set[str] | None = None,
         store_outputs: bool = True,
+        skip_excluded: bool = False,
     ) -> None:
         AsyncAdapter.__init__(self, store)
         HistoryProvider.__init__(
@@ -65,6 +66,7 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
             store_context_from=store_context_from,
             store_outputs=store_outputs,
         )
+        self.skip_excluded = skip_excluded
 
     async def thread(self, session_id: str | None) -> st.AsyncThreadHandle:
         """Return the thread of a session: ``undo``, ``rewind``, ``fork``, ``compact`` and the other verbs."""
@@ -73,8 +75,16 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
     async def get_messages(
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **kwargs: Any
     ) -> list[Message]:
-        """Return the messages that the model should see. After a compaction they begin with the summary."""
-        thread = await self.thread(session_id)
+        """Return the messages that the model should see. After a compaction they begin with the summary.
+
+        With ``skip_excluded``, those that a CompactionProvider had marked when they were saved are left out.
+        """
+        messages = await self._messages(await self.thread(session_id))
+        if self.skip_excluded:
+            return [message for message in messages if not message.additional_properties.get("_excluded")]
+        return messages
+
+    async def _messages(self, thread: st.AsyncThreadHandle) -> list[Message]:
         try:
             bodies = await thread.path_bodies(types=_VISIBLE)
             records = records_of(bodies, FRAMEWORK)

@@ -11,11 +11,12 @@ from typing import Any
 
 from llama_index.core.base.llms.types import ChatMessage, MessageRole
 from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
-from pydantic import PrivateAttr
+from pydantic import ConfigDict, PrivateAttr, field_serializer
 
 from sessiontree.adapters._records import kept, record_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
-from sessiontree.errors import ThreadNotFoundError
+from sessiontree.errors import InvalidInputError, ThreadNotFoundError
+from sessiontree.journal import Journal
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.model import (
     AssistantMessage,
@@ -47,11 +48,22 @@ class SessionTreeChatStore(AsyncDBChatStore):
     Deleted messages are erased for good. ``set_messages`` keeps the old ones on a branch.
     """
 
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    store: StoreOrJournal
     _source: JournalSource = PrivateAttr()
 
     def __init__(self, store: StoreOrJournal) -> None:
-        super().__init__()
+        super().__init__(store=store)  # type: ignore[call-arg]  # pydantic makes it of the fields
         self._source = JournalSource(store)
+
+    @field_serializer("store")
+    def _dumped(self, store: StoreOrJournal) -> str:
+        if isinstance(store, Journal | AsyncJournal):
+            raise InvalidInputError(
+                "a chat store on an open journal cannot be dumped; make it with the URL of the store"
+            )
+        return str(store)
 
     @classmethod
     def class_name(cls) -> str:
