@@ -249,3 +249,11 @@ def test_missing_and_taken_sessions_are_named(url: str) -> None:
             await service.append_event(session, said("late"))
 
     with_service(url, act)
+
+
+def test_an_id_that_is_not_unicode_is_refused_with_a_word(url: str) -> None:
+    async def act(service: SessionTreeSessionService) -> None:
+        with pytest.raises(st.InvalidInputError, match="lone surrogate"):
+            await service.create_session(**WHERE, session_id="\ud800")
+
+    with_service(url, act)

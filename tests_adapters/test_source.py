@@ -9,6 +9,7 @@ import pytest
 
 import sessiontree as st
 from opened import url_of
+from sessiontree.adapters._adapter import Adapter, AsyncAdapter
 from sessiontree.adapters._source import JournalSource
 
 STORES = ("memory", "sqlite", "jsonl", "postgres")
@@ -94,3 +95,17 @@ def test_nothing_is_opened_before_it_is_used(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(st.StoreUrlError):
         JournalSource("mysql://here")
+
+
+def test_a_with_block_opens_the_store(tmp_path: Path) -> None:
+    missing = f"sqlite:///{tmp_path}/missing/folder/journal.db"
+
+    async def enter(adapter: Adapter | AsyncAdapter) -> None:
+        with pytest.raises(st.StoreError):
+            await adapter.__aenter__()
+
+    (tmp_path / "missing").write_text("a file")
+    asyncio.run(enter(Adapter(missing)))
+    asyncio.run(enter(AsyncAdapter(missing)))
+    with pytest.raises(st.StoreError), Adapter(missing):
+        pytest.fail("entered")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import TracebackType
 from typing import Self
 
@@ -26,6 +27,7 @@ class AsyncAdapter:
         await self._source.aclose()
 
     async def __aenter__(self) -> Self:
+        await self._source.asynchronous()  # opened here, so that the first call is not a slow one
         return self
 
     async def __aexit__(
@@ -54,6 +56,7 @@ class Adapter:
         await self._source.aclose()
 
     def __enter__(self) -> Self:
+        self._source.blocking()  # opened here, so that the first call is not a slow one
         return self
 
     def __exit__(
@@ -62,6 +65,7 @@ class Adapter:
         self.close()
 
     async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self._source.blocking)
         return self
 
     async def __aexit__(

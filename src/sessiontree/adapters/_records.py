@@ -72,4 +72,4 @@ def thread_id_of(*names: str) -> str:
     >>> thread_id_of("google-adk", "app", "user/1", "s")
     'google-adk/app/user%2F1/s'
     """
-    return "/".join(quote(name, safe="") for name in names)
+    return "/".join(quote(name, safe="", errors="surrogatepass") for name in names)

@@ -13,11 +13,11 @@ the checkpoint. No entry is ever changed.
 from __future__ import annotations
 
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import msgspec
 from langchain_core.runnables import RunnableConfig
 
+from sessiontree.adapters._records import thread_id_of
 from sessiontree.journal import NewEntry
 from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert
 from sessiontree.model.codec import EntryBody
@@ -139,12 +139,12 @@ class Place(Record, frozen=True, kw_only=True):
         """The id of the thread in the journal: that of LangGraph, except for subgraphs."""
         if not self.namespace and not self.thread_id.startswith(f"{AGENT}/"):
             return self.thread_id
-        return f"{AGENT}/{quote(self.thread_id, safe='')}/{quote(self.namespace, safe='')}"
+        return thread_id_of(AGENT, self.thread_id, self.namespace)
 
     @property
     def writes_thread(self) -> str:
         """The id of the thread that holds the writes of tasks."""
-        return f"{AGENT}/{quote(self.thread_id, safe='')}/{quote(self.namespace, safe='')}/{WRITES_CHANNEL}"
+        return thread_id_of(AGENT, self.thread_id, self.namespace, WRITES_CHANNEL)
 
     @property
     def fields(self) -> ThreadFields:
