@@ -12,7 +12,7 @@ from sessiontree.stores._io import Files
 from sessiontree.testing import FaultyFiles, StoreContract, SyncOverAsync
 from sessiontree.testing.machine import JournalMachine, machine_settings, machine_test
 
-MADE_OF_OTHERS = {"put"}
+MADE_OF_OTHERS = {"put", "make_folders", "write_again"}
 
 
 def test_every_kind_of_file_work_can_be_made_to_fail(tmp_path):

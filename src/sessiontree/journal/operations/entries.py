@@ -32,6 +32,7 @@ from sessiontree.model.entry import (
     ToolResultMessage,
 )
 from sessiontree.model.message import TextPart
+from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.tokens import estimate_message, estimate_prompt
 from sessiontree.stores.commands import Append, Draft, OnDuplicate, UpdateThread
 from sessiontree.stores.queries import (
@@ -68,6 +69,7 @@ __all__ = [
     "path",
     "path_bodies",
     "prepare_append",
+    "texts_of",
     "weight_of",
 ]
 
@@ -282,13 +284,13 @@ def entries(
 
 def find_entries(entry_ids: Iterable[str], thread_id: str | None) -> Operation[list[Entry]]:
     """Return the entries with these ids that a thread sees, or without a thread those of the whole store."""
-    found: list[Entry] = yield ReadEntriesById(entry_ids=tuple(dict.fromkeys(entry_ids)), thread_id=thread_id)
+    found: list[Entry] = yield ReadEntriesById(entry_ids=texts_of(entry_ids, "entry_ids"), thread_id=thread_id)
     return found
 
 
 def last_entries(thread_ids: Iterable[str]) -> Operation[dict[str, Entry]]:
     """Return the last entry of each thread that has one."""
-    found: dict[str, Entry] = yield ReadLastEntries(thread_ids=tuple(dict.fromkeys(thread_ids)))
+    found: dict[str, Entry] = yield ReadLastEntries(thread_ids=texts_of(thread_ids, "thread_ids"))
     return found
 
 
@@ -313,12 +315,15 @@ def path_bodies(
 
 def checked_types(types: Iterable[str] | None) -> frozenset[str] | None:
     """Return types of entries as a set; a single text is taken as one type."""
-    if types is None:
-        return None
-    chosen = frozenset([types] if isinstance(types, str) else types)
-    if not all(isinstance(name, str) for name in chosen):
-        raise InvalidInputError(f"types must be names of entry types such as 'user_message', not {types!r}")
-    return chosen
+    return None if types is None else frozenset(texts_of(types, "types", "names of entry types such as 'user_message'"))
+
+
+def texts_of(values: Iterable[str], name: str, meaning: str = "ids") -> tuple[str, ...]:
+    """Return the texts that a caller gave, each once; a single text counts as one, anything else is refused."""
+    texts = (values,) if isinstance(values, str) else tuple(values) if isinstance(values, Iterable) else (values,)
+    if not all(isinstance(text, str) and is_unicode(text) for text in texts):
+        raise InvalidInputError(f"{name} must be {meaning}, not {values!r}")
+    return tuple(dict.fromkeys(texts))
 
 
 def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:

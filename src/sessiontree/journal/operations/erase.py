@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from sessiontree.context.answers import saves_of
 from sessiontree.context.projection import window_of
 from sessiontree.errors import StaleLeafError
-from sessiontree.journal.operations.entries import Content, NewEntry, draft_of, labels_of
+from sessiontree.journal.operations.entries import Content, NewEntry, draft_of, labels_of, texts_of
 from sessiontree.journal.operations.reads import all_threads
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import Compaction, Entry, Label, Payload, Queued, Thread, ThreadQuery
@@ -37,7 +37,7 @@ def erase(
 
     A result that a compaction cut has its whole text in an artifact, which goes with the compactions that name it.
     """
-    names = (entry_ids,) if isinstance(entry_ids, str) else tuple(entry_ids)
+    names = texts_of(entry_ids, "entry_ids")
     events: list[Entry] = yield ReadEntries(thread_id=thread_id, types=frozenset({"event"}))
     saves = [entry.id for entry in saves_of(events, names)]
     erased: Erased = yield EraseContents(

@@ -32,7 +32,7 @@ def enqueue(
     runtime: Runtime, thread_id: str, content: Payload | Message, when: QueuedFor, queued_id: str | None
 ) -> Operation[QueuedMessage]:
     """Queue a message of a user."""
-    if when not in EVERY_MOMENT:
+    if not isinstance(when, str) or when not in EVERY_MOMENT:
         raise InvalidInputError(f"when must be 'next_step' or 'next_turn', not {when!r}")
     message = message_of(payload_of(content))
     if message is None or message.role != "user":

@@ -15,6 +15,7 @@ from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.journal.operations.windows import read_window
 from sessiontree.model import Entry, Event, Page, Thread, ThreadQuery, UserMessage
 from sessiontree.model._base import Progress, moment
+from sessiontree.model.codec import check_number
 from sessiontree.model.tokens import TokenCounter, Tools
 from sessiontree.search import SearchOrder, SearchPage
 from sessiontree.stores.commands import DeleteThread
@@ -193,6 +194,7 @@ def delete_matching(query: ThreadQuery, *, is_dry_run: bool) -> Operation[list[T
         raise InvalidInputError(
             f"threads are deleted by the time of their last change in nanoseconds, an int, not {query.updated_before_ns!r}"
         )
+    check_number(query.updated_before_ns)
     matching = yield from all_threads(replace(query, limit=_PAGE))
     found = [thread for thread in matching if not thread.is_register]
     if is_dry_run:
@@ -229,6 +231,8 @@ def search(
     progress: Progress | None,
 ) -> Operation[SearchPage]:
     """Parse a query and return the entries that it finds."""
+    if not isinstance(text, str):
+        raise InvalidInputError(f"a search is a text such as 'word role:user', not {text!r}")
     from sessiontree.search.query import parse_query  # noqa: PLC0415  its patterns are slow to build
 
     query = parse_query(text, now=moment(runtime.clock()).astimezone())
