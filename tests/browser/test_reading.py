@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 import sessiontree as st
 from browser.conftest import Opener, at_rest, hold, until
 from sample_store import LOGS, SHOP
@@ -210,3 +212,11 @@ def test_a_page_can_be_read_without_scripts(reading: Opener) -> None:
     assert page.locator("#pages .e").count() > 5
     page.locator("#tree .tn.said").first.click()
     page.wait_for_url(re.compile("at="))
+
+
+@pytest.mark.parametrize("width", [1120, 900, 720])
+def test_no_width_makes_a_thread_scroll_sideways(reading: Opener, width: int) -> None:
+    reader = reading(viewport={"width": width, "height": 800})
+    page = reader.open(f"/t/{SHOP}")
+    page.wait_for_selector("#pages .e")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
