@@ -1,4 +1,4 @@
-"""Arguments that a caller got wrong are refused with a word; nothing is stored in another form than it was given."""
+"""Arguments that a caller got wrong are refused with a word, on every store."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ CALLS: dict[str, tuple[Callable[[st.Journal, Any], object], tuple[object, ...]]]
     "search": (lambda journal, value: journal.search(value), (None, 3, b"x")),
     "enqueue": (lambda journal, value: journal.enqueue("t", st.user("x"), when=value), (["a"], {}, 3)),
     "label": (lambda journal, value: journal.label("t", "one", value), (b"x", 3)),
-    "append": (lambda journal, value: journal.append("t", st.user([st.TextPart(text=value)])), (b"x",)),
-    "custom": (lambda journal, value: journal.append("t", st.Custom(name="n", data=[value])), (b"x", bytearray(b"x"))),
-    "update_thread": (lambda journal, value: journal.update_thread("t", custom={"a": value}), (b"x",)),
     "list_threads": (lambda journal, value: journal.list_threads(limit=value), (float("nan"), b"x")),
     "delete_older_than": (lambda journal, value: journal.delete_older_than(value), (10**30, None)),
 }

@@ -38,7 +38,7 @@ __all__ = [
     "Scope",
     "StoreRequest",
     "TreeFile",
-    "check_json",
+    "check_finite",
     "check_number",
     "content_hash",
     "decode_payload",
@@ -260,11 +260,11 @@ def validate_and_encode(payload: Payload) -> tuple[Payload, bytes]:
     try:
         stored = _payloads().decode(body)
     except (msgspec.ValidationError, RecursionError) as error:
-        check_json(payload)
+        check_finite(msgspec.to_builtins(payload))
         raise InvalidInputError(f"payload does not fit its type: {error}") from error
     if stored != payload:
         _check_round_trip(stored, body)
-        check_json(payload)
+        check_finite(msgspec.to_builtins(payload))
     return stored, body
 
 
@@ -292,26 +292,17 @@ def _check_round_trip(stored: Payload, body: bytes) -> None:
         )
 
 
-def check_json(value: Any) -> None:
-    """Refuse what JSON cannot express, anywhere in a value: NaN, infinity and bytes, which would come back as text."""
-    _check_plain(msgspec.to_builtins(value, builtin_types=_BYTES))
-
-
-_BYTES = (bytes, bytearray, memoryview)
-
-
-def _check_plain(value: Any) -> None:
+def check_finite(value: Any) -> None:
+    """Refuse NaN and infinity, which JSON cannot express, anywhere in a value."""
     match value:
-        case bytes() | bytearray() | memoryview():
-            raise InvalidInputError(f"{value!r:.80} is not JSON; decode it to text, or store it with put_artifact")
         case float() if not math.isfinite(value):
             raise InvalidInputError(f"{value} is not a JSON number; use None or a string")
         case dict():
             for item in value.values():
-                _check_plain(item)
+                check_finite(item)
         case list() | tuple():
             for item in value:
-                _check_plain(item)
+                check_finite(item)
 
 
 def _upgraded(body: bytes, version: int, upgrades: Mapping[int, Upgrade]) -> bytes:

@@ -10,7 +10,7 @@ from sessiontree.errors import InvalidInputError, StaleDocumentError
 from sessiontree.journal.operations.entries import checked_id, checked_time
 from sessiontree.journal.operations.requests import Operation, Runtime
 from sessiontree.model import NANOSECONDS
-from sessiontree.model.codec import check_json, encode_record
+from sessiontree.model.codec import check_finite, encode_record
 from sessiontree.model.documents import Document, StoredDocument
 from sessiontree.stores.commands import DeleteDocument, PurgeDocuments, SetDocument
 from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
@@ -96,7 +96,7 @@ def _checked_limit(limit: int | None) -> int | None:
 
 def _encoded(value: Any, scope: str, key: str) -> bytes:
     body = encode_record(value, f"document {key!r} in {scope!r}")
-    check_json(value)
+    check_finite(value)
     if msgspec.json.decode(body) != value:
         raise InvalidInputError(
             f"document {key!r} in {scope!r} is not JSON: use dicts with text keys, lists, numbers, text"

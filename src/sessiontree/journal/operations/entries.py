@@ -334,6 +334,8 @@ def children(thread_id: str, entry_id: str | None) -> Operation[list[Entry]]:
 
 def label(runtime: Runtime, thread_id: str, entry_id: str, name: str) -> Operation[Entry]:
     """Label an entry; an empty name removes its label."""
+    if not isinstance(name, str):
+        raise InvalidInputError(f"a label is a text, not {name!r}")
     yield ReadEntry(thread_id=thread_id, entry_id=entry_id)
     stored = yield from append_many(runtime, thread_id, [Label(target=entry_id, label=name)])
     return stored[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Any, TypeVar, cast, get_origin, get_type_hints
 
-from msgspec import UNSET, UnsetType, ValidationError
+from msgspec import UNSET, UnsetType, ValidationError, to_builtins
 from msgspec.structs import astuple, replace
 
 from sessiontree.compaction.titles import Titler, first_user_text
@@ -29,7 +29,7 @@ from sessiontree.journal.operations.entries import (
 from sessiontree.journal.operations.requests import Call, Operation, Runtime, Work
 from sessiontree.model import Entry, Lease, Page, SessionKey, Thread, ThreadFields, ThreadFilters, ThreadQuery
 from sessiontree.model._base import Record, json_decoder
-from sessiontree.model.codec import check_json, check_number, encode_record
+from sessiontree.model.codec import check_finite, check_number, encode_record
 from sessiontree.model.titles import FIRST_MESSAGE, title_from
 from sessiontree.stores.commands import (
     Append,
@@ -352,7 +352,7 @@ def _as_stored(values: dict[str, Any], what: str) -> ThreadFields:
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error
     if stored != values:
-        check_json(values)
+        check_finite(to_builtins(values))
     for value in stored.values():
         if type(value) is int:
             check_number(value)
@@ -403,7 +403,7 @@ def checked_record(record: R, what: str, kind: type[R]) -> R:
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error
     if stored != record:
-        check_json(record)
+        check_finite(to_builtins(record))
     for value in astuple(stored):
         if type(value) is int:
             check_number(value)
