@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -81,3 +83,39 @@ def test_all_formats_of_a_folder_are_followed(folder: Path) -> None:
             file.write(json.dumps({"prompt": "one more", "completion": "done"}) + "\n")
         assert [report.created for _ in range(3) for report in follower.poll()] == [1]
         assert {"which way", "Fix the login bug", "one more"} <= said(journal)
+
+
+def test_what_may_not_be_read_is_named_and_the_rest_is_imported() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        closed = folder / "closed"
+        closed.mkdir()
+        for place in (folder / "open.jsonl", folder / "mine.jsonl", closed / "inner.jsonl"):
+            shutil.copy(CLAUDE, place)
+        with st.open("memory:") as journal:
+            # Loads the readers: the other user may not read their files either.
+            assert import_everything(journal, folder)[0].damage == ()
+        (folder / "mine.jsonl").chmod(0)
+        closed.chmod(0)
+        assert as_another_user(folder) == ["closed", "mine.jsonl", "open"]
+        closed.chmod(0o700)
+
+
+def as_another_user(folder: Path) -> list[str]:
+    """The names of what could not be read, and of the threads that came in, for a user without special rights."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        if os.getuid() == 0:
+            os.setuid(65534)
+        with st.open("memory:") as journal:
+            (report,) = import_everything(journal, folder)
+            names = [*(Path(note.place).name for note in report.damage), *report.threads]
+            os.write(writing, json.dumps(sorted(set(names))).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as file:
+        found: list[str] = json.loads(file.read() or "[]")
+    os.waitpid(child, 0)
+    return found

@@ -127,6 +127,10 @@ def _why_unknown(source: Path) -> str:
         return f"cannot be read: {error.strerror}."
     if not head.strip():
         return "is empty."
+    if head.startswith(b"SQLite format 3\x00"):
+        return "is an SQLite database that is damaged, or of a tool that is not known here."
+    if source.suffix == ".zst":
+        return "is compressed, and what can be decompressed tells nothing; it may be damaged."
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or head[1::2].count(0) > len(head) // 4:
         return "is written in UTF-16; convert it to UTF-8 first."
     if head.lstrip()[:1] in (b"{", b"[") and not head.rstrip().endswith((b"}", b"]")) and len(head) < _HEAD:

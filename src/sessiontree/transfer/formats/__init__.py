@@ -31,7 +31,7 @@ from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
 from sessiontree.render.figures import plural
 from sessiontree.transfer.formats._artifacts import with_artifacts
-from sessiontree.transfer.formats._files import ExportTarget, exported_threads
+from sessiontree.transfer.formats._files import ExportTarget, closed_places, exported_threads, is_plain
 from sessiontree.transfer.formats._load import load
 from sessiontree.transfer.formats._records import (
     ExportReport,
@@ -167,7 +167,7 @@ def session_files(source: Path, format_name: str) -> list[Path]:
     if source.is_file():
         return [source] if reader.detect(source) else []
     below = source.rglob("*.jsonl") if format_name == "pi" else source.iterdir() if source.is_dir() else ()
-    return [path for path in sorted(below) if path.is_file() and reader.detect(path)]
+    return [path for path in sorted(below) if is_plain(path) and reader.detect(path)]
 
 
 def detect(source: str | os.PathLike[str]) -> str | None:
@@ -216,7 +216,7 @@ def import_sessions(
     options = _Options(prefix, progress, set())
     one = _import if named(names[0]).detect(path) and len(names) == 1 else _import_files
     report = one(journal, path, names[0], options)
-    return _with_hints_of_others(report, path, names[1:], options)
+    return _with_closed_places(_with_hints_of_others(report, path, names[1:], options), path)
 
 
 def import_everything(
@@ -236,9 +236,10 @@ def import_everything(
         return [_import(journal, path, name, options) for name in islice(formats_in(path), 1)]
     names = list(formats_in(path))
     if len(names) == 1 and named(names[0]).detect(path):
-        return [_import(journal, path, names[0], options)]
+        return [_with_closed_places(_import(journal, path, names[0], options), path)]
     found = [_import_files(journal, path, name, options) for name in names]
-    return [report for report in found if report.threads or report.notes or report.unchanged]
+    told = [report for report in found if report.threads or report.notes or report.unchanged]
+    return [_with_closed_places(told[0], path), *told[1:]] if told else []
 
 
 def _with_hints_of_others(report: ImportReport, path: Path, names: list[str], options: _Options) -> ImportReport:
@@ -255,6 +256,13 @@ def _with_hints_of_others(report: ImportReport, path: Path, names: list[str], op
         if number
     )
     return replace(report, notes=(*report.notes, *hints))
+
+
+def _with_closed_places(report: ImportReport, path: Path) -> ImportReport:
+    """The report, with the files and folders that may not be read."""
+    closed = closed_places(path) if path.is_dir() else []
+    notes = [ImportNote(kind="damage", place=str(one), problem=f"cannot be read: {why}") for one, why in closed]
+    return replace(report, notes=(*report.notes, *notes)) if notes else report
 
 
 class _Options(NamedTuple):

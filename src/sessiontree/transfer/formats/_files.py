@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import os
 import re
 import sys
 import zlib
@@ -34,9 +35,11 @@ __all__ = [
     "Place",
     "as_kept",
     "blob_data",
+    "closed_places",
     "exported_threads",
     "from_kept",
     "head_of",
+    "is_plain",
     "joined",
     "keep_original",
     "lines_of",
@@ -59,6 +62,7 @@ _PROGRESS_BYTES = 64 * 1024
 _BUFFER = 64 * 1024
 _FREE_BYTES = 64 * 1024 * 1024
 _MOST_EXPANSION = 200
+_ENDINGS = (".json", ".jsonl", ".zst", ".db", ".zip", ".md")
 _BLANK = (b"\n", b"\r\n", b"\r")
 BOM = b"\xef\xbb\xbf"
 """The mark that some programs put before a text in UTF-8."""
@@ -192,11 +196,29 @@ def _skip_line(file: BinaryIO, most: int) -> int:
     return skipped
 
 
+def is_plain(path: Path) -> bool:
+    """Whether there is a regular file that may be looked at; unlike ``Path.is_file`` it never raises."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def closed_places(source: Path) -> list[tuple[Path, str]]:
+    """The files and folders below a folder that may not be read, each with the reason."""
+    found: list[tuple[Path, str]] = []
+    closed = os.walk(source, onerror=lambda error: found.append((Path(error.filename), str(error.strerror))))
+    for folder, _, names in closed:
+        paths = (Path(folder, name) for name in names if name.endswith(_ENDINGS))
+        found += [(path, "Permission denied") for path in paths if is_plain(path) and not os.access(path, os.R_OK)]
+    return found
+
+
 def plain_files(folder: Path, pattern: str, tally: Tally | None = None) -> list[Path]:
     """The regular files of a folder, sorted by name. Folders, pipes and dead links are noted and not opened."""
     plain: list[Path] = []
     for path in sorted(folder.glob(pattern)):
-        if path.is_file():
+        if is_plain(path):
             plain.append(path)
         elif tally is not None:
             tally.note("damage", str(path), "is not a regular file; it was left out")

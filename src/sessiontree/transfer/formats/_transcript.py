@@ -22,7 +22,17 @@ from msgspec.structs import replace
 from sessiontree.model import Custom, Event, Payload, Thread, ThreadFields, encode_payload
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._cut_json import beginning_of
-from sessiontree.transfer.formats._files import BOM, START, Line, Place, head_of, lines_of, modified_ns, size_of
+from sessiontree.transfer.formats._files import (
+    BOM,
+    START,
+    Line,
+    Place,
+    head_of,
+    is_plain,
+    lines_of,
+    modified_ns,
+    size_of,
+)
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -201,7 +211,7 @@ class FileFormat:
             folders.sort()
             for name in sorted(names):
                 path = Path(folder, name)
-                if any(path.match(pattern) for pattern in self._names) and path.is_file():
+                if any(path.match(pattern) for pattern in self._names) and is_plain(path):
                     yield path
 
 

@@ -35,6 +35,7 @@ from sessiontree.transfer.formats._files import (
     ExportTarget,
     blob_data,
     head_of,
+    is_plain,
     lines_of,
     size_of,
     stem_of,
@@ -73,7 +74,7 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 def _files(source: Path) -> list[Path]:
     if source.is_dir():
-        return sorted(path for path in source.iterdir() if path.suffix in _ENDINGS and path.is_file())
+        return sorted(path for path in source.iterdir() if path.suffix in _ENDINGS and is_plain(path))
     return [source] if source.is_file() else []
 
 

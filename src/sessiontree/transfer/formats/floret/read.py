@@ -15,7 +15,16 @@ import msgspec
 
 from sessiontree.model import Thread, ThreadFields, json_decoder
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import Line, as_kept, head_of, keep_original, lines_of, size_of, whole_of
+from sessiontree.transfer.formats._files import (
+    Line,
+    as_kept,
+    head_of,
+    is_plain,
+    keep_original,
+    lines_of,
+    size_of,
+    whole_of,
+)
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -85,13 +94,13 @@ def sessions(source: Path, tally: Tally) -> Iterator[ImportedSession]:
 
 def _folders(source: Path) -> Iterator[Path]:
     for folder in sorted(source.iterdir() if source.is_dir() else ()):
-        if folder.is_dir() and ((folder / _THREAD).is_file() or _is_journal(folder / _ENTRIES)):
+        if folder.is_dir() and (is_plain(folder / _THREAD) or _is_journal(folder / _ENTRIES)):
             yield folder
 
 
 def _is_journal(path: Path) -> bool:
     """Whether a file may be a journal of floret: its first line is an entry, or damaged."""
-    if not path.is_file():
+    if not is_plain(path):
         return False
     first = head_of(path, _HEAD).partition(b"\n")[0]
     is_object = first.startswith(b'{"') and first.rstrip().endswith(b"}")

@@ -11,7 +11,7 @@ import msgspec
 
 from sessiontree.model import Thread, ThreadFields, ThreadInfo
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import Line, head_of, lines_of, modified_ns, size_of
+from sessiontree.transfer.formats._files import Line, head_of, is_plain, lines_of, modified_ns, size_of
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -49,7 +49,7 @@ def _files(source: Path) -> Iterator[Path]:
     if source.is_file():
         yield source
     elif source.is_dir():
-        yield from sorted(path for path in source.rglob("*.jsonl") if path.is_file())
+        yield from sorted(path for path in source.rglob("*.jsonl") if is_plain(path))
 
 
 def _is_ours(path: Path) -> bool:
