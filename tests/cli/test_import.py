@@ -115,9 +115,10 @@ def test_a_watcher_sees_what_is_added(machine: Machine) -> None:
             "parentUuid": None,
             "message": {"role": "user", "content": "late thought"},
         }
+        # The file ends with half a line; now that the line has ended, it is kept as one that cannot be read.
         with file.open("a") as out:
             out.write("\n" + json.dumps(wire) + "\n")
-        while "1 entry added" not in watcher.stderr.readline():
+        while "2 entries added" not in watcher.stderr.readline():
             pass
         assert "late thought" in machine.run("search", "late thought")[0]
     finally:
