@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 import sessiontree as st
+from sessiontree.model import json_decoder
 
 __all__ = ["kept", "record_of", "records_of", "thread_id_of"]
 
@@ -27,7 +28,7 @@ class _Kept(st.Record, frozen=True, kw_only=True):
     origin: dict[str, Any] = {}
 
 
-_kept = msgspec.json.Decoder(_Kept)
+_kept = json_decoder(_Kept)
 
 
 _TEXT = "json"

@@ -19,7 +19,7 @@ from langchain_core.runnables import RunnableConfig
 
 from sessiontree.adapters._records import thread_id_of
 from sessiontree.journal import NewEntry
-from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert
+from sessiontree.model import Custom, Entry, Event, Record, SessionKey, ThreadFields, convert, json_decoder
 from sessiontree.model.codec import EntryBody
 
 __all__ = [
@@ -211,8 +211,8 @@ class _Stored(Record, frozen=True, kw_only=True):
     data: msgspec.Raw = msgspec.Raw(b"null")
 
 
-_stored = msgspec.json.Decoder(_Stored)
-_values = msgspec.json.Decoder(ValuesRecord)
+_stored = json_decoder(_Stored)
+_values = json_decoder(ValuesRecord)
 _NOTHING = ValuesRecord()
 
 

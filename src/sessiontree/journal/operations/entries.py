@@ -17,9 +17,10 @@ from sessiontree.model import (
     Message,
     Payload,
     Thread,
+    ThreadFields,
     UserMessage,
 )
-from sessiontree.model._base import Record
+from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of, is_hash, named_artifacts
 from sessiontree.model.builders import payload_of, user
 from sessiontree.model.codec import EntryBody, encode_record, validate_and_encode
@@ -174,6 +175,7 @@ def append_command(
 def prepare_append() -> None:
     """Analyse the types that an append uses. It takes milliseconds once, which an event loop should not wait for."""
     validate_and_encode(user(""))
+    json_decoder(ThreadFields)
     Append(thread_id="", drafts=())
 
 
