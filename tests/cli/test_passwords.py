@@ -22,6 +22,8 @@ ADDRESSES = (
     "host=127.0.0.1 port=1 user=ann password=hunter2",
     "password = 'my hunter2' host=127.0.0.1",
     "sqlite://ann:hunter2@db",
+    "ann_2:hunter2@db",
+    "a:p/hunter2@db",
 )  # fmt: skip
 COMMANDS = (
     (), ("ls",), ("ls", "--json"), ("config", "show"), ("config", "show", "--json"), ("config", "--jsn"), ("doctor",),
@@ -45,10 +47,12 @@ def test_no_command_shows_a_password_in_its_arguments(screen: Screen, address: s
     for command in (
         ("restore", address), ("restore", "copies", address, "--dry-run"), ("copy", address, "--dry-run"),
         ("copy", address, "--dry-run", "--json"), ("import", address), ("copy", "--dry-run", "x.db", address),
-        ("new", "a title", address), ("ls", f"--stoer={address}"),
+        ("new", "a title", address), ("ls", f"--stoer={address}"), ("ls", "--limit", address), (address,), ("backup", address),
+        ("backup", address, "--json"), ("export", "@", "-o", address), ("restore", "copies", address, "--json"),
+        ("import", address, "--json"), ("doctor", address), ("copy", address),
     ):  # fmt: skip
-        if not (address.startswith("ann:") and command[0] in {"restore", "import", "new", "copy"}):
-            assert_hidden(screen, *command)
+        assert_hidden(screen, *(_quick(word) if word == address else word for word in command))
+    assert [file for file in screen.store.parent.rglob("*") if "hunter2" in file.name] == []
 
 
 @pytest.mark.parametrize("address", [one for one in ADDRESSES if "'" not in one])

@@ -17,6 +17,7 @@ from sessiontree.cli.exit_codes import SwitchVerb
 from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.errors import NothingToRedoError, NothingToUncompactError, NothingToUndoError, SessionTreeError
+from sessiontree.model.passwords import address_without_password
 
 __all__ = ["COMMANDS", "program", "run"]
 
@@ -88,7 +89,7 @@ class _Program(click.Group):
         if cmd_name not in COMMANDS:
             rows = [(name, COMMANDS[name][1].rstrip(".")) for name in similar(cmd_name, COMMANDS)]
             advice = did_you_mean(rows) or [Line(("  all verbs: ", DIM), "sessiontree --help")]
-            raise exit_codes.UsageError(f"There is no verb “{cmd_name}”.", advice)
+            raise exit_codes.UsageError(f"There is no verb “{address_without_password(cmd_name)}”.", advice)
         module = import_module(f"sessiontree.cli.commands.{COMMANDS[cmd_name][0]}")
         found: click.Command = getattr(module, f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name)
         return found
@@ -170,7 +171,7 @@ def _invoke(cli: CliContext, arguments: list[str]) -> int:
     except SwitchVerb as switch:
         return _invoke(cli, switch.arguments)
     except click.ClickException as error:
-        cli.out.fail(_sentence(error), _advice(error))
+        cli.out.fail(_without_passwords(_sentence(error), arguments), _advice(error))
         return error.exit_code
     return exit_codes.OK
 
@@ -198,6 +199,13 @@ def _sentence(error: click.ClickException) -> str:
         case _:
             text = error.format_message()
             return text if text.endswith((".", "?")) else f"{text}."
+
+
+def _without_passwords(text: str, arguments: list[str]) -> str:
+    """What is wrong with an argument, which it repeats: an address without a scheme can only be known as a whole."""
+    for word in arguments:
+        text = text.replace(word, address_without_password(word)) if word else text
+    return text
 
 
 def _advice(error: click.ClickException) -> list[Line]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
@@ -14,7 +15,7 @@ from sessiontree.cli.screen.lines import DIM, Line
 from sessiontree.cli.suggestions import did_you_mean
 from sessiontree.cli.terminal_size import terminal_size
 from sessiontree.cli.typed import broken
-from sessiontree.model.passwords import without_password
+from sessiontree.model.passwords import address_without_password, without_password
 
 __all__ = [
     "SETTINGS",
@@ -104,14 +105,15 @@ class _Command(click.Command):
 def _too_many(command: str, params: Sequence[click.Parameter], given: list[str], more: list[str]) -> UsageError:
     """The answer to words that a command has no argument for: those of a sentence, or the entry of a thread."""
     last = next((one.name for one in reversed(params) if isinstance(one, _Argument)), "")
+    hidden = [address_without_password(word) for word in more]
     meant = ""
     if last in {"title", "text"}:
-        meant = " ".join([*given[-1:], *more])
+        meant = " ".join([*given[-1:], *hidden])
     elif last == "address":
-        meant = f"{given[-1]}:{more[0]}"
+        meant = f"{given[-1]}:{hidden[0]}"
     rows = [" ".join([command, *(quote(without_password(word)) for word in [*given[:-1], meant])])] if meant else []
     advice = did_you_mean([(row, "") for row in rows]) or [Line(("  how it is used: ", DIM), f"{command} --help")]
-    return UsageError(f"“{more[0]}” is one word too many.", advice)
+    return UsageError(f"“{hidden[0]}” is one word too many.", advice)
 
 
 def _example_lines(example: str, cells: int) -> list[str]:
@@ -137,7 +139,25 @@ class FilePath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         if value == "" and param is not None and ctx is not None:
             raise UsageError(f"The path for {param.get_error_hint(ctx)} is empty; use . for the current folder.")
+        if isinstance(value, str) and _is_address(value) and not os.path.exists(value):  # noqa: PTH110  pathlib is slow
+            shown = address_without_password(value)
+            advice = [Line(("  a file of that name: ", DIM), f"./{shown}")] if "://" not in value else []
+            raise UsageError(f"“{shown}” is the address of a server, but a file or folder is meant here.", advice)
         return super().convert(value, param, ctx)
+
+
+def _is_address(text: str) -> bool:
+    return "://" in text or address_without_password(text) != text
+
+
+class StoreAddress(click.types.StringParamType):
+    """The address of a store; one that names none is refused before anything is done with it."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from sessiontree.journal.address import parse_url  # noqa: PLC0415  --help does not need it
+
+        parse_url(value)
+        return value
 
 
 def command(name: str, *, examples: Sequence[str], notes: str = "") -> Callable[[Callable[..., None]], click.Command]:

@@ -32,6 +32,8 @@ STORE_VARIABLE = "SESSIONTREE_STORE"
 _SCHEME = re.compile(r"^([a-zA-Z][a-zA-Z0-9+.-]+):")
 _CONNECTION_STRING = re.compile(r"(?:^|\s)(?:host|hostaddr|port|dbname|user|password|service)\s*=\s*\S")
 _ODD_PASSWORD = re.compile(r"\s|://[^:/?@]*:(?!\d*(?:/|$))[^@/?#]*[?/#][^@]*@")
+_LOGIN = re.compile(r"[^:@/\\]+:(?![/\\])[^@]+@")
+_AS_URL = "write it as a URL: postgresql://user:password@host/database"
 _DURABILITIES = ("power_loss", "process_crash")
 
 Embedded = Literal["memory", "jsonl", "sqlite"]
@@ -59,6 +61,10 @@ def parse_url(url: str | os.PathLike[str]) -> StoreAddress:
     if not isinstance(url, str):
         raise StoreUrlError(repr(url), "an address must be a string or a path")
     scheme = _SCHEME.match(url)
+    if scheme is None and _LOGIN.match(url):
+        raise StoreUrlError(
+            address_without_password(url), f"{_AS_URL}; a file of that name is ./{address_without_password(url)}"
+        )
     if scheme is None:
         return _plain_path(url)
     match scheme[1].lower():
@@ -96,9 +102,7 @@ def _plain_path(path: str) -> StoreAddress:
     if "\0" in path or not is_unicode(path):
         raise StoreUrlError(repr(path), "path contains NUL or invalid Unicode")
     if is_connection_string(path):
-        raise StoreUrlError(
-            address_without_password(path), "write it as a URL: postgresql://user:password@host/database"
-        )
+        raise StoreUrlError(address_without_password(path), _AS_URL)
     path = _in_home(path)
     is_folder = path.endswith(("/", ".jsonl")) or os.path.isdir(path)  # noqa: PTH112  pathlib is slow to import
     return StoreAddress(kind="jsonl" if is_folder else "sqlite", target=path)

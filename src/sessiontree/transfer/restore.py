@@ -46,6 +46,7 @@ def restore_backup(
     ...     st.restore_backup(f"{folder}/backups", f"{folder}/again.db").entries
     1
     """
+    parse_url(target)
     kind = kind_of_backup(folder, backup_id)
     url = f"{kind}:///{os.path.realpath(target)}" if _is_plain_path(target) else str(target)
     address = parse_url(url)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import FilePath, argument, command, dry_run_option
+from sessiontree.cli.declare import FilePath, StoreAddress, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import Progress, moment
@@ -114,7 +114,7 @@ def _verify(cli: CliContext, folder: Path) -> None:
     ],
 )
 @argument("folder", "The folder of the backups.", type=FilePath())
-@argument("target", "The store to make: a path or a URL where there is none.")
+@argument("target", "The store to make: a path or a URL where there is none.", type=StoreAddress())
 @click.option("backup_id", "--backup", metavar="ID", help="The backup to restore; the last one if not given.")
 @dry_run_option
 def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None, dry_run: bool) -> None:

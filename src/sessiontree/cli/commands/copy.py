@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.declare import argument, command, dry_run_option
+from sessiontree.cli.declare import StoreAddress, argument, command, dry_run_option
 
 __all__ = ["copy"]
 
@@ -16,7 +16,7 @@ __all__ = ["copy"]
         "sessiontree copy postgresql://host/database --dry-run",
     ],
 )
-@argument("target", "The store to copy into: a path or a URL.")
+@argument("target", "The store to copy into: a path or a URL.", type=StoreAddress())
 @dry_run_option
 def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
     """Copy the whole store into another store of any kind, then compare all content hashes.
