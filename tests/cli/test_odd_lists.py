@@ -11,6 +11,8 @@ from cli_shell import Shell
 from cli_shell import screen as whole_screen
 from sample_store import NOW
 from screens import Screen, plain
+from sessiontree.cli import context
+from sessiontree.cli import summaries as cli_summaries
 from sessiontree.render.cells import cell_width
 
 FAMILY = "👨‍👩‍👧‍👦"
@@ -73,14 +75,26 @@ def test_diff_marks_what_is_active_on_either_side(screen: Screen) -> None:
         assert "○ The left one." in shown
 
 
-def test_home_and_stats_say_why_they_count_differently(odd: Screen) -> None:
+def test_home_and_stats_count_the_same_and_say_what_a_list_leaves_out(odd: Screen) -> None:
     odd.run("archive", "plain")
     odd.run("new", "nothing in it", "--id", "empty")
-    assert "3 threads" in plain(odd.run())
+    assert "5 threads, 2 archived or empty" in plain(odd.run())
     stats = plain(odd.run("stats"))
     assert "5 threads" in stats
     assert "2 archived or empty" in stats
+    assert "3 of 3" in plain(odd.run("ls"))
     assert "stats --since" not in plain(odd.run("stats", "--since", "7d")).replace("stats --since 7d", "", 1)
+
+
+def test_home_and_stats_count_the_same_in_a_store_too_large_to_shorten_its_ids(
+    odd: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(context, "_MOST_SHORTENED", 2)
+    monkeypatch.setattr(cli_summaries, "_MOST_COUNTED", 3)
+    odd.run("archive", "plain")
+    for command in ("", "stats"):
+        assert "4 threads" in plain(odd.run(*command.split()))
+    assert "3 shown, 4 in the store" in plain(odd.run("ls"))
 
 
 def test_an_unknown_option_is_not_answered_with_another_one(odd: Screen) -> None:

@@ -10,9 +10,8 @@ from sessiontree.cli.context import CliContext
 from sessiontree.cli.last_import import last_import_ns
 from sessiontree.cli.screen.lines import BOLD, DIM, NAME, Line, beside, paragraph
 from sessiontree.cli.screen.threads import NARROW, branch_mark, id_column, id_lines
-from sessiontree.cli.summaries import count_threads, summaries
+from sessiontree.cli.summaries import count_all, left_out, summaries
 from sessiontree.cli.typed import broken
-from sessiontree.model import ThreadQuery
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.figures import count, plural, size
 from sessiontree.render.threads import ThreadSummary, folder_of
@@ -49,9 +48,8 @@ def _print_list(cli: CliContext) -> None:
 
 
 def _filled(cli: CliContext, rows: Sequence[ThreadSummary], width: int) -> Iterator[Line]:
-    total = count_threads(cli, ThreadQuery(is_empty=False))
-    about = plural(len(cli.threads) if total is None else total, "thread")
-    about += f" · {size(cli.journal.stats().bytes)}" if width >= NARROW else ""
+    about = plural(count_all(cli), "thread")
+    about += f"{left_out(cli)} · {size(cli.journal.stats().bytes)}" if width >= NARROW else ""
     yield beside(Line(("Last threads", BOLD)), Line((about, DIM)), width)
     yield Line()
     yield from _rows(cli, rows, width)

@@ -6,9 +6,10 @@ from collections.abc import Iterable
 
 from sessiontree.cli.context import CliContext
 from sessiontree.model import Entry, Thread, ThreadQuery
+from sessiontree.render.figures import count
 from sessiontree.render.threads import ThreadSummary, summary_of, title_of
 
-__all__ = ["count_threads", "summaries", "summary", "title", "titles"]
+__all__ = ["count_all", "count_threads", "left_out", "summaries", "summary", "title", "titles"]
 
 
 _MOST_COUNTED = 1000
@@ -44,9 +45,21 @@ def titles(cli: CliContext, threads: Iterable[Thread]) -> list[tuple[Thread, str
     return found
 
 
+def count_all(cli: CliContext) -> int:
+    """Return how many threads the store has, with those that lists leave out."""
+    return len(cli.threads) or cli.journal.stats().threads
+
+
+def left_out(cli: CliContext) -> str:
+    """Return how many of all threads a list leaves out, in words that go on after that number."""
+    listed = count_threads(cli, ThreadQuery(is_empty=False))
+    hidden = 0 if listed is None else count_all(cli) - listed
+    return f", {count(hidden)} archived or empty" if hidden else ""
+
+
 def count_threads(cli: CliContext, query: ThreadQuery) -> int | None:
     """Return how many threads a query selects; ``None`` in a store with so many that counting them takes too long."""
-    if len(cli.threads) > _MOST_COUNTED:
+    if count_all(cli) > _MOST_COUNTED:
         return None
     return len(cli.journal.list_threads(query, limit=None, cursor=None))
 

@@ -15,7 +15,7 @@ from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.hints import joined
 from sessiontree.cli.screen.lines import ATTENTION, DIM, GOOD, NAME, Line
 from sessiontree.cli.screen.threads import list_lines
-from sessiontree.cli.summaries import count_threads, summaries
+from sessiontree.cli.summaries import count_all, count_threads, summaries
 from sessiontree.cli.times import nanoseconds
 from sessiontree.model import Page, Thread, ThreadOrder, ThreadQuery
 from sessiontree.render.figures import count
@@ -154,7 +154,7 @@ def _how_many(cli: CliContext, query: ThreadQuery, found: Page) -> str:
     """The number of threads that are shown, and of how many. In a large store that is the number of all its threads."""
     total = count_threads(cli, query)
     if total is None:
-        return f"{len(found)} shown, {count(len(cli.threads))} in the store"
+        return f"{len(found)} shown, {count(count_all(cli))} in the store"
     return f"{len(found)} of {count(total)}"
 
 

@@ -13,10 +13,10 @@ from sessiontree.cli.declare import argument, command, given_options
 from sessiontree.cli.screen.charts import bars, beside_each_other, heatmap
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, Line, paragraph
 from sessiontree.cli.screen.threads import NARROW
-from sessiontree.cli.summaries import count_threads, title
+from sessiontree.cli.summaries import count_all, left_out, title
 from sessiontree.cli.tally import Totals, count_entries
 from sessiontree.cli.times import nanoseconds
-from sessiontree.model import Thread, ThreadQuery
+from sessiontree.model import Thread
 from sessiontree.render.cells import cell_width, pad
 from sessiontree.render.figures import count, money, money_column, percent
 from sessiontree.render.times import moment_at, short_day
@@ -96,19 +96,14 @@ def _head(cli: CliContext, totals: Totals, thread: Thread | None, start: int) ->
     days = [date.fromisoformat(day) for day in totals.days]
     period = f"Since {short_day(moment_at(start, cli.now).date())}" if start else "All time"
     scope = (
-        f"all threads{_unlisted(cli, totals)}" if thread is None else f"{cli.threads[thread.id]} {title(cli, thread)}"
+        f"all threads{left_out(cli) * (totals.threads == count_all(cli))}"
+        if thread is None
+        else f"{cli.threads[thread.id]} {title(cli, thread)}"
     )
     span = f"{short_day(days[0])} {days[0].year} – {short_day(days[-1])} {days[-1].year} · " if days else ""
     line = Line((period, BOLD))
     about = f"  {span}{scope}"
     yield line.add(about if cli.out.width >= NARROW or thread is not None else f"  {scope}", DIM).cut(cli.out.width)
-
-
-def _unlisted(cli: CliContext, totals: Totals) -> str:
-    """How many of the threads a list leaves out: their entries count, too."""
-    listed = count_threads(cli, ThreadQuery(is_empty=False))
-    hidden = 0 if listed is None else len(cli.threads) - listed
-    return f", {count(hidden)} archived or empty" if hidden and totals.threads == len(cli.threads) else ""
 
 
 def _figures(totals: Totals, width: int) -> Iterator[Line]:
