@@ -74,6 +74,26 @@ def test_a_name_with_an_escape_is_typed_as_it_is_printed(odd: Screen) -> None:
     assert "words 10" in odd.piped("log", "-n", "1", "red:red")
 
 
+@pytest.mark.parametrize("other", ["c", "a:b longer", "a:b:c"])
+def test_an_entry_and_a_thread_that_is_called_like_its_address_can_both_be_typed(
+    screen: Screen, tmp_path: Path, other: str
+) -> None:
+    screen.store = tmp_path / "twins.db"
+    twins = (("a:b", "x"), ("a", "b"), ("a", "b:c"), (other, "y"))
+    with st.open(screen.store, durability="process_crash") as journal:
+        for number, (thread, entry) in enumerate(twins):
+            if thread not in journal.thread_ids("", limit=9):
+                journal.create_thread(thread)
+            journal.append(thread, st.user(f"word{number}"), id=entry)
+    for number, (_, entry) in enumerate(twins):
+        best = next(command for command in _commands(screen.run("search", f"word{number}")) if " show " in command)
+        address = shlex.split(best)[2:]
+        assert f"word{number}" in plain(screen.run("show", *address)), best
+        assert screen.piped("log", "-n", "1", *address).split("\t")[0] == entry, best
+    assert screen.piped("log", "-n", "1", "a:b").split("\t")[0] == "x"
+    screen.run("append", "a", "more", "--expect-leaf", "b:c")
+
+
 STORE = "my talks/store.db"
 COMMANDS = (
     "", "ls -n 3", "ls -n 3 --title talk", "tree @", "search words -n 2", "search words", "stats", "stats --since 7d", "label @",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -99,6 +100,31 @@ def test_a_conflict_shows_in_the_summary_and_in_the_exit_code(machine: Machine) 
     machine.run("new", "another", "--id", "goose-20260801_1")
     _, told = machine.run("import", str(machine.home / ".local/share/goose/sessions"), code=4)
     assert "1 conflict" in told
+
+
+def test_the_numbers_of_an_import_add_up_on_every_run(machine: Machine) -> None:
+    """With a conflict, a damaged file, and from the second run on a session that grew and some that are as they were."""
+    machine.run("new", "another", "--id", "goose-20260801_1")
+    codex = next((machine.home / ".codex/sessions").rglob("*.jsonl"))
+    copy = codex.with_name(codex.name.replace("000000000001", "000000000002"))
+    copy.write_text(codex.read_text().replace("000000000001", "000000000002"))
+    seen = []
+    for _ in range(3):
+        _, told = machine.run("import", "--yes", code=4)
+        found = dict(re.findall(r"^[!✓] ([^:]+): (\d+ sessions? \([^)]*\))", told, re.MULTILINE))
+        assert set(found) == {"Claude Code", "Codex CLI", "goose", "GitHub Copilot CLI"}
+        for line in found.values():
+            total, *kinds = map(int, re.findall(r"\d+", line))
+            assert total == sum(kinds), line
+        seen.append(found)
+        with copy.open("a") as out:
+            content = [{"type": "input_text", "text": "late thought"}]
+            wire = {"type": "message", "role": "user", "content": content}
+            out.write(
+                json.dumps({"timestamp": "2026-08-01T11:00:00Z", "type": "response_item", "payload": wire}) + "\n"
+            )
+    assert [one["Codex CLI"] for one in seen] == ["2 sessions (2 new)", *["2 sessions (1 read again, 1 unchanged)"] * 2]
+    assert {one["goose"] for one in seen} == {"1 session (1 conflict)"}
 
 
 def test_a_watcher_sees_what_is_added(machine: Machine) -> None:

@@ -3,6 +3,7 @@
 3a19             the thread whose id starts or ends with this, or contains it; as an entry, its leaf
 3a19:b21c        one of its entries        3a19:good       the entry with the label "good"
 3a19~3           three before the leaf     3a19:b21c~1     the parent of an entry
+3a19@:b21c       the same as 3a19:b21c, where a thread is called "3a19:b21c"
 3a19@{-1}        where the leaf was before its last move; @{1}, as in git, means the same
 @                the leaf of the thread that changed last
 
@@ -24,19 +25,28 @@ from sessiontree.cli.summaries import title
 from sessiontree.model import Entry, Record, Thread
 from sessiontree.render.entries import words_of
 from sessiontree.render.ids import ShortIds, runs_in
-from sessiontree.render.names import entries_named, has_entry, printed_as, threads_named
+from sessiontree.render.names import SIGNS, entries_named, has_entry, printed_as, splits, threads_named
 from sessiontree.render.turns import is_bookkeeping
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
 
-__all__ = ["Address", "address_or_pick", "entry_or_pick", "last_shown", "resolve", "resolve_thread", "thread_or_pick"]
+__all__ = [
+    "Address",
+    "address_or_pick",
+    "entry_or_pick",
+    "last_shown",
+    "resolve",
+    "resolve_entry",
+    "resolve_thread",
+    "thread_or_pick",
+]
 
 
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
 _STEP = re.compile(r"~(\d*)|\^", re.ASCII)
 _REFLOG = re.compile(r"@\{-?(\d+)\}")
-_SIGNS = ":@~^"
+_AT_SIGNS = re.compile(r"^@+(?=:)")
 _MOST = 1_000_000
 _CANDIDATES = 5
 
@@ -61,6 +71,11 @@ def resolve(cli: CliContext, address: str) -> Address:
     """Return the thread and the entry of an address; raises as ``resolve_thread`` does."""
     thread, rest = _split(cli, address)
     return Address(thread=thread, entry_id=_entry(cli, thread, rest))
+
+
+def resolve_entry(cli: CliContext, thread: Thread, name: str) -> str | None:
+    """Return the entry of a thread that a name means; raises as ``resolve_thread`` does."""
+    return _entry(cli, thread, f":{name}")
 
 
 def last_shown(cli: CliContext, found: Address) -> str | None:
@@ -106,13 +121,13 @@ def _split(cli: CliContext, address: str) -> tuple[Thread, str]:
     """Split an address into its thread and the part about an entry. Whole ids are tried first, then parts of one."""
     if not address:
         raise UsageError("The address is empty. `sessiontree ls` lists threads; @ is the one that changed last.")
-    parts = {address[:end]: address[end:] for end in _possible_ends(address)}
+    parts = splits(address)
     found = {part: threads_named(cli.journal, part, limit=_CANDIDATES + 1) for part in parts}
     for part, rest in parts.items():
         if found[part] == [part]:
             return cli.journal.thread(part), rest
-    if address[0] in _SIGNS:
-        return _latest(cli.journal), address.removeprefix("@") if address.startswith("@:") else address
+    if address[0] in SIGNS:
+        return _latest(cli.journal), address
     for part, rest in parts.items():
         if found[part]:
             return cli.journal.thread(_only_thread(cli, part, found[part])), rest
@@ -134,17 +149,11 @@ def _containing(cli: CliContext, parts: Mapping[str, str]) -> tuple[Thread, str]
             if len(found) == 1:
                 return cli.journal.thread(found[0]), rest
     address = next(iter(parts))
-    part = re.split(f"[{_SIGNS}]", address, maxsplit=1)[0] or address
+    part = re.split(f"[{SIGNS}]", address, maxsplit=1)[0] or address
     names = {cli.threads[name]: name for name in known}
     rows = [(name, title(cli, cli.journal.thread(names[name]))) for name in similar(part, names)]
     advice = did_you_mean(rows) or [Line(("  all threads:  ", DIM), "sessiontree ls")]
     raise MissingError(f"No thread is called “{part}”.", advice)
-
-
-def _possible_ends(address: str) -> list[int]:
-    """Where the id of the thread may end: at the end, or before a sign that starts the part about an entry."""
-    signs = [at for at, sign in enumerate(address) if at and sign in _SIGNS]
-    return [len(address), *reversed(signs)]
 
 
 def _latest(journal: Journal) -> Thread:
@@ -157,6 +166,7 @@ def _latest(journal: Journal) -> Thread:
 
 def _entry(cli: CliContext, thread: Thread, rest: str) -> str | None:
     """The entry of an address. A whole id or label wins over the signs in it."""
+    rest = _AT_SIGNS.sub("", rest)
     text = rest.removeprefix(":")
     is_name = rest.startswith(":") and has_entry(cli.journal, thread.id, text)
     steps = None if is_name else _STEPS.search(text)

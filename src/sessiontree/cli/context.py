@@ -21,6 +21,7 @@ from sessiontree.cli.typed import typed
 from sessiontree.model import Record
 from sessiontree.model.passwords import address_without_password
 from sessiontree.render.ids import ShortIds
+from sessiontree.render.names import address_of
 
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
@@ -168,8 +169,13 @@ class CliContext:
 
     def typed(self, thread_id: str, entry_id: str | None = None) -> str:
         """Return the address of a thread or an entry as it is typed into a shell, for a command that is shown."""
-        entry = "" if entry_id is None else f":{self.entries(thread_id)[entry_id]}"
-        return typed(self.threads[thread_id] + entry)
+        if entry_id is None:
+            return typed(self.threads[thread_id])
+        return typed(self.address(thread_id, self.entries(thread_id)[entry_id]))
+
+    def address(self, thread_id: str, name: str) -> str:
+        """Return the address of an entry by its short id or its label."""
+        return address_of(self.journal, self.threads[thread_id], name)
 
     @property
     def out(self) -> Output:

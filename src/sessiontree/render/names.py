@@ -14,8 +14,11 @@ from sessiontree.render.cells import printable
 if TYPE_CHECKING:
     from sessiontree.journal import Journal
 
-__all__ = ["entries_named", "has_entry", "printed_as", "threads_named"]
+__all__ = ["SIGNS", "address_of", "entries_named", "has_entry", "printed_as", "splits", "threads_named"]
 
+
+SIGNS = ":@~^"
+"""What may follow the id of a thread in the address of an entry."""
 
 _MOST = 1_000_000
 
@@ -47,3 +50,25 @@ def has_entry(journal: Journal, thread_id: str, name: str) -> bool:
 def printed_as(name: str, names: Iterable[str]) -> list[str]:
     """Return the names that are printed like this one, but are not equal to it."""
     return sorted(one for one in names if not one.isprintable() and printable(one) == name) if name else []
+
+
+def splits(address: str) -> dict[str, str]:
+    """Return what may be the thread of an address, the longest first, each with the part about an entry.
+
+    >>> splits("3a19:b21c~1")
+    {'3a19:b21c~1': '', '3a19:b21c': '~1', '3a19': ':b21c~1'}
+    """
+    ends = [len(address), *(at for at in range(len(address) - 1, 0, -1) if address[at] in SIGNS)]
+    return {address[:end]: address[end:] for end in ends}
+
+
+def address_of(journal: Journal, thread: str, name: str) -> str:
+    """Return the address of an entry as it is typed: ``a:b``, or ``a@:b`` beside a thread that is itself called ``a:b``."""
+    address = f"{thread}:{name}"
+    return f"{thread}@:{name}" if _names_longer(journal, address, thread) else address
+
+
+def _names_longer(journal: Journal, address: str, thread: str) -> bool:
+    """Whether an address means a thread with a longer name than that of its thread."""
+    longer = (part for part in splits(address) if len(part) > len(thread))
+    return any(journal.thread_ids(part, limit=1) for part in longer)

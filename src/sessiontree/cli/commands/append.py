@@ -7,7 +7,7 @@ import sys
 import click
 from msgspec import UNSET
 
-from sessiontree.cli.addresses import resolve, thread_or_pick
+from sessiontree.cli.addresses import resolve_entry, thread_or_pick
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, choice_option, command, dry_run_option, thread_argument
 from sessiontree.cli.exit_codes import UsageError
@@ -114,7 +114,7 @@ def print_thread(cli: CliContext, thread: Thread) -> None:
 def _expected_leaf(cli: CliContext, thread: Thread, leaf: str) -> str | None:
     if not leaf:
         raise UsageError("--expect-leaf is empty; name the entry that the message replies to.")
-    return resolve(cli, f"{thread.id}:{leaf}").entry_id
+    return resolve_entry(cli, thread, leaf)
 
 
 def _read_stdin(cli: CliContext) -> str:

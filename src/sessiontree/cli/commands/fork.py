@@ -95,7 +95,7 @@ def label(cli: CliContext, *, address: str | None, name: str, remove: bool, dry_
     else:
         cli.out.done(f"{place} is {'no longer labelled' if remove else f'labelled [{name}]'}")
         if not remove:
-            cli.out.hint(("  go there:", f"sessiontree rewind {typed(f'{cli.threads[found.thread.id]}:{name}')}"))
+            cli.out.hint(("  go there:", f"sessiontree rewind {typed(cli.address(found.thread.id, name))}"))
 
 
 def _list_labels(cli: CliContext, thread: Thread) -> None:

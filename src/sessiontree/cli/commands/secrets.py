@@ -69,7 +69,7 @@ def _print(cli: CliContext, found: Sequence[StoredSecret], threads: int) -> None
             cli.out.row((one.rule, one.thread_id, one.entry_id, one.shown))
     else:
         ids = {name: cli.entries(name) for name in {one.thread_id for one in found}}
-        places = [f"{cli.threads[one.thread_id]}:{ids[one.thread_id][one.entry_id]}" for one in found]
+        places = [cli.address(one.thread_id, ids[one.thread_id][one.entry_id]) for one in found]
         widest = max(map(cell_width, places), default=0)
         for place, one in zip(places, found, strict=True):
             line = Line(("! ", ATTENTION), (pad(place, widest), ID), f"  {one.rule}", (f"  {one.shown}", DIM))
