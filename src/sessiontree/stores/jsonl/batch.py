@@ -84,6 +84,11 @@ class Batch:
         """What the trees are about to get."""
         return list(self._pending.values())
 
+    @property
+    def trees(self) -> Sequence[str]:
+        """The names of the trees whose files were opened."""
+        return list(self._opened)
+
     def execute(self, command: Change) -> Outcome:
         """Decide a command and keep its lines for ``append``; return its result or the refusal."""
         try:

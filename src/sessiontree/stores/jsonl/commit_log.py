@@ -23,8 +23,9 @@ from zlib import crc32
 import msgspec
 
 from sessiontree.model._base import Record, json_decoder
-from sessiontree.stores._io import Files, syncing
+from sessiontree.stores._io import Files, SyncFailedError, syncing
 from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.unsynced import note_unsynced
 
 __all__ = ["CommitLog", "LoggedLines"]
 
@@ -126,11 +127,15 @@ class CommitLog:
         """Sync the tree files that are in the log, then empty it."""
         if self.size == 0:
             return
-        with syncing():
-            for tree in dict.fromkeys(record.tree for record in self._records()):
+        trees = list(dict.fromkeys(record.tree for record in self._records()))
+        try:
+            for tree in trees:
                 self._sync_tree(tree)
             self._files.truncate(self._file, 0)
             self.sync()
+        except OSError as error:
+            note_unsynced(self._layout, trees)
+            raise SyncFailedError(error.errno, str(error)) from error
 
     @property
     def is_used(self) -> bool:

@@ -142,12 +142,15 @@ def _lines_of(pending: PendingLines) -> PlannedLines:
 
 
 def _append(lines: PlannedLines, layout: Layout, files: Files) -> None:
-    """Append lines unless they are there. A file that was put back from elsewhere since then is left alone."""
+    """Append lines; once more if they are there, because their sync may have failed.
+
+    A file that was put back from elsewhere since then is left alone.
+    """
     file = files.open_append(layout.tree(lines.tree))
     try:
         found = os.pread(file, len(lines.text), lines.offset)
         size = os.fstat(file).st_size
-        if found != lines.text and size >= lines.offset and lines.text.startswith(found):
+        if lines.offset <= size <= lines.offset + len(lines.text) and lines.text.startswith(found):
             files.truncate(file, lines.offset)
             files.append(file, lines.text)
         with syncing():

@@ -56,6 +56,11 @@ class Layout(Record, frozen=True, kw_only=True):
         return self.folder / "commits.log"
 
     @property
+    def unsynced(self) -> Path:
+        """The names of trees whose sync failed."""
+        return self.folder / "unsynced"
+
+    @property
     def index(self) -> Path:
         """The cached summaries of trees."""
         return self.folder / "index.db"

@@ -46,6 +46,7 @@ from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, removal_of, remove_thread, repair_tree
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
+from sessiontree.stores.jsonl.unsynced import note_unsynced, write_unsynced
 from sessiontree.stores.protocol import Durability, Outcome
 from sessiontree.stores.queries import Finding
 from sessiontree.stores.rules.append import put_blobs
@@ -180,7 +181,7 @@ class Writer:
                 raise
             self._note_torn_ends(batch.torn_ends)
         try:
-            self._sync(files, has_log=batch.has_log)
+            self._sync(files, batch)
         finally:
             batch.close()
         return outcomes
@@ -190,17 +191,18 @@ class Writer:
             self.torn_ends_cut += number
             log_event("store", "warning", f"cut {number} torn ends of files, kept in torn/", store=self._place)
 
-    def _sync(self, files: Sequence[int], *, has_log: bool) -> None:
+    def _sync(self, files: Sequence[int], batch: Batch) -> None:
         if not self._is_synced:
             return
         try:
             for file in files:
                 self._files.sync(file)
-            if has_log:
+            if batch.has_log:
                 self._log.sync()
         except OSError as error:
+            note_unsynced(self._layout, batch.trees)
             raise self._poisoned(error) from error
-        if has_log and self._log.is_large:
+        if batch.has_log and self._log.is_large:
             self._empty_log()
 
     def _empty_log(self) -> None:
@@ -277,7 +279,12 @@ class Writer:
         with self._exclusive():
             return
 
-    def _finish_commit(self) -> None:
+    def _finish_writes(self) -> None:
+        """Finish what another process could not: files whose sync failed, and a commit of several files."""
+        try:
+            write_unsynced(self._layout, self._files)
+        except OSError as error:
+            raise self._poisoned(error) from error
         plan = planned(self._layout)
         if plan is None:
             return
@@ -375,7 +382,7 @@ class Writer:
     def _exclusive(self) -> Iterator[None]:
         """Exclude all other writers: the threads of this process, and other processes."""
         with self._thread_lock, self._process_lock:
-            self._finish_commit()
+            self._finish_writes()
             yield
 
     def _poisoned(self, error: OSError) -> StorePoisonedError:

@@ -1,0 +1,38 @@
+"""Files whose sync failed: noted beside the others until they have been written again (ADR 245)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+
+from sessiontree.stores._io import Files, syncing
+from sessiontree.stores.jsonl.layout import Layout
+
+__all__ = ["note_unsynced", "write_unsynced"]
+
+
+def note_unsynced(layout: Layout, trees: Iterable[str]) -> None:
+    """Note that lines of these trees, or of the log, may be in the memory of the kernel only.
+
+    Needs no sync: a power cut takes that memory away too. The caller learns of the failed sync in any case.
+    """
+    with suppress(OSError), layout.unsynced.open("a", encoding="utf-8") as note:
+        note.writelines(f"{name}\n" for name in trees)
+
+
+def write_unsynced(layout: Layout, files: Files) -> None:
+    """Write and sync what a failed sync left, although the kernel takes it for written. Called under the process lock."""
+    if not os.path.exists(layout.unsynced):  # noqa: PTH110  on the path of every commit, as in ``planned``
+        return
+    names = layout.unsynced.read_text(encoding="utf-8").splitlines()
+    for path in (layout.log, *(layout.tree(name) for name in dict.fromkeys(names))):
+        with suppress(FileNotFoundError):
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            try:
+                with syncing():
+                    files.write_again(file)
+                    files.sync(file)
+            finally:
+                os.close(file)
+    layout.unsynced.unlink(missing_ok=True)
