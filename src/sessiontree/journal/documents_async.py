@@ -37,7 +37,11 @@ class AsyncDocuments:
         return await self._journal.run(documents.get(self._journal.runtime, scope, key))
 
     async def delete(self, scope: str, key: str, *, expect_version: int | None = None) -> bool:
-        """Delete a document for good, and return whether there was one; ``expect_version`` as in ``put``."""
+        """Delete a document, and return whether there was one; ``expect_version`` as in ``put``.
+
+        It cannot be undone. Unlike erased entries, its bytes may stay in the log of a SQLite store until that is emptied,
+        at the latest when the last program closes the store.
+        """
         return await self._journal.run(documents.delete(self._journal.runtime, scope, key, expect_version))
 
     async def scopes(self, *, after: str | None = None, limit: int | None = None) -> list[str]:
