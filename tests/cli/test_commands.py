@@ -108,6 +108,16 @@ def test_a_fork_shares_what_is_before_it(talk):
     assert len(talk.json("log", "earlier")["entries"]) == 3
 
 
+def test_a_fork_counts_entries_as_lists_do(shell: Shell) -> None:
+    with st.open(shell.folder / "j.db") as journal:
+        journal.create_thread("t")
+        with journal.turn("t", owner="me") as turn:
+            turn.append(st.user("hello"))
+            turn.append(st.assistant("hi"))
+    assert "shares 2 entries" in shell.run("fork", "t", "--id", "other").stderr
+    assert [line.split("\t")[2] for line in shell("ls").splitlines()] == ["2", "2"]
+
+
 def test_labels_are_addresses(talk):
     talk("label", "talk~1", "question")
     assert "a second question" in talk("log", "talk:question", "-n", "1")

@@ -6,10 +6,12 @@ import inspect
 import re
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 import sessiontree as st
+from sessiontree.stores.rules.state import Fact
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -23,6 +25,11 @@ def test_every_public_name_stands_in_the_reference_once() -> None:
         name for page in API for name in re.findall(r"^::: sessiontree\.(\w+)$", page.read_text(), re.MULTILINE)
     )
     assert named == Counter(set(st.__all__) - {"UNSET"})
+
+
+def test_authors_of_stores_are_told_every_fact() -> None:
+    page = (DOCS / "howto" / "write-a-store.md").read_text()
+    assert [fact.__name__ for fact in get_args(Fact) if f"`{fact.__name__}`" not in page] == []
 
 
 def test_every_public_class_function_and_method_has_a_docstring() -> None:

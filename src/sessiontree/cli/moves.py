@@ -1,6 +1,8 @@
-"""What the verbs that move the head say: where it is now, what waits elsewhere."""
+"""What the verbs that move the head say: where it is now, what waits elsewhere, what a fork shares."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.screen.lines import DIM, Line, beside
@@ -10,12 +12,20 @@ from sessiontree.model import Entry, Thread
 from sessiontree.render.figures import plural
 from sessiontree.render.turns import is_bookkeeping
 
-__all__ = ["head_line", "waiting_line"]
+if TYPE_CHECKING:
+    from sessiontree.journal import Journal
+
+__all__ = ["head_line", "shown_path", "waiting_line"]
+
+
+def shown_path(journal: Journal, thread_id: str) -> list[Entry]:
+    """Return the entries of the path that people are shown, and that lists count."""
+    return [entry for entry in journal.path(thread_id) if not is_bookkeeping(entry)]
 
 
 def head_line(cli: CliContext, thread: Thread, width: int = 0) -> list[Line]:
     """Draw the entry that is the head now."""
-    path = [entry for entry in cli.journal.path(thread.id) if not is_bookkeeping(entry)]
+    path = shown_path(cli.journal, thread.id)
     if not path:
         return [Line(("  at the beginning, before the first entry", DIM))]
     head: Entry = path[-1]

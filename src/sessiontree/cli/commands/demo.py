@@ -18,14 +18,13 @@ from pathlib import Path
 import sessiontree as st
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import command
-from sessiontree.cli.moves import head_line, waiting_line
+from sessiontree.cli.moves import head_line, shown_path, waiting_line
 from sessiontree.cli.screen.graph import log_lines
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, GOOD, TOOL, Line, paragraph
 from sessiontree.cli.screen.tree import tree_lines
 from sessiontree.cli.views import view_of
 from sessiontree.render.cells import pad
 from sessiontree.render.figures import bar, count, duration, plural
-from sessiontree.render.turns import is_bookkeeping
 
 __all__ = ["demo"]
 
@@ -125,11 +124,10 @@ class _Demo:
     def _fork(self) -> None:
         self._say("A fork asks something else, and shares the past")
         journal = self._inner.journal
-        path = [entry for entry in journal.path(THREAD) if not is_bookkeeping(entry)]
-        fork = journal.fork(THREAD, at=path[2].id, new_id="another-test", title="Another login test")
-        shared = plural(
-            len([entry for entry in journal.path(fork.id) if not is_bookkeeping(entry)]), "entry", "entries"
+        fork = journal.fork(
+            THREAD, at=shown_path(journal, THREAD)[2].id, new_id="another-test", title="Another login test"
         )
+        shared = plural(len(shown_path(journal, fork.id)), "entry", "entries")
         journal.append(fork.id, st.user("Write a new login test instead."))
         self._inner.__dict__.pop("threads", None)
         self._good(f"{fork.id} shares {shared} with {THREAD}, nothing was copied")
@@ -163,7 +161,7 @@ class _Demo:
     def _log(self) -> list[Line]:
         """The last entries of the path, oldest first; the call that has no answer yet says so."""
         view = view_of(self._inner, self._inner.journal.thread(THREAD), width=self._width - 3)
-        path = [entry for entry in self._inner.journal.path(THREAD) if not is_bookkeeping(entry)]
+        path = shown_path(self._inner.journal, THREAD)
         return list(log_lines(view, path))[::-1]
 
     def _head(self, thread_id: str) -> list[Line]:

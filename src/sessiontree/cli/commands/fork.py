@@ -9,7 +9,7 @@ from sessiontree.cli.commands.append import check_new_thread, print_thread
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import argument, command, dry_run_option
 from sessiontree.cli.exit_codes import UsageError
-from sessiontree.cli.moves import head_line
+from sessiontree.cli.moves import head_line, shown_path
 from sessiontree.cli.output import LISTS
 from sessiontree.cli.screen.lines import ID, NAME, Line
 from sessiontree.cli.screen.rows import entry_line
@@ -56,7 +56,7 @@ def fork(cli: CliContext, *, address: str | None, before: bool, title: str, id: 
 def _explain(cli: CliContext, found: Address, created: Thread) -> None:
     """Say what the fork shares, where it is, and how to go on."""
     new, old = cli.threads[created.id], cli.threads[found.thread.id]
-    shared = plural(created.entries, "entry", "entries")
+    shared = plural(len(shown_path(cli.journal, created.id)), "entry", "entries")
     cli.out.done(f"thread {new} shares {shared} with {old}, nothing was copied", below=head_line(cli, created))
     new, old = cli.typed(created.id), cli.typed(found.thread.id)
     cli.out.hint(("  go on:", f'sessiontree append {new} "…"'), ("compare later:", f"sessiontree diff {old} {new}"))
