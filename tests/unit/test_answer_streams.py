@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import suppress
+from copy import copy
 from typing import Any
 
 import anthropic
@@ -176,3 +178,29 @@ def _decoded(event: bytes) -> dict[str, object] | None:
     data = event.split(b"data: ", 1)[1].strip()
     decoded: dict[str, object] | None = None if data == b"[DONE]" else json.loads(data)
     return decoded
+
+
+def places_in(value: object, place: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    yield place
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in inner:
+        yield from places_in(item, (*place, key))
+
+
+def with_value(value: Any, place: tuple[str | int, ...], new: object) -> Any:
+    if not place:
+        return new
+    changed = copy(value)
+    changed[place[0]] = with_value(value[place[0]], place[1:], new)
+    return changed
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_odd_value_anywhere_in_an_event_raises_our_errors_only(dialect: str, chat: st.ThreadHandle) -> None:
+    sent = b"".join(EVENTS[dialect](SCRIPTS["everything"]))
+    events = [json.loads(line[6:]) for line in sent.splitlines() if line.startswith(b"data: {")]
+    assert len(events) > 3
+    for place in places_in(events):
+        for odd in (None, 3, "x", [None]):
+            with suppress(st.SessionTreeError), chat.turn() as turn:
+                list(turn.stream(dialect, with_value(events, place, odd) if place else [odd]))

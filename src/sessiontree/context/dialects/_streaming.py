@@ -9,7 +9,8 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from sessiontree.context.answers import NOTHING, Delta
-from sessiontree.context.dialects._plain import plain
+from sessiontree.context.dialects._plain import a_text, an_object, plain
+from sessiontree.errors import InvalidInputError
 
 __all__ = ["NOTHING", "AnswerBuilder", "Delta", "Wire"]
 
@@ -30,8 +31,20 @@ class AnswerBuilder:
         self.is_finished = False
 
     def feed(self, event: Any) -> Delta:
-        """Add an event: the SDK's object, or a dump of it. Events that are not known are ignored."""
-        return self._add(plain(event))
+        """Add an event: the SDK's object, or a dump of it. Events that are not known are ignored.
+
+        Raises InvalidInputError for one that has something else where the dialect has an object, a list or a text.
+        """
+        read = plain(event)
+        try:
+            delta = self._add(an_object(read, "an event", may_miss=False))
+            a_text(delta.text, "the text of an event")
+            a_text(delta.reasoning, "the reasoning of an event")
+        except (TypeError, AttributeError, LookupError, ValueError) as error:
+            raise InvalidInputError(
+                f"this is not an event of a stream of {self.dialect}: {read!r:.200} ({error})"
+            ) from error
+        return delta
 
     def response(self) -> Wire:
         """Return the complete answer as a response, for ``from_response``."""

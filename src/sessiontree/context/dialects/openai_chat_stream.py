@@ -60,7 +60,7 @@ class ChatAnswer(AnswerBuilder):
     def _call(self, added: Wire) -> None:
         index = added.get("index")
         call = self._calls.setdefault(
-            len(self._calls) if index is None else index,
+            len(self._calls) if index is None else int(index),
             {"id": "", "type": "function", "function": {"name": "", "arguments": ""}},
         )
         function: Wire = added.get("function") or {}
