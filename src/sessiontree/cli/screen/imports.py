@@ -85,17 +85,22 @@ def _facts(report: ImportReport, *, is_dry_run: bool) -> str:
 
 
 def _sessions(report: ImportReport, conflicts: AbstractSet[str]) -> str:
-    """How many sessions were found, and how many of each kind: these add up."""
+    """How many sessions were read, and how many of each kind: these add up.
+
+    What did not change is not read, so it is counted by source; a file may have several sessions.
+    """
     fine = len(set(report.threads) - conflicts)
     new = min(report.created, fine)
     kinds = [
         *([f"{count(new)} new"] if new else []),
         *([f"{count(fine - new)} read again"] if fine > new else []),
-        *([f"{count(report.unchanged)} unchanged"] if report.unchanged else []),
         *([plural(len(conflicts), "conflict")] if conflicts else []),
     ]
-    found = plural(fine + report.unchanged + len(conflicts), "session")
-    return f"{found} ({', '.join(kinds)})" if kinds else found
+    unchanged = f"{plural(report.unchanged, 'source')} unchanged"
+    if not kinds:
+        return unchanged if report.unchanged else plural(0, "session")
+    read = f"{plural(fine + len(conflicts), 'session')} ({', '.join(kinds)})"
+    return f"{read}, {unchanged}" if report.unchanged else read
 
 
 def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str, str]], width: int) -> Iterator[Line]:
