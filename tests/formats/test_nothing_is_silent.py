@@ -16,7 +16,7 @@ from sessiontree.search.matching import searchable
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.formats._cut_json import beginning_of
 
-LOGS = [one for one in samples() if one.path.suffix == ".jsonl"]
+LOGS = [one for one in samples() if one.path.suffix in {".jsonl", ".md"}]
 TALK = [{"role": "user", "content": "first words"}, {"role": "assistant", "content": "second words"}]
 
 
@@ -43,6 +43,15 @@ def test_a_byte_order_mark_loses_nothing(sample: Sample, tmp_path: Path) -> None
             report = import_sessions(journal, path)
             found.append((report.format, report.entries_added, len(report.damage), words(journal)))
     assert found[0] == found[1]
+
+
+def test_a_time_beyond_all_times_is_no_time(tmp_path: Path) -> None:
+    message = {"role": "user", "content": "first words"}
+    line = {"type": "user", "uuid": "u", "parentUuid": None, "sessionId": "s", "message": message, "timestamp": 1e300}
+    path = written(tmp_path / "s.jsonl", line)
+    with st.open("memory:") as journal:
+        assert import_sessions(journal, path, format="claude-code").damage == ()
+        assert "first words" in words(journal)
 
 
 @pytest.mark.parametrize("has_ids", [True, False])

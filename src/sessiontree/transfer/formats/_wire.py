@@ -83,7 +83,7 @@ def when(value: Any) -> int | None:
         found = _go.nanoseconds(value)
         return found if found is not None else _go.nanoseconds_of_any(value)
     number = amount(value)
-    if number is None or number <= 0:
+    if number is None or not 0 < number < _LATEST * 2:
         return None
     scale = next((scale for scale in _SCALES if number < _YEAR_5000 * scale), _SCALES[-1])
     exact = whole_number(value)

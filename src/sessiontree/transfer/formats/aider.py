@@ -30,7 +30,7 @@ def _recognises(head: Head) -> bool:
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     body = whole_of(path, tally) or b""
     tally.advance(len(body))
-    written = body.decode("utf-8", "replace")
+    written = body.decode("utf-8-sig", "replace")
     starts = list(_START.finditer(written))
     place = f"{zlib.crc32(str(path.absolute()).encode()):08x}"
     for number, start in enumerate(starts):
