@@ -347,10 +347,7 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
 
 
 def _as_stored(values: dict[str, Any], what: str) -> ThreadFields:
-    try:
-        stored = json_decoder(ThreadFields).decode(encode_record(values, what))
-    except ValidationError as error:
-        raise InvalidInputError(f"{what}: {error}") from error
+    stored: ThreadFields = _read_back(values, what, ThreadFields)
     if stored != values:
         check_finite(to_builtins(values))
     for value in stored.values():
@@ -408,6 +405,13 @@ def checked_record(record: R, what: str, kind: type[R]) -> R:
         if type(value) is int:
             check_number(value)
     return stored
+
+
+def _read_back(value: Any, what: str, kind: Any) -> Any:
+    try:
+        return json_decoder(kind).decode(encode_record(value, what))
+    except ValidationError as error:
+        raise InvalidInputError(f"{what}: {error}") from error
 
 
 def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
