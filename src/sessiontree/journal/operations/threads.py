@@ -348,8 +348,6 @@ def _with_fields(thread: Thread, fields: ThreadFields) -> Thread:
 
 def _as_stored(values: dict[str, Any], what: str) -> ThreadFields:
     stored: ThreadFields = _read_back(values, what, ThreadFields)
-    if stored != values:
-        check_finite(to_builtins(values))
     for value in stored.values():
         if type(value) is int:
             check_number(value)
@@ -395,12 +393,7 @@ def _with_filters(query: ThreadQuery, filters: ThreadFilters) -> ThreadQuery:
 
 def checked_record(record: R, what: str, kind: type[R]) -> R:
     """Return the record as a reader will see it. Raises InvalidInputError for a value that the field cannot have."""
-    try:
-        stored = json_decoder(kind).decode(encode_record(record, what))
-    except ValidationError as error:
-        raise InvalidInputError(f"{what}: {error}") from error
-    if stored != record:
-        check_finite(to_builtins(record))
+    stored: R = _read_back(record, what, kind)
     for value in astuple(stored):
         if type(value) is int:
             check_number(value)
@@ -409,9 +402,12 @@ def checked_record(record: R, what: str, kind: type[R]) -> R:
 
 def _read_back(value: Any, what: str, kind: Any) -> Any:
     try:
-        return json_decoder(kind).decode(encode_record(value, what))
+        stored = json_decoder(kind).decode(encode_record(value, what))
     except ValidationError as error:
         raise InvalidInputError(f"{what}: {error}") from error
+    if stored != value:
+        check_finite(to_builtins(value))
+    return stored
 
 
 def suggest_title(runtime: Runtime, thread_id: str, titler: Titler | None, limit: int) -> Operation[Thread]:
