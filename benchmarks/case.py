@@ -14,18 +14,20 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from benchmarks.system import CHAT, System, load_all
+from benchmarks.system import CHAT, Family, System, load_all
 from benchmarks.texts import texts
 
 Sample = dict[str, float]
 Growth = Literal["flat", "linear"]
+WITHOUT_ADAPTERS: tuple[Family, ...] = ("ours", "floor", "peer")
+"""For cases in which an adapter adds nothing to what the store beneath it shows."""
 
 
 class Case(Struct, frozen=True, kw_only=True):
     """One case. ``metrics`` names each metric and its unit; the first one is plotted.
 
     ``prepare`` fills the store of a size once; cases with the same one share that store. ``growth`` is how a metric
-    may grow with the size. ``needs`` and ``only`` leave systems out.
+    may grow with the size. ``needs``, ``only`` and ``families`` leave systems out.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Case(Struct, frozen=True, kw_only=True):
     size_means: str = ""
     needs: tuple[str, ...] = ("append",)
     only: tuple[str, ...] = ()
+    families: tuple[Family, ...] = (*WITHOUT_ADAPTERS, "adapter")
     prepare: Callable[[System, int], None] | None = None
     growth: Mapping[str, Growth] = {}
     is_higher_better: bool = False
@@ -46,7 +49,7 @@ class Case(Struct, frozen=True, kw_only=True):
 
     def takes(self, system: type[System], size: int) -> bool:
         """Say whether the case is measured on a system at a size."""
-        if self.only and system.name not in self.only:
+        if system.family not in self.families or (self.only and system.name not in self.only):
             return False
         if self.is_async_only and not inspect.iscoroutinefunction(system.append):
             return False

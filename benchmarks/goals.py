@@ -40,18 +40,11 @@ def _ratio(case: str, size: int, metric: str, one: str, other: str) -> Callable[
 
 
 def _best_peer(run: Run, case: str, size: int, metric: str, *, durable_only: bool, is_higher_better: bool) -> float:
-    names = run.durable_peers() if durable_only else [n for n in run.durability if n not in _FLOORS and not _is_ours(n)]
+    names = run.durable_peers() if durable_only else run.peers()
     values = [value for name in names if not math.isnan(value := run.median(case, name, size, metric))]
     if not values:
         return math.nan
     return max(values) if is_higher_better else min(values)
-
-
-_FLOORS = {RAW, FILE, RAW_POSTGRES, "psycopg autocommit"}
-
-
-def _is_ours(name: str) -> bool:
-    return name.startswith("sessiontree")
 
 
 def _append_to_best_peer(run: Run) -> float:

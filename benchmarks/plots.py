@@ -18,7 +18,7 @@ text { font: 13px system-ui, sans-serif; fill: #24292f; }
   text { fill: #e6edf3; } .small { fill: #9198a1; } .grid { stroke: #3d444d; }
 }
 </style>"""
-COLOURS = {"ours": "#1f9d8b", "floor": "#8b949e", "peer": "#d9822b"}
+COLOURS = {"ours": "#1f9d8b", "floor": "#8b949e", "adapter": "#3b82f6", "peer": "#d9822b"}
 _LINES = ("#1f9d8b", "#3b82f6", "#a855f7", "#d9822b", "#e5534b", "#8b949e", "#7a9e1f", "#c2519a")
 
 Bar = tuple[str, str, float, tuple[float, float]]

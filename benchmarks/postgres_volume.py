@@ -28,7 +28,6 @@ import psycopg
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import sessiontree as st
 from postgres_server import Server
-from sessiontree.stores.postgres.schema import TITLE_INDEX
 from volume_data import START_NS, Loader
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "capacity.md"
@@ -149,22 +148,8 @@ def verbs(url: str, loader: Loader) -> dict[str, str]:
     costs["fork"] = clock.median(lambda: journal.fork(ids[1]))
     costs["delete"] = clock.median(lambda: journal.delete_thread(ids.pop()))
     costs["stats"] = clock.median(journal.stats, 5)
-    if has_title_index(url):
-        for line in [line for line in lists if "part" in line]:
-            costs[f"{line}, with pg_trgm"] = clock.median(lambda query=lists[line]: journal.list_threads(**query))
     journal.close()
     return {line: f"{cost.wall:,.1f} ms ({cost.cpu:,.1f})" for line, cost in costs.items()}
-
-
-def has_title_index(url: str) -> bool:
-    """Make the index of titles, if the server has pg_trgm."""
-    with psycopg.connect(url, autocommit=True) as connection, suppress(psycopg.errors.FeatureNotSupported):
-        connection.execute("CREATE EXTENSION IF NOT EXISTS pg_trgm")
-        connection.execute(
-            f"CREATE INDEX {TITLE_INDEX} ON sessiontree.thread USING gin (encode(title_folded, 'escape') gin_trgm_ops)"
-        )
-        return True
-    return False
 
 
 def searches(url: str, loader: Loader, index_seconds: float) -> dict[str, str]:

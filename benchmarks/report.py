@@ -83,7 +83,7 @@ class Report:
         yield "\n## Growth\n\nThe exponent b of time = a x size^b, fitted over all sizes: 0 is flat, 1 is linear. Times in ms.\n"
         yield "| verb | system | sizes and times | exponent | should be |\n|---|---|---|---|---|"
         yield from rows
-        yield "\n![](growth-sqlite.svg)\n\n![](growth-jsonl.svg)\n"
+        yield from (f"\n![]({name}.svg)\n" for name, _ in self._growth_plots())
 
     def _growth_rows(self) -> Iterator[str]:
         places = [
@@ -159,6 +159,9 @@ class Report:
                 better = "higher" if case.is_higher_better else "lower"
                 size = f", {sizes[-1]:,} {case.size_means}" if sizes[-1] else ""
                 yield slug(case.name), bars(f"{case.name}: {metric} [{unit}]{size}, {better} is better", rows)
+        yield from self._growth_plots()
+
+    def _growth_plots(self) -> Iterator[tuple[str, str]]:
         for name, file in (("sessiontree SQLite", "growth-sqlite"), ("sessiontree JSONL", "growth-jsonl")):
             case = self._cases[GROWTH]
             series = {metric: points for metric in case.metrics if (points := self._points(case, name, metric))}

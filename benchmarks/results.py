@@ -45,10 +45,14 @@ class Run(Struct, kw_only=True):
             return math.nan
         return statistics.linear_regression(*zip(*points, strict=True)).slope
 
+    def peers(self) -> list[str]:
+        """What a user would pick instead: neither sessiontree, nor a framework on it, nor raw storage."""
+        ours = ("sessiontree", "write +", "sqlite3 ", "psycopg ")
+        return [name for name in self.durability if not name.startswith(ours) and not name.endswith(" on sessiontree")]
+
     def durable_peers(self) -> list[str]:
         """The peers whose appends wait for a sync, as strace saw it."""
-        ours = ("sessiontree", "write +", "sqlite3 ", "psycopg ")
-        return [name for name, found in self.durability.items() if found.is_durable and not name.startswith(ours)]
+        return [name for name in self.peers() if self.durability[name].is_durable]
 
 
 def spread(values: list[float]) -> tuple[float, float]:

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-Family = Literal["ours", "floor", "peer"]
+Family = Literal["ours", "floor", "adapter", "peer"]
+"""An adapter is a peer's own interface on sessiontree."""
 
 CHAT = "main"
 """The chat that the cases about one conversation use."""
@@ -92,7 +93,7 @@ def load_all(package: str, attribute: str) -> Iterator[Any]:
 
 
 def systems() -> dict[str, type[System]]:
-    """Every system by its name, ours first, then the floors."""
-    order = {"ours": 0, "floor": 1, "peer": 2}
+    """Every system by its name: ours, the floors, the adapters, the peers."""
+    order = {"ours": 0, "floor": 1, "adapter": 2, "peer": 3}
     found: list[type[System]] = list(load_all("systems", "SYSTEMS"))
     return {system.name: system for system in sorted(found, key=lambda system: order[system.family])}

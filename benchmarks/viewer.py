@@ -188,7 +188,7 @@ def crowd(folder: Path, pages: int, seconds: float) -> None:
     print(f"  memory of the server: {', '.join(f'{size:.0f}' for size in sizes)} MB")
 
 
-def tail(folder: Path, seconds: float) -> None:
+def tail(folder: Path, seconds: float, pause: float) -> None:
     """A page that follows a thread: what the server and the page keep, and whether that grows."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  only `make test-browser` installs it
 
@@ -207,12 +207,15 @@ def tail(folder: Path, seconds: float) -> None:
         while time.monotonic() - started < seconds:
             journal.append("t", st.user(f"question {written}") if written % 20 == 0 else st.assistant(f"{written}"))
             written += 1
-            page.wait_for_timeout(200)
+            page.wait_for_timeout(1000 * pause)
             if written % 100 == 0:
                 devtools.send("HeapProfiler.collectGarbage")
                 found = {one["name"]: one["value"] for one in devtools.send("Performance.getMetrics")["metrics"]}
                 minute = (time.monotonic() - started) / 60
                 samples.append((minute, memory(pid), found["JSHeapUsedSize"] / 1e6, found["Nodes"]))
+                print(
+                    "  minute {:.1f}: server {:.1f} MB, heap {:.2f} MB, {:.0f} nodes".format(*samples[-1]), flush=True
+                )
         shown = page.evaluate(
             "[+document.querySelector('.app').dataset.total, document.querySelectorAll('#pages .e').length]"
         )
@@ -235,13 +238,15 @@ def main() -> None:
     parser.add_argument("--entries", type=int, default=100_000)
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--pause", type=float, default=0.2, help="seconds between two entries of a live tail")
     parser.add_argument("--only", default="paint,search,live,crowd")
     given = parser.parse_args()
     many, long = given.folder / "many.db", given.folder / "long.db"
-    if not many.exists():
-        make_threads(many, given.threads)
-    if not long.exists():
-        make_long(long, given.entries)
+    if {"paint", "search"} & set(given.only.split(",")):
+        if not many.exists():
+            make_threads(many, given.threads)
+        if not long.exists():
+            make_long(long, given.entries)
     if "paint" in given.only:
         first_paint(many, "/", 7)
         first_paint(long, "/t/long", 7)
@@ -250,7 +255,7 @@ def main() -> None:
     if "live" in given.only:
         live(given.folder, 60)
     if "tail" in given.only:
-        tail(given.folder, given.seconds)
+        tail(given.folder, given.seconds, given.pause)
     if "crowd" in given.only:
         crowd(given.folder, given.pages, given.seconds)
 

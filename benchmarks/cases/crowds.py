@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-from benchmarks.case import Case, Sample
+from benchmarks.case import WITHOUT_ADAPTERS, Case, Sample
 from benchmarks.crowd import burst, processes
 from benchmarks.system import System
 from benchmarks.texts import text
@@ -61,6 +61,7 @@ def eight_processes(system: System, size: int) -> Iterator[Sample]:
 
 CASES = [
     Case(
+        families=WITHOUT_ADAPTERS,
         name="writers",
         about="Writers in one process, each with a conversation of its own: tasks where the system is async, threads where not.",
         run=writers,
@@ -70,6 +71,7 @@ CASES = [
         is_higher_better=True,
     ),
     Case(
+        families=WITHOUT_ADAPTERS,
         name="latency",
         about="How long one append of 64 writers takes, while another program keeps one core busy.",
         run=latency,
@@ -80,6 +82,7 @@ CASES = [
         rounds=5,
     ),
     Case(
+        families=WITHOUT_ADAPTERS,
         name="1,000 chats",
         about="A server with 1,000 conversations at once, five turns each: 10,000 appends.",
         run=chats,
@@ -91,6 +94,7 @@ CASES = [
         rounds=3,
     ),
     Case(
+        families=WITHOUT_ADAPTERS,
         name="processes",
         about="Eight processes write to one store, each to a conversation of its own.",
         run=eight_processes,
@@ -99,6 +103,6 @@ CASES = [
         size_means="processes",
         needs=("append", "has_processes"),
         is_higher_better=True,
-        rounds=5,
+        rounds=3,
     ),
 ]

@@ -10,7 +10,7 @@ from sessiontree.adapters.agent_framework import SessionTreeHistoryProvider
 
 class AdaptedAgentFramework(AgentFrameworkFiles):
     name = "agent-framework on sessiontree"
-    family = "ours"
+    family = "adapter"
     store: Any
 
     def open(self) -> None:

@@ -10,7 +10,7 @@ from sessiontree.adapters.google_adk import SessionTreeSessionService
 
 class AdaptedAdk(AdkSqlite):
     name = "google-adk on sessiontree"
-    family = "ours"
+    family = "adapter"
     service: Any
 
     def open(self) -> None:

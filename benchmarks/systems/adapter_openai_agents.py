@@ -11,7 +11,7 @@ from sessiontree.adapters.openai_agents import SessionTreeSession
 
 class AdaptedOpenaiAgents(OpenaiSqlite):
     name = "openai-agents on sessiontree"
-    family = "ours"
+    family = "adapter"
 
     def open(self) -> None:
         super().open()

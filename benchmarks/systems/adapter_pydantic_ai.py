@@ -13,7 +13,7 @@ from sessiontree.adapters.pydantic_ai import SessionTreeConversationStore
 
 class AdaptedPydanticAi(PydanticMemory):
     name = "pydantic-ai on sessiontree"
-    family = "ours"
+    family = "adapter"
     is_in_memory = False
     store: Any
 
@@ -25,9 +25,17 @@ class AdaptedPydanticAi(PydanticMemory):
         await self.store.close()
 
     async def fill(self, chat: str, messages: Sequence[str]) -> None:
+        await self._load(chat)
+        await super().fill(chat, messages)
+
+    async def middle(self, chat: str) -> int:
+        await self._load(chat)
+        return await super().middle(chat)
+
+    async def _load(self, chat: str) -> None:
+        """Load what another process has filled."""
         if chat not in self.chats:
             self.chats[chat] = await self.store.load(chat) or Conversation(conversation_id=chat)
-        await super().fill(chat, messages)
 
 
 SYSTEMS = [AdaptedPydanticAi]

@@ -11,7 +11,7 @@ from sessiontree.adapters.strands import SessionTreeRepository
 
 class AdaptedStrands(StrandsFiles):
     name = "strands on sessiontree"
-    family = "ours"
+    family = "adapter"
     store: Any
 
     def open(self) -> None:

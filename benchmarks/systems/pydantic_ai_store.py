@@ -37,7 +37,11 @@ class PydanticMemory(System):
         return await self.store.load(chat, limit=count)
 
     async def fork(self, chat: str) -> Any:
-        return await self.store.fork(chat, at=len(self.chats[chat].messages) // 2)
+        return await self.store.fork(chat, at=await self.middle(chat))
+
+    async def middle(self, chat: str) -> int:
+        """The number of messages before the middle."""
+        return len(self.chats[chat].messages) // 2
 
     async def list_chats(self, count: int) -> Any:
         return await self.store.list_conversations(limit=count)
