@@ -27,19 +27,10 @@ from sessiontree.stores._tree_state import MemoryBlobs, TreeState
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, Draft
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Outcome
-from sessiontree.stores.queries import (
-    Finding,
-    ListDocuments,
-    ListScopes,
-    NewEntries,
-    ReadDocument,
-    ReadEntries,
-    ReadPath,
-    Search,
-    StoreStats,
-)
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.append import existing, visible
 from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.leaf import next_move

@@ -13,7 +13,7 @@ from sessiontree.model import NANOSECONDS
 from sessiontree.model.codec import check_finite, encode_record
 from sessiontree.model.documents import Document, StoredDocument
 from sessiontree.stores.commands import DeleteDocument, PurgeDocuments, SetDocument
-from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
 
 __all__ = ["delete", "get", "import_document", "list_", "purge", "put", "scopes"]
 

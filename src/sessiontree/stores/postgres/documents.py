@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from sessiontree.model.documents import StoredDocument
 from sessiontree.stores.commands import DeleteDocument, SetDocument
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
-from sessiontree.stores.queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.rules.state import DropDocument, DropExpiredDocuments, PutDocument
 
 __all__ = [

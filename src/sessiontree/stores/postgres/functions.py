@@ -60,14 +60,21 @@ _REFUSE_GIVEN = f"""IF p_given IS NOT NULL THEN
         END IF;
     END IF;"""
 # Watchers listen to the coordinator. A call that it sent to another node cannot notify them: ``to_notify`` says so.
-_DONE = """to_notify := grown.watched_until > now();
+_DONE = """to_notify := watched > now();
     IF to_notify AND current_setting('application_name') NOT LIKE 'citus_internal%' THEN
-        PERFORM pg_notify(p_channel, p_tree || ':' || grown.key);
+        PERFORM pg_notify(p_channel, p_tree || ':' || key);
         to_notify := false;
-    END IF;
-    previous_leaf := grown.previous_leaf;
-    key := grown.key;
-    version := grown.version;"""
+    END IF;"""
+# Single variables: a record of all columns takes longer to fill and to read.
+_GROWN = """
+    new_seq bigint;
+    new_depth bigint;
+    new_messages bigint;
+    new_tokens bigint;
+    watched timestamptz;"""
+_RETURNING = "h.previous_leaf, h.key, h.version, h.seq, h.depth, h.messages, h.tokens, h.watched_until"
+_INTO = "previous_leaf, key, version, new_seq, new_depth, new_messages, new_tokens, watched"
+_MINUTE = "date_part('epoch', now())::bigint / 60"
 
 _APPEND_ENTRY = f"""
 CREATE OR REPLACE FUNCTION sessiontree.append_entry(
@@ -76,8 +83,7 @@ CREATE OR REPLACE FUNCTION sessiontree.append_entry(
     p_id bytea, p_messages bigint, p_tokens bigint, p_created_ns bigint, p_turn bytea, p_body bytea, {_RESULT}
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE
-    grown record;
+DECLARE{_GROWN}
 BEGIN
     {_REFUSE_GIVEN}
     UPDATE sessiontree.head h SET
@@ -91,16 +97,16 @@ BEGIN
         tokens = h.tokens + p_tokens,
         updated_ns = greatest(h.updated_ns, p_created_ns),
         updated_minute = greatest(h.updated_ns, p_created_ns) / 60000000000,
-        touched_minute = extract(epoch FROM now())::bigint / 60
+        touched_minute = {_MINUTE}
     WHERE {_CONDITIONS}
-    RETURNING h.* INTO grown;
+    RETURNING {_RETURNING} INTO {_INTO};
     IF NOT FOUND THEN
         {_REFUSE}
     END IF;
     INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns, turn_id,
         body)
-    VALUES (p_tree, grown.key, grown.seq, p_namespace, p_id, grown.previous_leaf, grown.depth, grown.messages,
-        grown.tokens, p_created_ns, p_turn, p_body);
+    VALUES (p_tree, key, new_seq, p_namespace, p_id, previous_leaf, new_depth, new_messages,
+        new_tokens, p_created_ns, p_turn, p_body);
     {_DONE}
 END $$"""
 
@@ -121,11 +127,11 @@ CREATE OR REPLACE FUNCTION sessiontree.write_thread(
     p_reason text, p_moved_to bytea, p_move bigint[], {_RESULT}
 ) LANGUAGE plpgsql AS $$
 #variable_conflict use_column
-DECLARE
-    grown record;
+DECLARE{_GROWN}
+    new_move bigint;
     p_count integer := cardinality(p_words) / 4;
     p_bytes bigint := 0;
-    p_minute bigint := CASE WHEN p_count > 0 THEN extract(epoch FROM now())::bigint / 60 END;
+    p_minute bigint := CASE WHEN p_count > 0 THEN {_MINUTE} END;
 BEGIN
     {_REFUSE_GIVEN}
     IF if_version IS NULL THEN
@@ -152,7 +158,7 @@ BEGIN
         needs_title = coalesce(p_needs_title, h.needs_title)
     WHERE {_CONDITIONS}
         AND (if_version IS NULL OR h.version = if_version)
-    RETURNING h.* INTO grown;
+    RETURNING {_RETURNING}, h.moves INTO {_INTO}, new_move;
     IF NOT FOUND THEN
         {_REFUSE}
     END IF;
@@ -160,10 +166,10 @@ BEGIN
     FOR n IN 1..p_count LOOP
         INSERT INTO sessiontree.entry (tree, owner, seq, namespace, id, parent, depth, messages, tokens, created_ns,
             turn_id, body)
-        VALUES (p_tree, grown.key, grown.seq - p_count + n, p_namespace, p_words[4 * n - 3],
-            CASE WHEN p_under_leaf AND n = 1 THEN grown.previous_leaf ELSE p_words[4 * n - 2] END,
-            grown.depth - p_head[1] + p_numbers[4 * n - 3], grown.messages - p_head[2] + p_numbers[4 * n - 2],
-            grown.tokens - p_head[3] + p_numbers[4 * n - 1], p_numbers[4 * n], p_words[4 * n - 1], p_words[4 * n]);
+        VALUES (p_tree, key, new_seq - p_count + n, p_namespace, p_words[4 * n - 3],
+            CASE WHEN p_under_leaf AND n = 1 THEN previous_leaf ELSE p_words[4 * n - 2] END,
+            new_depth - p_head[1] + p_numbers[4 * n - 3], new_messages - p_head[2] + p_numbers[4 * n - 2],
+            new_tokens - p_head[3] + p_numbers[4 * n - 1], p_numbers[4 * n], p_words[4 * n - 1], p_words[4 * n]);
     END LOOP;
     IF p_meta IS NOT NULL THEN
         UPDATE sessiontree.thread t SET is_archived = p_is_archived, title_folded = p_meta[1], workspace = p_meta[2],
@@ -175,7 +181,7 @@ BEGIN
     IF p_reason IS NOT NULL THEN
         INSERT INTO sessiontree.move (tree, thread, number, namespace, from_entry, to_entry, reason, at_ns, undo, redo,
             redo_below)
-        VALUES (p_tree, grown.key, grown.moves, p_namespace, grown.previous_leaf, p_moved_to, p_reason, p_move[1],
+        VALUES (p_tree, key, new_move, p_namespace, previous_leaf, p_moved_to, p_reason, p_move[1],
             p_move[2], p_move[3], p_move[4]);
     END IF;
     {_DONE}

@@ -51,8 +51,8 @@ class KnownThreads:
             self._threads.pop(thread_id, None)
 
     def clear(self) -> None:
-        """Drop all: a server that takes the place of a lost one may not have everything that was written there."""
-        self._threads.clear()
+        """Drop all: a server that takes the place of another may not have everything that was written there."""
+        self._threads = OrderedDict()
 
     def read(self, head: ThreadHead) -> KnownThread:
         """Add a thread as it was read."""
@@ -114,9 +114,10 @@ class KnownThreads:
         for facts in (known.nodes, known.moves):
             if len(facts) > _MAX_FACTS:
                 facts.clear()
-        self._threads[thread_id] = known
-        while len(self._threads) > _MAX_THREADS:
-            self._threads.popitem(last=False)
+        threads = self._threads
+        threads[thread_id] = known
+        while len(threads) > _MAX_THREADS:
+            threads.popitem(last=False)
 
 
 def _child(parent: Node | None, draft: Draft, owner: int) -> Node:

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from sessiontree.model import Page, Thread, ThreadQuery
 from sessiontree.model.codec import decode_thread
 from sessiontree.stores.listing import WORD_COLUMNS, Position, cut, position_of, rows_wanted
-from sessiontree.stores.postgres.schema import TITLE_INDEX
+from sessiontree.stores.postgres.schema import TITLE_PARTS
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, to_bytes, to_text
 
 __all__ = ["list_threads"]
@@ -40,13 +40,9 @@ _UPDATED = {
     ),
 }
 """Conditions on the last update: the exact ones, and those for the index, which is by minute."""
-# The condition that the title index serves. It may match too much, so the bytes are compared too.
-_LIKE_TITLE = "encode(t.title_folded, 'escape') LIKE %(title_pattern)s"
-_IS_INDEXED = (
-    "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_indexes WHERE schemaname = 'sessiontree' AND indexname = %(name)s)"
-)
-_BYTE_AS_TEXT = [chr(byte) if 0 < byte < 128 else f"\\{byte:03o}" for byte in range(256)]
-_BYTE_AS_TEXT[ord("\\")] = "\\\\"
+# The condition that the index of titles serves. It may match too much, so the bytes are compared too.
+_HAS_TITLE_PARTS = f"{TITLE_PARTS} @> sessiontree.title_parts(%(title)s)"
+_SHORTEST_INDEXED = 3
 
 _COUNT = "SELECT count(*) FROM (SELECT 1 FROM sessiontree.thread t WHERE {thread} LIMIT %(few)s + 1) found"
 _OF_HEAD = "sessiontree.head h WHERE h.tree = t.tree AND h.id = t.id AND h.namespace = t.namespace"
@@ -66,10 +62,7 @@ _IN_WINDOW = """h.updated_minute >= coalesce((SELECT w.updated_minute FROM sessi
 
 def list_threads(namespace: str, query: ThreadQuery) -> Steps[tuple[Page, dict[str, UUID]]]:
     """A page of threads, and the tree of each."""
-    is_title_indexed = False
-    if query.title_contains is not None:
-        ((is_title_indexed,),) = yield Statement(_IS_INDEXED, {"name": TITLE_INDEX})
-    rows = yield from _rows(_Conditions(namespace, query, is_title_indexed=is_title_indexed), query)
+    rows = yield from _rows(_Conditions(namespace, query), query)
     threads = [_thread_of(row) for row in rows]
     return cut(threads, query), {thread.id: row[0] for thread, row in zip(threads, rows, strict=True)}
 
@@ -97,12 +90,12 @@ def _rows(conditions: _Conditions, query: ThreadQuery) -> Steps[list[Row]]:
 class _Conditions:
     """The conditions of a query on both tables, and their values."""
 
-    def __init__(self, namespace: str, query: ThreadQuery, *, is_title_indexed: bool) -> None:
+    def __init__(self, namespace: str, query: ThreadQuery) -> None:
         selective = _selective(query)
-        if is_title_indexed:
-            selective.append(_LIKE_TITLE)
-        # Without an index, counting titles takes as long as reading all that match.
-        self.is_counted = bool(selective) and (query.title_contains is None or is_title_indexed)
+        title = None if query.title_contains is None else _folded(query.title_contains)
+        self._indexed = [] if title is None or len(title) < _SHORTEST_INDEXED else [_HAS_TITLE_PARTS]
+        # Without the index, counting titles takes as long as reading all that match.
+        self.is_counted = bool(selective) and (title is None or bool(self._indexed))
         """Whether few threads may match, and counting them is cheap."""
         archived = [] if query.is_archived is None else ["t.is_archived = %(is_archived)s"]
         self._thread = [*archived, *selective]
@@ -120,11 +113,11 @@ class _Conditions:
 
     def count(self) -> Statement:
         """Count the threads that match, up to a few."""
-        return self._statement(_COUNT.format(thread=_all("t", self._thread)))
+        return self._statement(_COUNT.format(thread=_all("t", self._thread + self._indexed)))
 
     def by_thread(self, time: str) -> Statement:
         """Read from ``thread``, sorted by ``time``."""
-        conditions = list(self._thread)
+        conditions = self._thread + self._indexed
         if self._head:
             conditions.append(f"(SELECT {' AND '.join(self._head)} FROM {_OF_HEAD})")
         if self._start is not None:
@@ -173,8 +166,7 @@ def _values(namespace: str, query: ThreadQuery, start: Position | None) -> dict[
     for name in WORD_COLUMNS:
         word = getattr(query, name)
         values[name] = None if word is None else to_bytes(word)
-    values["title"] = to_bytes((query.title_contains or "").casefold())
-    values["title_pattern"] = f"%{_escaped(values['title'])}%"
+    values["title"] = _folded(query.title_contains or "")
     values["tags"] = [to_bytes(tag) for tag in query.tags]
     if start is not None:
         values |= {"time": start.time_ns, "start": to_bytes(start.thread_id)}
@@ -193,11 +185,5 @@ def _thread_of(row: Row) -> Thread:
     )
 
 
-def _escaped(title: bytes) -> str:
-    r"""Bytes as PostgreSQL's ``encode(…, 'escape')`` writes them, with the special characters of LIKE escaped.
-
-    >>> _escaped(b"50% a\\b \xc3\xa9")
-    '50\\% a\\\\\\\\b \\\\303\\\\251'
-    """
-    written = "".join(_BYTE_AS_TEXT[byte] for byte in title)
-    return written.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+def _folded(title: str) -> bytes:
+    return to_bytes(title.casefold())

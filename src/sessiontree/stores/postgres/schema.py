@@ -16,7 +16,7 @@ from sessiontree.stores.postgres.search_schema import SEARCH_BLOCKS
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
 from sessiontree.stores.queries import RARE_MARKS
 
-__all__ = ["IS_RARE", "MIGRATIONS", "MIGRATION_LOCK", "TABLES", "TITLE_INDEX", "Migration", "migrate"]
+__all__ = ["IS_RARE", "MIGRATIONS", "MIGRATION_LOCK", "TABLES", "TITLE_PARTS", "Migration", "migrate"]
 
 
 _FIRST_TABLES = ("home", "thread", "head", "entry", "move", "document", "horizon")
@@ -235,22 +235,6 @@ _BLOBS = (
     _BIND_AS_BEFORE.format(tables=", ".join(f"'{table}'" for table in _BLOB_TABLES)),
 )
 
-# Titles are indexed with pg_trgm if the server has it, as PostgreSQL's text form of bytes, which keeps every part of a
-# title a part of its text form. The index must be created by hand if the extension is installed later.
-TITLE_INDEX = "thread_title"
-_TITLES = (
-    f"""DO $$
-DECLARE
-    place text := (SELECT n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace
-        WHERE e.extname = 'pg_trgm');
-BEGIN
-    IF place IS NOT NULL THEN
-        EXECUTE format('CREATE INDEX {TITLE_INDEX} ON sessiontree.thread USING gin
-            (encode(title_folded, ''escape'') %I.gin_trgm_ops)', place);
-    END IF;
-END $$""",
-)
-
 # Entries that forks keep of a deleted thread are indexed too, although no head row says how far.
 _DEPARTED = (
     "ALTER TABLE sessiontree.departed ADD COLUMN is_indexed boolean NOT NULL DEFAULT false",
@@ -376,10 +360,23 @@ _EMPTY_THREADS = (
     "CREATE INDEX head_empty ON sessiontree.head (namespace, updated_minute DESC) WHERE is_empty",
 )
 
+# Titles are found by their parts of three bytes, as numbers. Before, version 3 made ``thread_title`` with pg_trgm.
+TITLE_PARTS = "sessiontree.title_parts(title_folded)"
+"""What the index of titles has, in exactly this form: only then the server uses the index."""
+_TITLE_PARTS = (
+    """CREATE FUNCTION sessiontree.title_parts(title bytea) RETURNS integer[]
+    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
+        SELECT coalesce(array_agg(get_byte(title, n) << 16 | get_byte(title, n + 1) << 8 | get_byte(title, n + 2)), '{}')
+        FROM generate_series(0, octet_length(title) - 3) n
+    $$""",
+    "DROP INDEX IF EXISTS sessiontree.thread_title",
+    f"CREATE INDEX thread_title_parts ON sessiontree.thread USING gin ({TITLE_PARTS})",
+)
+
 MIGRATIONS = (
     Migration(version=1, readable_by=1, statements=_FIRST),
     Migration(version=2, readable_by=1, statements=_BLOBS),
-    Migration(version=3, readable_by=1, statements=(*_TITLES, *_DEPARTED)),
+    Migration(version=3, readable_by=1, statements=_DEPARTED),
     Migration(version=4, readable_by=4, statements=_DELETED_THREADS),
     Migration(version=5, readable_by=4, statements=_NEEDS_TITLE),
     # A program that does not know artifacts would delete them.
@@ -394,6 +391,7 @@ MIGRATIONS = (
     ),
     Migration(version=10, readable_by=10, statements=_COUNTERS),
     Migration(version=11, readable_by=10, statements=_EMPTY_THREADS),
+    Migration(version=12, readable_by=10, statements=(*_TITLE_PARTS, *FUNCTIONS)),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.

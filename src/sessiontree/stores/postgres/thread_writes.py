@@ -45,7 +45,7 @@ _APPEND_MANY = f"""
 {_RESULT}.write_thread({_PLACE}, {_CONDITIONS}, true, %(words)s, %(numbers)s, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
     NULL, NULL, NULL, NULL)"""
 _WRITE = f"""
-{_RESULT}.write_thread({_PLACE}, %(channel)s, NULL, NULL, NULL, %(given)s, false, %(words)s::bytea[],
+{_RESULT}.write_thread({_PLACE}, %(channel)s, %(leaf)s::bytea[], NULL, NULL, %(given)s, false, %(words)s::bytea[],
     %(numbers)s::bigint[], %(version)s, %(stamp)s, %(new_leaf)s, %(head)s, %(meta)s, %(is_archived)s, %(tags)s::bytea[],
     %(needs_title)s, %(reason)s, %(moved_to)s, %(move)s)"""
 _NOTIFY = "SELECT pg_notify(%(channel)s, %(topic)s)"
@@ -165,6 +165,8 @@ def write_decided(
             for fact in entries
         ),
         "version": Int8(known.head.version),
+        # A standby that took over with fewer commits counts from there, and may be at this version with another leaf.
+        "leaf": [to_bytes(leaf.id) if leaf else None],
         "stamp": Int8(stamp),
         "new_leaf": to_bytes(new.id) if new else None,
         "head": [
