@@ -67,6 +67,23 @@ def test_appends_were_acknowledged_into_a_file_that_cp_had_overwritten(
     assert store.read_bytes() == store.with_name(source).read_bytes(), "the log of the former file was written into it"
 
 
+def test_a_backup_made_since_the_last_checkpoint_could_be_copied_over_the_store_unnoticed(
+    store: Path, tmp_path: Path
+) -> None:
+    with st.open(store) as journal:
+        fill(journal, "t", 20)
+        journal.backup(tmp_path / "backups")
+        fill(journal, "t", 20)
+        checkpoint(store)
+        fill(journal, "t", 1)
+        restored = tmp_path / "restored.db"
+        st.restore_backup(tmp_path / "backups", restored)
+        shutil.copy(restored, store)
+        with pytest.raises(st.StoreGoneError):
+            journal.append("t", st.user("to nowhere"))
+    assert store.read_bytes() == restored.read_bytes()
+
+
 def test_a_restored_backup_with_the_log_of_the_former_file_is_refused_until_the_log_is_moved_away(store: Path) -> None:
     with st.open(store) as journal:
         fill(journal, "t", 300)

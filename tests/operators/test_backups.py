@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -266,10 +266,8 @@ def test_damage_is_found_and_never_restored(journal: st.Journal, tmp_path: Path)
     fill(journal)
     journal.backup(tmp_path / "backups")
     assert st.verify_backup(tmp_path / "backups") == []
-    piece = max((tmp_path / "backups" / "pieces").rglob("*"), key=lambda path: path.is_file() and path.stat().st_size)
-    data = bytearray(piece.read_bytes())
-    data[len(data) // 2] ^= 1
-    piece.write_bytes(data)
+    piece = max(pieces_of(tmp_path / "backups"), key=lambda path: path.stat().st_size)
+    flip(piece)
     assert len(st.verify_backup(tmp_path / "backups")) == 1
     with pytest.raises(st.BackupError, match="missing or damaged"):
         st.restore_backup(tmp_path / "backups", tmp_path / "again")
@@ -277,6 +275,123 @@ def test_damage_is_found_and_never_restored(journal: st.Journal, tmp_path: Path)
     with pytest.raises(st.BackupError, match="missing or damaged"):
         st.restore_backup(tmp_path / "backups", tmp_path / "again")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("again")] == []
+
+
+def pieces_of(folder: Path) -> list[Path]:
+    return [path for path in (folder / "pieces").rglob("*") if path.is_file()]
+
+
+def flip(path: Path) -> None:
+    """Change one bit in the middle, as a failing disk does: the size stays."""
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("store", ALL_STORES, indirect=True)
+@pytest.mark.parametrize("damage", [flip, lambda path: path.write_bytes(b"")], ids=["flipped", "emptied"])
+def test_a_backup_relied_on_damaged_pieces_of_earlier_ones(
+    journal: st.Journal, damage: Callable[[Path], object], tmp_path: Path
+) -> None:
+    fill(journal)
+    first = journal.backup(tmp_path / "backups")
+    assert first.repaired == ()
+    for piece in pieces_of(tmp_path / "backups"):
+        damage(piece)
+    second = journal.backup(tmp_path / "backups")
+    assert set(second.repaired) == {piece.name for piece in pieces_of(tmp_path / "backups")}
+    assert [st.verify_backup(tmp_path / "backups", report.id) for report in (first, second)] == [[], []]
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "again").findings == ()
+    assert journal.backup(tmp_path / "backups").repaired == ()
+
+
+def test_the_command_says_that_pieces_of_earlier_backups_were_damaged(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    shell("append", shell("new", "-q"), "hello")
+    shell("backup", "copies")
+    for piece in pieces_of(tmp_path / "copies"):
+        flip(piece)
+    assert "stored again; check the disk" in " ".join(shell.run("backup", "copies").stderr.split())
+    assert "stored again" not in shell.run("backup", "copies").stderr
+
+
+def test_a_file_that_is_replaced_before_its_damaged_piece_is_stored_again_makes_no_backup(tmp_path: Path) -> None:
+    with st.open(f"jsonl:///{tmp_path}/journal") as journal:
+        for thread in ("a0", "z"):
+            journal.create_thread(thread)
+        journal.backup(tmp_path / "backups")
+        for piece in pieces_of(tmp_path / "backups"):
+            flip(piece)
+        lists: list[int] = []
+
+        def replace_one_in_each_list(done: int, total: int) -> None:
+            if not lists or total != lists[-1]:
+                lists.append(total)
+                journal.delete_thread("z" if len(lists) == 4 else f"a{len(lists) - 1}")
+                journal.create_thread(f"a{len(lists)}", title="x" * len(lists))
+
+        with pytest.raises(st.BackupError, match="try again"):
+            journal.backup(tmp_path / "backups", progress=replace_one_in_each_list)
+        assert len(st.list_backups(tmp_path / "backups")) == 1
+        journal.backup(tmp_path / "backups")
+    assert st.verify_backup(tmp_path / "backups") == []
+
+
+@contextmanager
+def _unsynced(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A disk that fails to sync a folder as soon as a name is in it."""
+    sync_folder = Files.sync_folder
+
+    def failing(self: Files, path: Path) -> None:
+        if path == folder and any(folder.glob(name)):
+            raise OSError(5, "Input/output error")
+        sync_folder(self, path)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Files, "sync_folder", failing)
+        yield
+
+
+def test_a_complete_backup_was_reported_as_failed_if_its_name_was_not_synced(
+    journal: st.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(journal)
+    journal.backup(tmp_path / "backups")
+    with (
+        _unsynced(tmp_path / "backups" / "backups", "*.json", monkeypatch),
+        pytest.raises(st.BackupError, match="is complete, but") as raised,
+    ):
+        journal.backup(tmp_path / "backups")
+    last = st.list_backups(tmp_path / "backups")[-1]
+    assert last.id in str(raised.value)
+    assert st.verify_backup(tmp_path / "backups", last.id) == []
+
+
+def test_a_complete_restore_was_reported_as_failed_if_its_name_was_not_synced(
+    journal: st.Journal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(journal)
+    journal.backup(tmp_path / "backups")
+    kind = st.list_backups(tmp_path / "backups")[0].kind
+    with _unsynced(tmp_path / "new", "again", monkeypatch), pytest.raises(st.BackupError, match="is restored, but"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "new" / "again")
+    with st.open(f"{kind}:///{tmp_path}/new/again") as again:
+        assert content(again) == content(journal)
+
+
+def test_a_restore_that_could_not_be_checked_was_called_safe_to_try_again(tmp_path: Path) -> None:
+    with st.open(tmp_path / "journal.db") as journal:
+        journal.create_thread("t")
+        journal.backup(tmp_path / "backups")
+
+    def be_in_the_way(done: int, total: int) -> None:
+        (tmp_path / "again.db-wal").mkdir(exist_ok=True)
+
+    with pytest.raises(st.BackupError, match=r"is restored, but could not be checked .* run `sessiontree doctor`"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "again.db", progress=be_in_the_way)
+    (tmp_path / "again.db-wal").rmdir()
+    with st.open(tmp_path / "again.db") as again:
+        assert again.stats().threads == 1
 
 
 def test_older_backups_go_with_their_pieces(journal: st.Journal, tmp_path: Path) -> None:
@@ -291,7 +406,7 @@ def test_older_backups_go_with_their_pieces(journal: st.Journal, tmp_path: Path)
     assert st.restore_backup(tmp_path / "backups", tmp_path / "older", backup_id=kept[0].id).entries == 3
     folder = BackupFolder(tmp_path / "backups")
     needed = {piece for one in kept for piece in folder.manifest(one.id)[1].pieces()}
-    assert {path.name for path in (tmp_path / "backups" / "pieces").rglob("*") if path.is_file()} == needed
+    assert {path.name for path in pieces_of(tmp_path / "backups")} == needed
 
 
 def test_a_folder_in_use_for_something_else_is_left_alone(journal: st.Journal, store: str, tmp_path: Path) -> None:
@@ -469,8 +584,16 @@ def test_the_commands_back_up_verify_and_restore(tmp_path: Path) -> None:
     assert "would restore" in shell.run("restore", "copies", "again.db", "--dry-run").stderr
     assert shell.json("restore", "copies", "again.db", "--backup", report["id"])["report"]["entries"] == 1
     shell.run("restore", "copies", "again.db", code=5)
-    next(path for path in (tmp_path / "copies" / "pieces").rglob("*") if path.is_file()).write_bytes(b"damage")
+    pieces_of(tmp_path / "copies")[0].write_bytes(b"damage")
     assert "damaged" in shell.run("backup", "copies", "--verify", code=3).stdout
+
+
+def test_a_backup_of_a_default_store_that_is_not_there_was_reported_as_done(tmp_path: Path) -> None:
+    shell = Shell(tmp_path)
+    del shell.environment["SESSIONTREE_STORE"]
+    shell.environment |= {"HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path / "data")}
+    assert "There is no store at" in shell.run("backup", "copies", code=1).stderr
+    assert not (tmp_path / "copies").exists()
 
 
 def test_doctor_says_when_a_store_looks_like_a_copy_without_its_log(tmp_path: Path) -> None:

@@ -82,6 +82,20 @@ def test_writers_waited_for_ever_for_a_stopped_process(
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+def test_lists_and_searches_failed_while_a_writer_was_stopped(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_io, "LOCK_SECONDS", 0.1)
+    url = address(tmp_path, kind)
+    with st.open(url) as reader, st.open(url) as writer:
+        writer.create_thread("t")
+        writer.append("t", st.user("a needle"))
+        with stopped_inside_a_write(url):
+            assert [thread.id for thread in reader.list_threads()] == ["t"]
+            assert [hit.thread_id for hit in reader.search("needle").hits] == ["t"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
 def test_a_wait_that_was_given_up_does_not_keep_the_lock(
     tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -26,7 +26,7 @@ Work = Callable[[st.Journal, Path], object]
 class Step(NamedTuple):
     """One acknowledged piece of work. ``needle`` is a text that is gone from every file afterwards.
 
-    A step of several commits is not done at once: repeating it finishes it. A backup that failed may be complete.
+    A step of several commits is not done at once: repeating it finishes it.
     """
 
     run: Work
@@ -193,10 +193,10 @@ BACKUP = Script(
     "backup",
     (
         _append("t", "a"),
-        Step(lambda journal, folder: journal.backup(_backups(folder)), is_repeatable=True),
+        Step(lambda journal, folder: journal.backup(_backups(folder))),
         _append("t", "b"),
-        Step(lambda journal, folder: journal.backup(_backups(folder)), is_repeatable=True),
-        Step(lambda _, folder: st.restore_backup(_backups(folder), _restored(folder)), is_repeatable=True),
+        Step(lambda journal, folder: journal.backup(_backups(folder))),
+        Step(lambda _, folder: st.restore_backup(_backups(folder), _restored(folder))),
         _append("t", "c"),
     ),
     prepare=_with_a_secret,

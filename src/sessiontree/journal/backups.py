@@ -9,12 +9,13 @@ from pathlib import Path
 
 from sessiontree.errors import BackupError
 from sessiontree.model._base import Progress, Record
-from sessiontree.stores._io import Files
+from sessiontree.stores._io import Files, SyncFailedError
 from sessiontree.stores.backup.folder import BackupFolder
 from sessiontree.stores.backup.manifest import Manifest
 from sessiontree.stores.backup.snapshot import SnapshotKind
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.sqlite.copies import is_noted_copy
+from sessiontree.stores.sqlite.lineage import renew_stamp
 
 __all__ = [
     "Backup",
@@ -99,15 +100,20 @@ def unpack_backup(
     _refuse_existing(path)
     new = path.with_name(path.name + "-restoring")
     try:
-        _remove(new)
+        for suffix in ("", *_SIDE_FILES):  # of a restore that was killed
+            _remove(new.with_name(new.name + suffix))
         Files().make_folders(path.parent)
         if manifest.kind == "sqlite":
             _write(opened, manifest, {manifest.files[0].name: new}, progress)
+            renew_stamp(new)
             path.with_name(path.name + "-gate").touch(mode=0o600)  # its lock file: nothing is missing
         else:
             new.mkdir(mode=0o700)
             _write(opened, manifest, {file.name: new / file.name for file in manifest.files}, progress)
         Files().replace(new, path)
+    except SyncFailedError as error:
+        problem = f"backup {backup_id} is restored, but a power cut could remove it ({error}); sync the disk"
+        raise BackupError(str(path), problem) from error
     except OSError as error:
         _remove(new)
         raise translate_error(str(path), error) from error

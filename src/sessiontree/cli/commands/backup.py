@@ -38,19 +38,24 @@ __all__ = ["backup", "restore"]
 def backup(cli: CliContext, *, folder: Path, keep: int | None, is_listed: bool, is_verified: bool) -> None:
     """Back up the store into a folder, while it is being used.
 
-    The folder holds any number of backups of one store; each copies only what the earlier ones do not have. An interrupted
-    backup is completed by the next one. --verify reads every byte and exits with code 3 if one is not what was written.
+    The folder holds any number of backups of one store; each copies only what the earlier ones do not have, and checks what it
+    uses of them. An interrupted backup is completed by the next one. --verify reads every byte of all backups and exits
+    with code 3 if one is not what was written.
     """
     if is_verified:
         _verify(cli, folder)
     elif is_listed:
         _list(cli, folder)
     else:
+        journal = cli.open_existing()
         with cli.progress("backing up, kB") as progress:
-            report = cli.journal.backup(folder, keep=keep, progress=_in_kilobytes(progress))
+            report = journal.backup(folder, keep=keep, progress=_in_kilobytes(progress))
         if cli.out.is_json:
             cli.out.json(report=report)
             return
+        if report.repaired:
+            pieces = plural(len(report.repaired), "damaged piece")
+            cli.out.warn(f"{pieces} of earlier backups stored again; check the disk of the backups")
         removed = f"; removed {plural(len(report.removed), 'older backup')}" if report.removed else ""
         cli.out.done(f"{report.id}: {size(report.bytes)}, of which {size(report.copied_bytes)} were copied{removed}")
 

@@ -54,6 +54,8 @@ def backup(
             known = stored.files
             if is_whole:
                 break
+        else:
+            raise BackupError(str(path), "files of the store were replaced while they were being read; try again")
         manifest = Manifest(
             version=VERSION,
             created_ns=max(runtime.clock(), earliest_ns),
@@ -67,6 +69,9 @@ def backup(
         except StoreError as error:
             problem = f"backup {backup_id} is complete, but older ones could not be removed ({error})"
             raise BackupError(str(path), problem) from error
+        if folder.repaired:
+            problem = f"{len(folder.repaired)} damaged pieces of earlier backups were stored again"
+            log_event("backup", "warning", problem, store=place, folder=str(path))
         log_event(
             "backup", "info", f"backup {backup_id} is complete", store=place, folder=str(path), copied_bytes=copied
         )
@@ -76,6 +81,7 @@ def backup(
             files=len(manifest.files),
             bytes=manifest.size,
             copied_bytes=copied,
+            repaired=tuple(folder.repaired),
             removed=removed,
         )
 

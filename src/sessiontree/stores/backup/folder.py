@@ -1,7 +1,8 @@
 """The folder of backups: pieces named by their hashes, and manifests.
 
 A piece is written under another name, synced and renamed, so what has a name is complete; the manifest is written last.
-An interrupted backup therefore leaves pieces without a manifest, which the next backup uses.
+An interrupted backup therefore leaves pieces without a manifest, which the next backup uses. It reads each piece that it
+uses again: a disk may have damaged it since, and the new backup would be as bad as the old one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import msgspec
 from sessiontree.errors import BackupError, DamagedDataError, NewerFormatError, StoreReadOnlyError
 from sessiontree.model._base import Progress, Record, json_decoder
 from sessiontree.model.blobs import Blob, blob_of, check_blob, data_of, hash_of
-from sessiontree.stores._io import FileLock, Files
+from sessiontree.stores._io import FileLock, Files, SyncFailedError
 from sessiontree.stores.backup.manifest import (
     FORMAT,
     PIECE_BYTES,
@@ -53,6 +54,9 @@ class BackupFolder:
         self._lock = path / "lock"
         self._pieces = path / "pieces"
         self._manifests = path / "backups"
+        self._sound: set[str] = set()
+        self.repaired: list[str] = []
+        """The damaged pieces of earlier backups that were stored again."""
 
     def create(self) -> None:
         """Create the folder, or use what is there. Raises BackupError, and changes nothing, if it is something else."""
@@ -123,14 +127,15 @@ class BackupFolder:
     def add_pieces(
         self, snapshot: Snapshot, known: Mapping[str, StoredFile], progress: Progress | None
     ) -> Iterator[tuple[StoredFile, int]]:
-        """Store the pieces that are missing; yield each file, and how many of its bytes were copied.
+        """Store the pieces that are missing or damaged; yield each file, and how many of its bytes were copied.
 
-        A file with the stamp of a ``known`` one is not read. SnapshotOutdatedError is raised in the middle.
+        A file with the stamp of a ``known`` one whose pieces are sound is not read. SnapshotOutdatedError is raised in the
+        middle.
         """
         done, total = snapshot.copied, snapshot.copied + snapshot.size
         for file in snapshot.files:
             earlier = known.get(file.name)
-            if earlier is not None and file.stamp and earlier.stamp == file.stamp and self._has_all(earlier):
+            if earlier is not None and file.stamp and earlier.stamp == file.stamp and self._is_sound(earlier):
                 yield earlier, 0
             else:
                 yield self._add_file(file)
@@ -139,14 +144,21 @@ class BackupFolder:
                 progress(done, total)
 
     def complete(self, manifest: Manifest) -> str:
-        """Make a backup count: sync the names of its pieces and write its manifest. Return its id."""
+        """Make a backup count: sync the names of its pieces and write its manifest. Return its id.
+
+        Raises BackupError with its id if the manifest is written and only its name could not be synced.
+        """
         with self._translated():
             for folder in sorted({self._piece(piece).parent for piece in manifest.pieces()}):
                 self._files.sync_folder(folder)
             self._files.sync_folder(self._pieces)
             backup_id, text = encode_manifest(manifest)
             decode_manifest(self.place, backup_id, text)  # what cannot be read must not count
-            self._files.put(self._manifests / f"{backup_id}.json", text)
+            try:
+                self._files.put(self._manifests / f"{backup_id}.json", text)
+            except SyncFailedError as error:
+                problem = f"backup {backup_id} is complete, but a power cut could remove it ({error}); make another one"
+                raise BackupError(self.place, problem) from error
         return backup_id
 
     def keep(self, number: int) -> tuple[str, ...]:
@@ -179,9 +191,8 @@ class BackupFolder:
             except FileNotFoundError:
                 problems.append(f"piece {piece} is missing")
             except (DamagedDataError, OSError) as error:
-                where = self._piece(piece).relative_to(self.path)
                 problems.append(
-                    f"piece {piece} is damaged ({error}); delete {where}, and the next backup stores it again"
+                    f"piece {piece} is damaged ({error}); the next backup stores it again if the store still has it"
                 )
             if progress is not None:
                 progress(done, len(pieces))
@@ -216,11 +227,13 @@ class BackupFolder:
         return stored, copied
 
     def _add_piece(self, piece: str, data: bytes) -> int:
-        path = self._piece(piece)
-        if path.exists():
+        if self._has(piece, len(data)):
             return 0
+        path = self._piece(piece)
         blob = blob_of(data, piece)
         with self._translated():
+            if path.exists():
+                self.repaired.append(piece)
             self._files.make_folder(path.parent)
             new = path.with_name(path.name + ".new")
             new.unlink(missing_ok=True)
@@ -228,10 +241,22 @@ class BackupFolder:
             # Read again before it counts: what is stored is what was meant.
             check_blob(Blob(hash=piece, size=len(data), body=new.read_bytes()))
             os.replace(new, path)  # its folder is synced once, before the manifest is written
+        self._sound.add(piece)
         return len(data)
 
-    def _has_all(self, file: StoredFile) -> bool:
-        return all(self._piece(piece).exists() for piece in file.pieces)
+    def _is_sound(self, file: StoredFile) -> bool:
+        return all(self._has(piece, size) for piece, size in file.sized_pieces())
+
+    def _has(self, piece: str, size: int) -> bool:
+        """Whether a piece is there and fits its hash; it is read once."""
+        if piece in self._sound:
+            return True
+        try:
+            check_blob(Blob(hash=piece, size=size, body=self._piece(piece).read_bytes()))
+        except (DamagedDataError, OSError):
+            return False
+        self._sound.add(piece)
+        return True
 
     def _piece(self, piece: str) -> Path:
         return self._pieces / piece[:2] / piece

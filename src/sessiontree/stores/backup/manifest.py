@@ -70,7 +70,9 @@ class BackupReport(Record, frozen=True, kw_only=True):
     bytes: int
     """The size of the store."""
     copied_bytes: int
-    """How much of it this run had to copy; the rest was there from earlier backups."""
+    """How much of it this run had to copy; the rest was there from earlier backups, and was checked."""
+    repaired: tuple[str, ...] = ()
+    """The damaged pieces of earlier backups that were stored again: the disk may be failing."""
     removed: tuple[str, ...] = ()
     """The ids of older backups that were removed."""
 

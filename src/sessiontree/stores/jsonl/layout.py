@@ -35,75 +35,37 @@ class Marker(Record, frozen=True, kw_only=True):
     version: int
 
 
-class Layout(Record, frozen=True, kw_only=True):
-    """The paths in a store's folder."""
+class Layout:
+    """The paths in a store's folder, made once: every commit needs some of them."""
 
-    folder: Path
-
-    @property
-    def marker(self) -> Path:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.marker = folder / "sessiontree.json"
         """The file that says that the folder is a store, and its version."""
-        return self.folder / "sessiontree.json"
-
-    @property
-    def lock(self) -> Path:
+        self.lock = folder / "gate.lock"
         """The file that writers lock."""
-        return self.folder / "gate.lock"
-
-    @property
-    def log(self) -> Path:
+        self.log = folder / "commits.log"
         """The lines of batches that wrote to many trees and are not synced in their files yet."""
-        return self.folder / "commits.log"
-
-    @property
-    def unsynced(self) -> Path:
+        self.unsynced = folder / "unsynced"
         """The names of trees whose sync failed."""
-        return self.folder / "unsynced"
-
-    @property
-    def index(self) -> Path:
+        self.index = folder / "index.db"
         """The cached summaries of trees."""
-        return self.folder / "index.db"
-
-    @property
-    def search(self) -> Path:
+        self.search = folder / "search.db"
         """The search index."""
-        return self.folder / "search.db"
-
-    @property
-    def trees(self) -> Path:
+        self.trees = folder / "trees"
         """The folder of tree files."""
-        return self.folder / "trees"
-
-    @property
-    def forks(self) -> Path:
+        self.forks = folder / "forks"
         """The folder of pointers from forks to their trees."""
-        return self.folder / "forks"
-
-    @property
-    def blobs(self) -> Path:
+        self.blobs = folder / "blobs"
         """The folder of blob packs."""
-        return self.folder / "blobs"
-
-    @property
-    def torn(self) -> Path:
+        self.torn = folder / "torn"
         """The folder of bytes that were cut out of damaged files."""
-        return self.folder / "torn"
-
-    @property
-    def erasing(self) -> Path:
+        self.erasing = folder / "erasing"
         """The folder of deletes whose copies are not erased yet."""
-        return self.folder / "erasing"
-
-    @property
-    def plan(self) -> Path:
+        self.plan = folder / "commit.json"
         """The commit of several files that is being carried out."""
-        return self.folder / "commit.json"
-
-    @property
-    def documents(self) -> Path:
+        self.documents = folder / "documents"
         """The folder of documents, with a folder for each scope."""
-        return self.folder / "documents"
 
     def tree(self, name: str) -> Path:
         """The file of a tree."""
@@ -135,7 +97,7 @@ def name_of(any_id: str) -> str:
 
 def open_folder(folder: Path, files: Files) -> tuple[Layout, ProcessLock]:
     """Open the store in a folder, or create one; raise ForeignStoreError for any other folder and leave it unchanged."""
-    layout = Layout(folder=folder)
+    layout = Layout(folder)
     _refuse_non_folder(folder)
     refuse_network(folder)
     files.make_folders(folder)

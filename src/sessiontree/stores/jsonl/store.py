@@ -24,6 +24,7 @@ from sessiontree.stores._io import Files
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
@@ -37,17 +38,7 @@ from sessiontree.stores.jsonl.tree import Tree, TreeCache
 from sessiontree.stores.jsonl.writer import Writer
 from sessiontree.stores.listing import matching_ids, page_of
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import (
-    Finding,
-    ListDocuments,
-    ListScopes,
-    NewEntries,
-    ReadDocument,
-    ReadEntries,
-    ReadPath,
-    Search,
-    StoreStats,
-)
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import BlobRoots, ThreadState
 

@@ -156,9 +156,12 @@ class Writer:
             raise translate_error(self._place, error) from error
 
     def save_index(self) -> None:
-        """Write the cached summaries of trees."""
-        with self._exclusive(), self._lock:
-            self._index.save()
+        """Write the cached summaries of trees. They stay unsaved if the store cannot be locked: reads do not need them."""
+        try:
+            with self._exclusive(), self._lock:
+                self._index.save()
+        except StoreUnavailableError as error:
+            log_event("store", "warning", f"the index of threads was not saved: {error}", store=self._place)
 
     def _write_batch(self, commands: Sequence[Change]) -> list[Outcome]:
         with self._exclusive(), self._lock:

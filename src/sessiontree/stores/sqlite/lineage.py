@@ -13,12 +13,14 @@ import os
 import re
 import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 from sessiontree.errors import StoreError, StoreGoneError
+from sessiontree.stores.sqlite.errors import translate_error
 
-__all__ = ["Lineage", "new_stamp"]
+__all__ = ["Lineage", "new_stamp", "renew_stamp"]
 
 
 _STAMP = re.compile(rb"sessiontree ([0-9a-f]{32}) (\d{16})")
@@ -39,6 +41,17 @@ class _Stamp(NamedTuple):
 def new_stamp() -> str:
     """The first stamp of a store."""
     return str(_Stamp(os.urandom(16).hex(), 0))
+
+
+def renew_stamp(file: Path) -> None:
+    """Give a copy of a store an id of its own: with the stamp of the original it could be copied over it unnoticed."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as connection:
+        try:
+            columns = connection.execute("SELECT name FROM pragma_table_info('store_meta')").fetchall()
+            if ("stamp",) in columns:  # older layouts get one when they are upgraded
+                connection.execute("UPDATE store_meta SET stamp = ?", (new_stamp(),))
+        except sqlite3.Error as error:
+            raise translate_error(str(file), error) from error
 
 
 class Lineage:

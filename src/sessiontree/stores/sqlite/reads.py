@@ -17,15 +17,8 @@ from sessiontree.model.codec import EntryBody, decode_stored_payload, has_type, 
 from sessiontree.model.documents import StoredDocument
 from sessiontree.model.sanitize import is_unicode
 from sessiontree.model.thread import Direction
-from sessiontree.stores.queries import (
-    ListDocuments,
-    ListScopes,
-    NewEntries,
-    ReadDocument,
-    ReadEntries,
-    ReadPath,
-    StoreStats,
-)
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
+from sessiontree.stores.queries import NewEntries, ReadEntries, ReadPath, StoreStats
 from sessiontree.stores.rules.append import visible
 from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState

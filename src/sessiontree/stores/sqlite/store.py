@@ -27,19 +27,10 @@ from sessiontree.stores._io import FileLock, Files, ProcessLock, SyncFailedError
 from sessiontree.stores._log import log_event
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import Change, ChangeResult, Command, Committed, CommitTogether, appended_ids
+from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadDocument
 from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.protocol import Durability, Outcome
-from sessiontree.stores.queries import (
-    Finding,
-    ListDocuments,
-    ListScopes,
-    NewEntries,
-    ReadDocument,
-    ReadEntries,
-    ReadPath,
-    Search,
-    StoreStats,
-)
+from sessiontree.stores.queries import Finding, NewEntries, ReadEntries, ReadPath, Search, StoreStats
 from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.sqlite import errors, schema
 from sessiontree.stores.sqlite.copies import forget_copy, note_copy
