@@ -134,6 +134,32 @@ def test_restore_shows_its_plan_first(talk: tuple[Reader, list[str]], tmp_path: 
 
 
 @pytest.mark.parametrize("way", ["mouse", "key"])
+def test_files_can_be_left_out_of_a_restore(talk: tuple[Reader, list[str]], tmp_path: Path, way: str) -> None:
+    reader, made = talk
+    folder = tmp_path / "shop"
+    (folder / "src").mkdir(parents=True)
+    names = ("src/a.py", "src/b.py", "c.py")
+    for name in names:
+        (folder / name).write_text("old\n")
+    reader.journal.workspace.snapshot("t", made[3], folder)
+    for name in names:
+        (folder / name).unlink()
+    (folder / "src").rmdir()
+    page = reader.open("/t/t")
+    page.click("text=Restore…") if way == "mouse" else reader.keys("G", "w")
+    page.wait_for_selector("dialog .plan >> text=src/b.py")
+    if way == "mouse":
+        page.click("dialog .plan .row >> text=src/b.py")
+    else:
+        page.focus("dialog .plan input[aria-label*='src/b.py']")
+        reader.keys("Space")
+    page.wait_for_selector("dialog .go >> text=Restore 3 files")
+    page.click("dialog .go") if way == "mouse" else reader.keys("Control+Enter")
+    assert "restored" in reader.toast()
+    assert [(folder / name).exists() for name in names] == [True, False, True]
+
+
+@pytest.mark.parametrize("way", ["mouse", "key"])
 def test_erase_asks_for_the_title(talk: tuple[Reader, list[str]], way: str) -> None:
     reader, made = talk
     select(reader, made[1])

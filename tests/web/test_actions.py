@@ -97,6 +97,23 @@ def test_files_are_restored_after_the_plan_and_come_back(viewer: Viewer, talk: l
     assert (folder / "a.py").read_text() == "new\n"
 
 
+def test_one_file_of_a_checkpoint_is_restored_and_comes_back(viewer: Viewer, talk: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    for name in ("a.py", "b.py"):
+        (folder / name).write_text("old\n")
+    entry = viewer.journal.workspace.snapshot("t", talk[0], folder).entry
+    for name in ("a.py", "b.py"):
+        (folder / name).write_text("new\n")
+    done = post(viewer, "/t/t/restore", entry=entry.id, is_confirmed=True, paths=["a.py"])
+    assert done["said"] == "1 file restored."
+    (folder / "b.py").write_text("newer\n")
+    take_back(viewer, done)
+    assert [(folder / name).read_text() for name in ("a.py", "b.py")] == ["new\n", "newer\n"]
+    refused = post(viewer, "/t/t/restore", 422, entry=entry.id, is_confirmed=True, paths=["../../etc/passwd"])
+    assert refused["type"] == "InvalidInputError"
+
+
 def test_erasing_asks_for_the_title_and_is_for_good(viewer: Viewer, talk: list[str]) -> None:
     viewer.html("/t/t")
     assert post(viewer, "/t/t/erase", 422, entry=talk[1], title="wrong")["type"] == "InvalidInputError"
@@ -156,3 +173,8 @@ def test_a_thread_is_saved_as_a_file(viewer: Viewer, talk: list[str], format: st
     assert answer.status_code == 200
     assert words in answer.text
     assert answer.headers["content-disposition"].startswith('attachment; filename="A-talk.')
+
+
+def test_markdown_of_a_compacted_thread_begins_at_its_first_message(sampled: Viewer) -> None:
+    answer = sampled.client.get(f"/t/{SHOP}/export?format=markdown").text
+    assert answer.index("The login test fails since") < answer.index("Login fixed in src/login.py")

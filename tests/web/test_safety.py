@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 import sessiontree as st
+from sessiontree.web.assets import asset_url
 from sessiontree.web.safety import HEADERS
 from web.conftest import ACCESS, HOST, Viewer
 
 OWN = {"origin": f"http://{HOST}"}
-PATHS = ("/", "/index.json", "/threads", "/static/viewer.js", "/t/x", "/nowhere")
+PATHS = ("/", "/index.json", "/threads", asset_url("viewer.js"), "/t/x", "/nowhere")
 
 
 @pytest.mark.parametrize("path", PATHS)
@@ -104,10 +106,20 @@ def test_a_store_that_cannot_be_read_is_not_ready(tmp_path: Path, viewer: Viewer
 
 
 @pytest.mark.parametrize(
-    "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/static/nothing.js"]
+    "path", ["{}/../../app.py", "{}/%2e%2e/app.py", "{}/..%2fapp.py", "{}/nothing.js", "{}/", "/static/0/viewer.js"]
 )
 def test_only_files_of_ours_are_served(viewer: Viewer, path: str) -> None:
-    assert viewer.client.get(path).status_code == 404
+    folder = asset_url("viewer.js").rpartition("/")[0]
+    assert viewer.client.get(path.format(folder)).status_code == 404
+
+
+def test_a_browser_keeps_the_files_of_a_page_without_asking_again(viewer: Viewer) -> None:
+    files = re.findall(r'(?:href|src)="(/static/[^"]+)"', viewer.html("/"))
+    assert [name.rpartition("/")[2] for name in files] == ["viewer.css", "viewer.js"]
+    for name in files:
+        answer = viewer.client.get(name)
+        assert answer.status_code == 200
+        assert "immutable" in answer.headers["cache-control"]
 
 
 def test_an_error_that_nobody_expects_shows_and_logs_no_content(

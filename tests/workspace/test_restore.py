@@ -419,3 +419,71 @@ def test_the_async_journal_does_not_block_its_loop(tmp_path: Path, root: Path) -
         return ticks
 
     assert asyncio.run(scenario()) > 20
+
+
+def two_folders(journal: st.Journal, root: Path) -> str:
+    """A checkpoint with two files in folders, both gone since, one more changed and one more made."""
+    (root / "a").mkdir()
+    (root / "b").mkdir()
+    for name in ("a/one", "b/two", "top"):
+        (root / name).write_text("old")
+    first = say(journal)
+    journal.workspace.snapshot("t", first, root)
+    for name in ("a/one", "b/two"):
+        (root / name).unlink()
+    (root / "a").rmdir()
+    (root / "b").rmdir()
+    (root / "top").write_text("new")
+    (root / "made").write_text("new")
+    return first
+
+
+def test_one_file_is_restored_with_the_folder_that_it_needs_and_nothing_else(journal: st.Journal, root: Path) -> None:
+    first = two_folders(journal, root)
+    plan = journal.workspace.plan("t", first, root, paths=["a/one"])
+    assert [(step.kind, step.path) for step in plan.steps] == [("create", "a"), ("create", "a/one")]
+    done = journal.workspace.restore("t", first, root, paths=["a/one"])
+    assert done.steps == plan.steps
+    assert set(contents(root)) == {b"a", b"a/one", b"made", b"top"}
+    assert (root / "top").read_text() == "new"
+    journal.workspace.restore("t", done.before, root, paths=["a"], conflicts="force")
+    assert set(contents(root)) == {b"made", b"top"}
+
+
+def test_a_folder_stands_for_everything_in_it(journal: st.Journal, root: Path) -> None:
+    first = two_folders(journal, root)
+    plan = journal.workspace.restore("t", first, root, paths=["b/", Path("made")])
+    assert [step.path for step in plan.steps] == ["b", "b/two", "made"]
+    assert set(contents(root)) == {b"b", b"b/two", b"top"}
+
+
+def test_a_conflict_of_a_file_that_is_not_wanted_does_not_stop_the_others(journal: st.Journal, root: Path) -> None:
+    (root / "mine").write_text("one")
+    (root / "yours").write_text("one")
+    with journal.turn("t", owner="w", files=root) as turn:
+        (root / "yours").write_text("two")
+        turn.append(st.assistant("done"))
+    first = journal.workspace.checkpoints("t")[0]
+    (root / "mine").write_text("my own work")
+    with pytest.raises(st.RestoreConflictError):
+        journal.workspace.restore("t", first.id, root, paths=["mine"])
+    journal.workspace.restore("t", first.id, root, paths=["yours"])
+    assert ((root / "mine").read_text(), (root / "yours").read_text()) == ("my own work", "one")
+    with pytest.raises(st.RestoreConflictError, match="mine"):
+        journal.workspace.restore("t", first.id, root)
+
+
+@pytest.mark.parametrize("unknown", ["tpo", "../top", "/top", "", "."])
+def test_a_path_that_neither_checkpoint_nor_folder_has_is_refused(
+    journal: st.Journal, root: Path, unknown: str
+) -> None:
+    first = two_folders(journal, root)
+    with pytest.raises(st.InvalidInputError, match="nothing to restore at"):
+        journal.workspace.restore("t", first, root, paths=["top", unknown])
+    assert (root / "top").read_text() == "new"
+
+
+def test_one_text_is_not_taken_for_a_list_of_paths(journal: st.Journal, root: Path) -> None:
+    first = two_folders(journal, root)
+    with pytest.raises(st.InvalidInputError, match="list of paths"):
+        journal.workspace.plan("t", first, root, paths="top")

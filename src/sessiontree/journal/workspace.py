@@ -8,6 +8,7 @@ from typing import Literal
 from sessiontree.journal._base import Verbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
+from sessiontree.journal.operations.workspace import Paths
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry
 from sessiontree.workspace import Conflicts, RestorePlan, Settings, TreeDiff
@@ -32,9 +33,18 @@ class Workspace:
         """Return the checkpoint entries that a thread sees, oldest first; with ``root``, those of that folder."""
         return self._journal.run(checkpoints.checkpoints(id_of(thread_id), root))
 
-    def plan(self, thread_id: ThreadLike, entry_id: str, root: Root, *, conflicts: Conflicts = "stop") -> RestorePlan:
+    def plan(
+        self,
+        thread_id: ThreadLike,
+        entry_id: str,
+        root: Root,
+        *,
+        conflicts: Conflicts = "stop",
+        paths: Paths | None = None,
+    ) -> RestorePlan:
         """Return what a restore would create, change and delete, and its conflicts. Nothing is changed."""
-        return self._journal.run(workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts))
+        operation = workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths)
+        return self._journal.run(operation)
 
     def restore(
         self,
@@ -43,13 +53,17 @@ class Workspace:
         root: Root,
         *,
         conflicts: Conflicts = "stop",
+        paths: Paths | None = None,
         dry_run: bool = False,
     ) -> RestorePlan:
-        """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``."""
+        """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``.
+
+        ``paths`` are files and folders to restore alone, relative to ``root``.
+        """
         if dry_run:
-            return self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts)
+            return self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths)
         operation = workspace.restore(
-            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts
+            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths
         )
         return self._journal.run(operation)
 

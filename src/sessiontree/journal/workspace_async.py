@@ -7,6 +7,7 @@ from typing import Literal
 from sessiontree.journal._base_async import AsyncVerbs
 from sessiontree.journal.operations import checkpoints, workspace
 from sessiontree.journal.operations.checkpoints import Root, Snapshot
+from sessiontree.journal.operations.workspace import Paths
 from sessiontree.journal.thread_ids import ThreadLike, id_of
 from sessiontree.model import Entry
 from sessiontree.workspace import Conflicts, RestorePlan, Settings, TreeDiff
@@ -32,12 +33,17 @@ class AsyncWorkspace:
         return await self._journal.run(checkpoints.checkpoints(id_of(thread_id), root))
 
     async def plan(
-        self, thread_id: ThreadLike, entry_id: str, root: Root, *, conflicts: Conflicts = "stop"
+        self,
+        thread_id: ThreadLike,
+        entry_id: str,
+        root: Root,
+        *,
+        conflicts: Conflicts = "stop",
+        paths: Paths | None = None,
     ) -> RestorePlan:
         """Return what a restore would create, change and delete, and its conflicts. Nothing is changed."""
-        return await self._journal.run(
-            workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts)
-        )
+        operation = workspace.plan(self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths)
+        return await self._journal.run(operation)
 
     async def restore(
         self,
@@ -46,13 +52,17 @@ class AsyncWorkspace:
         root: Root,
         *,
         conflicts: Conflicts = "stop",
+        paths: Paths | None = None,
         dry_run: bool = False,
     ) -> RestorePlan:
-        """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``."""
+        """Restore the files of an entry; the leaf stays. A checkpoint is taken first: ``plan.before``.
+
+        ``paths`` are files and folders to restore alone, relative to ``root``.
+        """
         if dry_run:
-            return await self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts)
+            return await self.plan(id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths)
         operation = workspace.restore(
-            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts
+            self._journal.runtime, self.cache, id_of(thread_id), entry_id, root, conflicts=conflicts, paths=paths
         )
         return await self._journal.run(operation)
 

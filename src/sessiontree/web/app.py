@@ -10,12 +10,10 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Mount, Route
-from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.routing import BaseRoute, Route
 
 from sessiontree.errors import SessionTreeError
-from sessiontree.web.frame import STATIC
+from sessiontree.web.assets import asset_routes
 from sessiontree.web.live import live_routes
 from sessiontree.web.openapi import openapi
 from sessiontree.web.pages import ACTIONS, PAGES
@@ -25,15 +23,6 @@ from sessiontree.web.safety import Access, Guard
 from sessiontree.web.site import Site
 
 __all__ = ["make_app"]
-
-
-class _Files(StaticFiles):
-    """Files of ours, which a browser may keep as long as it asks whether they changed."""
-
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        response = await super().get_response(path, scope)
-        response.headers.setdefault("cache-control", "no-cache")
-        return response
 
 
 def make_app(site: Site, access: Access) -> Starlette:
@@ -56,8 +45,8 @@ def make_app(site: Site, access: Access) -> Starlette:
         Route("/openapi.json", description),
         Route("/healthz", is_alive),
         Route("/readyz", is_ready),
-        Mount("/static", _Files(directory=STATIC)),
     ]
+    routes += asset_routes()
     routes += live_routes(site)
     routes += export_routes(site)
     for page in PAGES:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
+from sessiontree.web.assets import asset_url
 from sessiontree.web.markup import Child, Html, icon, tag
 from sessiontree.web.site import Visit
 
-__all__ = ["STATIC", "page", "static_url"]
+__all__ = ["page"]
 
-
-STATIC = Path(__file__).parent / "static"
 
 _LOGO = Html(
     '<svg width="20" height="20" viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="2" '
@@ -30,8 +27,8 @@ def page(visit: Visit, *, title: str, body: Child, current: str = "/", view: str
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("title", f"{title} · sessiontree"),
             tag("link", rel="icon", href="data:,"),
-            *(tag("link", rel="stylesheet", href=static_url(name)) for name in STYLES),
-            tag("script", type="module", src=static_url("viewer.js")),
+            tag("link", rel="stylesheet", href=asset_url("viewer.css")),
+            tag("script", type="module", src=asset_url("viewer.js")),
         ),
         tag(
             "body",
@@ -47,9 +44,6 @@ def page(visit: Visit, *, title: str, body: Child, current: str = "/", view: str
         lang="en",
         data_theme=visit.theme or None,
     )
-
-
-STYLES = ("tokens.css", "icons.css", "frame.css", "tree.css", "transcript.css", "pages.css")
 
 
 def _top(visit: Visit, current: str, query: str) -> Html:
@@ -107,8 +101,3 @@ def _tabs(current: str, view: str) -> Html:
     is_here = current == "/look-back"
     back = tag("a", icon("chart"), "Look back", href="/look-back", aria_current="true" if is_here else None)
     return tag("nav", links, back, class_="tabs", aria_label="Views")
-
-
-def static_url(name: str) -> str:
-    """Return the address of a file of ours."""
-    return f"/static/{name}"

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from msgspec.structs import replace
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.model._base import Record
 from sessiontree.model.manifest import ManifestItem, Tree, with_known_modes
 from sessiontree.workspace.ignore import Conflicts, Rules, ignored_by
@@ -77,11 +78,15 @@ class RestorePlan(Record, frozen=True, kw_only=True):
 
 
 class RestoreTarget(NamedTuple):
-    """The files to restore, the paths that the checkpoint left out, and the ignore files of that time by folder."""
+    """The files to restore, the paths that the checkpoint left out, and the ignore files of that time by folder.
+
+    ``chosen`` are the files and folders to restore alone; ``None`` is all of them.
+    """
 
     tree: Tree
     left_out: frozenset[str]
     ignore_texts: dict[str, list[bytes]]
+    chosen: frozenset[str] | None = None
 
     def never_knew(self, path: str, item: ManifestItem, rules: Rules) -> bool:
         """Return whether the checkpoint would not hold a path: it was left out, or is ignored."""
@@ -112,6 +117,9 @@ def make_plan(
     untracked, ``crowded`` the folders with something untracked in them.
     """
     steps = {step.path: step for step in _steps(with_known_modes(target.tree, current), current)}
+    if target.chosen is not None:
+        _check_known(target.chosen, target.tree, current)
+        steps = _steps_for(target.chosen, steps)
     left_alone = {
         step.path
         for step in steps.values()
@@ -149,6 +157,28 @@ def _steps(target: Tree, current: Tree) -> Iterator[Step]:
     for path, old in current.items():
         if path not in target:
             yield Step(kind="delete", path=path, old=old)
+
+
+def _check_known(chosen: Collection[str], target: Tree, current: Tree) -> None:
+    """Raise for a path that neither the checkpoint nor the folder has: it is misspelled."""
+    for path in sorted(chosen):
+        if path not in target and path not in current:
+            problem = f"there is nothing to restore at {path!r}: neither the checkpoint nor the folder has it"
+            raise InvalidInputError(f"{problem}; paths are relative to the folder")
+
+
+def _steps_for(chosen: frozenset[str], steps: dict[str, Step]) -> dict[str, Step]:
+    """Return the steps at and below some paths, and those that make the folders which these need."""
+    kept = {path: step for path, step in steps.items() if not chosen.isdisjoint([path, *_parents(path)])}
+    for path in [path for path, step in kept.items() if step.new is not None]:
+        kept |= {parent: steps[parent] for parent in _parents(path) if parent in steps}
+    return kept
+
+
+def _parents(path: str) -> list[str]:
+    """Return the folders that a path is in, the outermost first."""
+    parts = path.split("/")
+    return ["/".join(parts[:depth]) for depth in range(1, len(parts))]
 
 
 def _kind_of_change(old: ManifestItem, new: ManifestItem) -> StepKind:
@@ -198,8 +228,7 @@ def _keep(steps: dict[str, Step], mine: Collection[str]) -> None:
         steps.pop(path, None)
     _folders_in_use(steps, mine)
     for path in list(steps):
-        parts = path.split("/")
-        if any("/".join(parts[:depth]) in mine for depth in range(1, len(parts))):
+        if any(parent in mine for parent in _parents(path)):
             del steps[path]
 
 

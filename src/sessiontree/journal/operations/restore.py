@@ -81,12 +81,13 @@ Settled = Literal["old", "new"]
 class RestoreTask(Record, frozen=True, kw_only=True):
     """Which checkpoint of which thread to restore, and what to do about conflicts.
 
-    ``expect_leaf`` refuses the restore if the leaf of the thread is another.
+    ``paths`` are the files and folders to restore alone. ``expect_leaf`` refuses the restore if the leaf of the thread is another.
     """
 
     thread_id: str
     checkpoint: Checkpoint
     conflicts: Conflicts = "stop"
+    paths: frozenset[str] | None = None
     expect_leaf: str | UnsetType | None = UNSET
 
     def __post_init__(self) -> None:
@@ -151,12 +152,18 @@ def plan_restore(workspace: OpenWorkspace, task: RestoreTask) -> Operation[Resto
 
 
 def restore_files(runtime: Runtime, workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestorePlan]:
-    """Restore files without moving the leaf."""
-    is_closed = workspace.is_between_turns
+    """Restore files without moving the leaf.
+
+    Files that are restored alone count as changed outside a turn: the folder is not that of the checkpoint.
+    """
+    is_closed, head = workspace.is_between_turns, workspace.stats.head
     plan, before, staging = yield from _change_files(runtime, workspace, task)
     if staging is not None:
         yield Work(function=commit, arguments=(workspace, staging))
-    yield Work(function=workspace.set_head, arguments=(_head(workspace, task, before, is_closed=is_closed),))
+    if task.paths is None:
+        head = _head(workspace, task, before, is_closed=is_closed)
+    if head is not None:
+        yield Work(function=workspace.set_head, arguments=(head,))
     return replace(plan, before=before)
 
 
@@ -235,7 +242,8 @@ def _target(workspace: OpenWorkspace, task: RestoreTask) -> Operation[RestoreTar
     resolved = yield from resolve(workspace.cache, task.checkpoint.manifest)
     workspace.check_names(resolved.tree)
     texts = yield from _ignore_texts(resolved.tree)
-    return RestoreTarget(resolved.tree, frozenset(out.path for out in resolved.left_out), texts)
+    left_out = frozenset(out.path for out in resolved.left_out)
+    return RestoreTarget(resolved.tree, left_out, texts, chosen=task.paths)
 
 
 def _ignore_texts(tree: Tree) -> Operation[dict[str, list[bytes]]]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Collection
 from typing import Literal
 
+from sessiontree.errors import InvalidInputError
 from sessiontree.journal.operations.checkpoints import (
     CheckpointNote,
     Root,
@@ -30,7 +33,10 @@ from sessiontree.workspace.ignore import Conflicts
 from sessiontree.workspace.open_workspace import OpenWorkspace, WorkspaceCache
 from sessiontree.workspace.plan import RestorePlan
 
-__all__ = ["diff", "plan", "recover", "restore", "snapshot", "turn_snapshot"]
+__all__ = ["Paths", "diff", "plan", "recover", "restore", "snapshot", "turn_snapshot"]
+
+Paths = Collection[str | os.PathLike[str]]
+"""Files and folders, relative to the folder of a checkpoint; a folder stands for everything in it."""
 
 
 def snapshot(
@@ -73,20 +79,25 @@ def turn_snapshot(
 
 
 def plan(
-    cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
+    cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts, paths: Paths | None
 ) -> Operation[RestorePlan]:
     """Return what a restore would do."""
-    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
-    task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
+    task = yield from _task(thread_id, entry_id, root, conflicts, paths)
     return (yield from with_workspace(cache, root, lambda workspace: plan_restore(workspace, task)))
 
 
 def restore(
-    runtime: Runtime, cache: WorkspaceCache, thread_id: str, entry_id: str, root: Root, *, conflicts: Conflicts
+    runtime: Runtime,
+    cache: WorkspaceCache,
+    thread_id: str,
+    entry_id: str,
+    root: Root,
+    *,
+    conflicts: Conflicts,
+    paths: Paths | None,
 ) -> Operation[RestorePlan]:
-    """Restore the files of an entry; the leaf stays."""
-    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
-    task = RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts)
+    """Restore the files of an entry, all or some; the leaf stays."""
+    task = yield from _task(thread_id, entry_id, root, conflicts, paths)
     return (yield from with_workspace(cache, root, lambda workspace: restore_files(runtime, workspace, task)))
 
 
@@ -113,6 +124,16 @@ def recover(cache: WorkspaceCache, root: Root, prefer: Settled | None) -> Operat
         return (yield from settle(workspace, pending, prefer))
     finally:
         workspace.close()
+
+
+def _task(
+    thread_id: str, entry_id: str, root: Root, conflicts: Conflicts, paths: Paths | None
+) -> Operation[RestoreTask]:
+    if isinstance(paths, str):
+        raise InvalidInputError(f"paths must be a list of paths, not the text {paths!r}")
+    chosen = None if paths is None else frozenset(os.fspath(path).rstrip("/") for path in paths)
+    checkpoint = yield from find_checkpoint(thread_id, entry_id, root)
+    return RestoreTask(thread_id=thread_id, checkpoint=checkpoint, conflicts=conflicts, paths=chosen)
 
 
 def _diff_to_folder(workspace: OpenWorkspace, old: Tree) -> Operation[TreeDiff]:

@@ -204,12 +204,16 @@ async def uncompact(visit: Visit, asked: OnThread) -> Done:
 
 
 class RestoreAsked(Record, frozen=True, kw_only=True):
-    """The files of a checkpoint. Without ``is_confirmed`` nothing is written: the answer is the plan."""
+    """The files of a checkpoint. Without ``is_confirmed`` nothing is written: the answer is the plan.
+
+    ``paths`` are those to restore alone.
+    """
 
     thread: str
     entry: str
     is_confirmed: bool = False
     conflicts: Conflicts = "stop"
+    paths: Annotated[tuple[str, ...], Meta(max_length=100_000)] | None = None
 
 
 class Restored(Record, frozen=True, kw_only=True):
@@ -227,10 +231,10 @@ async def restore(visit: Visit, asked: RestoreAsked) -> Restored:
         raise InvalidInputError("only the files of a checkpoint can be restored; choose a checkpoint")
     workspace, root = visit.journal.workspace, entry.payload.root
     if not asked.is_confirmed:
-        plan = await workspace.plan(asked.thread, entry.id, root, conflicts=asked.conflicts)
+        plan = await workspace.plan(asked.thread, entry.id, root, conflicts=asked.conflicts, paths=asked.paths)
         return Restored(said="Nothing is written yet.", plan=plan)
-    plan = await workspace.restore(asked.thread, entry.id, root, conflicts=asked.conflicts)
-    body = {"entry": plan.before, "is_confirmed": True, "conflicts": "force"}
+    plan = await workspace.restore(asked.thread, entry.id, root, conflicts=asked.conflicts, paths=asked.paths)
+    body = {"entry": plan.before, "is_confirmed": True, "conflicts": "force", "paths": asked.paths}
     undo = Undo(path=thread_url(asked.thread, "/restore"), body=body) if plan.before else None
     return Restored(said=f"{plural(len(plan.steps), 'file')} restored.", plan=plan, undo=undo)
 

@@ -12,8 +12,9 @@ from sessiontree.render.entries import words_of
 from sessiontree.render.steps import figures_of
 from sessiontree.render.threads import title_of
 from sessiontree.render.turns import is_bookkeeping, is_prompt
+from sessiontree.web.assets import asset_url
 from sessiontree.web.declare import Page
-from sessiontree.web.frame import page, static_url
+from sessiontree.web.frame import page
 from sessiontree.web.markup import Html, tag
 from sessiontree.web.panes.compare import (
     Branch,
@@ -184,8 +185,8 @@ def show(visit: Visit, asked: CompareAsked, found: Comparison) -> Html:
     """The whole page."""
     body = tag(
         "main",
-        tag("link", rel="stylesheet", href=static_url("look_back.css")),
-        tag("link", rel="stylesheet", href=static_url("compare.css")),
+        tag("link", rel="stylesheet", href=asset_url("look_back.css")),
+        tag("link", rel="stylesheet", href=asset_url("compare.css")),
         tag("div", compare_body(visit.now, asked, found), class_="wrap"),
         class_="page",
         id="content",

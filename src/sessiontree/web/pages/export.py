@@ -6,11 +6,12 @@ import asyncio
 import re
 from typing import Literal
 
+from msgspec import UNSET
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sessiontree.model import Record
+from sessiontree.model import Record, Scope
 from sessiontree.render.html import PageContent, render_html
 from sessiontree.render.threads import title_of
 from sessiontree.web.declare import asked_in, visit_of
@@ -59,9 +60,9 @@ async def _content(visit: Visit, asked: ExportAsked) -> tuple[str, str]:
     thread = await visit.journal.thread(asked.thread)
     name = re.sub(r"[^A-Za-z0-9]+", "-", title_of(thread, visit.now)).strip("-")[:60] or "conversation"
     if asked.format != "html":
-        if asked.entry:
-            return await visit.journal.export(thread.id, format=asked.format, leaf=asked.entry), name
-        return await visit.journal.export(thread.id, format=asked.format), name
+        scope: Scope | None = "path" if asked.format == "markdown" else None
+        leaf = asked.entry or UNSET
+        return await visit.journal.export(thread.id, format=asked.format, scope=scope, leaf=leaf), name
     entries = tuple(await visit.journal.entries(thread.id))
     labels = await visit.journal.labels(thread.id)
     return await asyncio.to_thread(render_html, PageContent(thread=thread, entries=entries, labels=labels)), name

@@ -10,8 +10,9 @@ from sessiontree.render.context_size import TYPES, ContextPoint, context_sizes
 from sessiontree.render.figures import plural
 from sessiontree.render.look_back import DayFigures, LookBack, Span, days_of_span, figures_of_span
 from sessiontree.render.times import short_day
+from sessiontree.web.assets import asset_url
 from sessiontree.web.declare import Page
-from sessiontree.web.frame import page, static_url
+from sessiontree.web.frame import page
 from sessiontree.web.markup import Html, icon, tag
 from sessiontree.web.panes.look_back import (
     Choice,
@@ -109,8 +110,8 @@ def show(visit: Visit, asked: LookBackAsked, answer: LookBackAnswer) -> Html:
     figures = answer.figures
     body = tag(
         "main",
-        tag("link", rel="stylesheet", href=static_url("look_back.css")),
-        tag("script", type="module", src=static_url("charts.js")),
+        tag("link", rel="stylesheet", href=asset_url("look_back.css")),
+        tag("script", type="module", src=asset_url("charts.js")),
         tag(
             "div",
             _head(asked, answer),

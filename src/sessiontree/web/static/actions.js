@@ -80,18 +80,26 @@ const compact = async () => {
   } catch (error) { toast(error.message, { isBad: true }) }
 }
 
+/** The chosen ones of some paths, without folders that hold one which was left out: a folder stands for all that is in it. */
+const wanted = (paths, chosen) => {
+  const rest = paths.filter((_, number) => !chosen.has(number))
+  return paths.filter((path, number) => chosen.has(number) && !rest.some((one) => one.startsWith(`${path}/`)))
+}
+
 const restore = async (button) => {
   const id = button?.closest?.(".e")?.dataset.id ?? entries().findLast((one) => one.getAttribute("aria-label") === "Checkpoint" && +one.dataset.at <= +(here()?.dataset.at ?? 1e12))?.dataset.id
   if (!id) return toast("There is no checkpoint before this entry.", { isBad: true })
   try {
     const { plan } = await post(below("/restore"), { entry: id })
     const clashes = new Map((plan.conflicts ?? []).map((one) => [one.path, one.reason]))
-    const rows = (plan.steps ?? []).map((one) => clashes.has(one.path) ? ["conflict", `${one.path}, ${clashes.get(one.path)} since; your version is kept in the checkpoint before`, "live"] : [one.kind, one.path])
+    const steps = plan.steps ?? []
+    const rows = steps.map((one) => clashes.has(one.path) ? ["conflict", `${one.path}, ${clashes.get(one.path)} since; your version is kept in the checkpoint before`, "live"] : [one.kind, one.path])
     const canDo = rows.length > 0
     const hint = canDo ? `Nothing is written yet. This is what would change in ${plan.root}. A checkpoint of it is taken first.` : `${plan.root} is already as it was.`
-    if (await confirm("Restore files", rows, { hint, button: `Restore ${rows.length} ${rows.length === 1 ? "file" : "files"}`, canDo })) {
-      write(below("/restore"), { entry: id, is_confirmed: true, conflicts: clashes.size ? "force" : "stop" })
-    }
+    const chosen = await confirm("Restore files", rows, { hint, button: "Restore", canDo, unit: "file" })
+    if (!chosen) return
+    const paths = chosen.length < steps.length ? wanted(steps.map((one) => one.path), new Set(chosen)) : undefined
+    write(below("/restore"), { entry: id, is_confirmed: true, conflicts: clashes.size ? "force" : "stop", paths })
   } catch (error) { toast(error.message, { isBad: true }) }
 }
 
