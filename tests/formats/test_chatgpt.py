@@ -68,7 +68,8 @@ def test_attached_files_come_along_and_pictures_among_them_come_once(tmp_path: P
     ]
     document = conversation(pointer("file-service://file-ab12"), "read", attachments=attachments)
     path = archive(tmp_path, document, **{"file-ab12.png": PICTURE, "file-pdf1-paper.pdf": PAPER})
-    assert stored(path) == [("image/png", PICTURE), ("application/pdf", PAPER)]
+    # Of a file that is gone, the name is left.
+    assert stored(path) == [("image/png", PICTURE), ("application/pdf", PAPER), ("", b"")]
 
 
 def test_an_export_that_was_unpacked_has_its_pictures_too(tmp_path: Path) -> None:

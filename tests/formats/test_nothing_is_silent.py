@@ -13,7 +13,7 @@ from transcript_samples import DATA, Sample, samples
 
 import sessiontree as st
 from sessiontree.search.matching import searchable
-from sessiontree.transfer.formats import import_sessions
+from sessiontree.transfer.formats import import_everything, import_sessions
 from sessiontree.transfer.formats._cut_json import beginning_of
 
 LOGS = [one for one in samples() if one.path.suffix in {".jsonl", ".md"}]
@@ -168,3 +168,62 @@ def test_a_session_without_times_has_that_of_its_file(tmp_path: Path) -> None:
         import_sessions(journal, path)
         assert journal.thread("c").created_ns == path.stat().st_mtime_ns
         assert all(entry.created_ns == path.stat().st_mtime_ns for entry in journal.path("c"))
+
+
+@pytest.mark.parametrize("tool", ["goose", "crush"])
+def test_messages_without_the_row_of_their_session_are_kept_and_named(tool: str, tmp_path: Path) -> None:
+    (source,) = sorted((DATA / "transcripts" / tool / "synthetic").rglob("*.db"))
+    path = tmp_path / source.name
+    shutil.copy(source, path)
+    with st.open("memory:") as whole:
+        import_sessions(whole, path)
+        wanted = words(whole)
+    connection = sqlite3.connect(path)
+    connection.execute("DELETE FROM sessions")
+    connection.commit()
+    connection.close()
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, path)
+        assert set(wanted.split()) <= set(words(journal).split())
+        assert any("session itself is missing" in note.problem for note in report.repairs)
+        assert import_sessions(journal, path).entries_added == 0
+
+
+def test_a_log_of_which_nothing_can_be_read_is_named_at_every_import(tmp_path: Path) -> None:
+    sample = next(one for one in samples() if one.format == "claude-code" and one.path.suffix == ".jsonl")
+    shutil.copy(sample.path, tmp_path)
+    (tmp_path / "broken.jsonl").write_bytes(b"\x00" * 5000)
+    (tmp_path / "rollout-cut.jsonl.zst").write_bytes(b"not compressed")
+    (tmp_path / "settings.jsonl").write_text('{"some": "settings"}\n')
+    (tmp_path / "empty.jsonl").write_text("\n")
+    with st.open("memory:") as journal:
+        for _ in range(2):
+            for (report,) in (import_everything(journal, tmp_path), [import_sessions(journal, tmp_path)]):
+                places = [Path(note.place).name for note in report.damage if "nothing in it" in note.problem]
+                assert places == ["broken.jsonl", "rollout-cut.jsonl.zst"]
+
+
+def test_an_event_of_openhands_that_comes_late_is_imported(tmp_path: Path) -> None:
+    folder = tmp_path / "conversation"
+    written(folder / "base_state.json", {"id": "c", "agent": {"llm": {"model": "m"}}})
+    events = [
+        {
+            "id": f"e{number}",
+            "kind": "MessageEvent",
+            "source": "user",
+            "timestamp": f"2026-08-01T10:00:0{number}",
+            "llm_message": {"role": "user", "content": f"words-{number}"},
+        }
+        for number in range(4)
+    ]
+    for number in (0, 1, 3):
+        written(folder / "events" / f"event-{number:05}-x.json", events[number])
+    with st.open("memory:") as journal:
+        import_sessions(journal, tmp_path)
+        assert "words-2" not in words(journal)
+        written(folder / "events" / "event-00002-x.json", events[2])
+        report = import_sessions(journal, tmp_path)
+        assert (report.entries_added, report.conflicts) == (1, ())
+        assert "words-2" in words(journal)
+        assert journal.context("c").messages[-1].text == "words-3"
+        assert import_sessions(journal, tmp_path).unchanged == 1

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transcript_samples import Sample, samples
@@ -83,3 +85,74 @@ def test_every_branch_becomes_a_row(name: str, tmp_path: Path) -> None:
         found = import_sessions(other, tmp_path / "out").threads
         said = sorted([message.text for message in other.context(thread).messages] for thread in found)
     assert said == [["look", "", "", "done"], ["look", "no"]]
+
+
+def lines(path: Path, *wires: dict[str, Any]) -> Path:
+    path.write_text("".join(json.dumps(wire) + "\n" for wire in wires))
+    return path
+
+
+def test_a_message_that_gemini_wrote_twice_goes_back_in_its_last_form(tmp_path: Path) -> None:
+    call = {"id": "c", "name": "read", "args": {"path": "a"}, "status": "success", "result": "content of a"}
+    path = lines(
+        tmp_path / "session.jsonl",
+        {"sessionId": "s", "projectHash": "p", "startTime": "2026-08-01T10:00:00Z"},
+        {"id": "1", "type": "user", "content": "question"},
+        {"id": "2", "type": "gemini", "content": "let me look"},
+        {"id": "2", "type": "gemini", "content": "let me look", "toolCalls": [call]},
+        {"id": "3", "type": "gemini", "content": "a draft"},
+        {"$rewindTo": "3"},
+        {"id": "4", "type": "gemini", "content": "the answer"},
+    )
+    with st.open("memory:") as first, st.open("memory:") as second:
+        import_sessions(first, path)
+        export_sessions(first, tmp_path / "out", format="gemini")
+        import_sessions(second, tmp_path / "out")
+        assert shape(first, "s") == shape(second, "s")
+        assert second.context("s").messages == first.context("s").messages
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+def test_the_subagents_of_a_session_go_along_to_claude_code(goes_on: bool, tmp_path: Path) -> None:
+    sample = next(one for one in samples() if one.name == "claude-code/synthetic")
+    with st.open("memory:") as journal, st.open("memory:") as other:
+        threads = [journal.thread(name) for name in import_sessions(journal, sample.path).threads]
+        (parent,) = [thread for thread in threads if not thread.parent_thread]
+        agents = sorted((thread for thread in threads if thread.parent_thread), key=lambda one: one.id)
+        if goes_on:
+            for thread in threads:
+                journal.append(thread.id, st.user("and more"))
+        report = export_sessions(journal, tmp_path / "out", format="claude-code", threads=[parent.id])
+        assert sorted(report.threads) == sorted(thread.id for thread in threads)
+        assert not any("subagent" in note.problem for note in report.losses)
+        found = [other.thread(name) for name in import_sessions(other, tmp_path / "out").threads]
+        (above,) = [thread for thread in found if not thread.parent_thread]
+        below = sorted((thread for thread in found if thread.parent_thread), key=lambda one: one.id)
+        for agent, again in zip(agents, below, strict=True):
+            assert (again.parent_thread, again.custom.get("call")) == (above.id, agent.custom.get("call"))
+            assert [one.text for one in other.context(again.id).messages] == [
+                one.text for one in journal.context(agent.id).messages
+            ]
+
+
+def test_a_session_with_a_name_that_leads_elsewhere_is_written_into_the_folder(tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        for name, parent in (("..", "b"), ("b", ".."), ("../c", "..")):
+            journal.create_thread(name, parent_thread=parent, origin={"format": "claude-code", "session": name})
+            journal.append(name, st.user("hello"))
+        report = export_sessions(journal, tmp_path / "in" / "out", format="claude-code")
+        assert sorted(report.threads) == ["..", "../c", "b"]
+        written = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert all(path.is_relative_to(tmp_path / "in" / "out") for path in written)
+
+
+def test_a_fork_is_a_session_of_its_own_and_no_subagent(tmp_path: Path) -> None:
+    with st.open("memory:") as journal:
+        journal.create_thread("plan")
+        journal.append("plan", st.user("Which way?"))
+        journal.fork("plan", new_id="careful")
+        report = export_sessions(journal, tmp_path / "out", format="claude-code")
+    written = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert len(written) == 2
+    assert not [path for path in written if "subagents" in path.parts]
+    assert not any("subagent" in note.problem for note in report.losses)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 
-from sessiontree.errors import BackupError
+from sessiontree.errors import BackupError, StoreError
 from sessiontree.journal.address import parse_url
 from sessiontree.journal.backups import Backup, kind_of_backup, unpack_backup
 from sessiontree.journal.opening import open as open_journal
@@ -34,8 +34,9 @@ def restore_backup(
     """Make a store of a backup (the last one, if none is named) at an address where there is none.
 
     Every byte is checked against the hashes of the backup, then the store is opened and checked. A plain path becomes a
-    store of the kind that was backed up; a URL of another kind is filled by ``copy_store``. ``progress(done, total)`` is called with byte counts. Raises
-    BackupError, and leaves nothing behind, if a piece is damaged or if there is something at the target.
+    store of the kind that was backed up; a URL of another kind is filled by ``copy_store``. ``progress(done, total)`` is
+    called with byte counts. Raises BackupError, and leaves nothing behind, if a piece is damaged or if there is something at
+    the target. If the store was made but could not be checked or synced, the text of the error says so.
 
     >>> import sessiontree as st, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -67,7 +68,11 @@ def _is_plain_path(target: str | os.PathLike[str]) -> bool:
 
 
 def _checked(target: str, backup: Backup) -> RestoreReport:
-    with open_journal(target) as journal:
-        total = journal.stats()
-        findings = [f"{finding.place}: {finding.problem}" for finding in journal.check()]
+    try:
+        with open_journal(target) as journal:
+            total = journal.stats()
+            findings = [f"{finding.place}: {finding.problem}" for finding in journal.check()]
+    except StoreError as error:
+        problem = f"backup {backup.id} is restored, but could not be checked ({error}); run `sessiontree doctor` on it"
+        raise BackupError(error.place, problem) from error
     return RestoreReport(backup=backup, threads=total.threads, entries=total.entries, findings=tuple(findings))

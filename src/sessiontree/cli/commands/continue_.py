@@ -66,7 +66,8 @@ def continue_(cli: CliContext, *, thread: str | None, tool: str, is_run: bool, d
         if session.losses:
             cli.out.warn(f"{tool} does not get {', '.join(session.losses)}; the thread here still has it")
         home = str(Path.home())
-        cli.out.info("\n".join(f"wrote {home_path(name, home)}" for name in session.files))
+        for name in session.files:
+            cli.out.done(f"wrote {home_path(name, home)}")
         cli.out.line(line)
     if is_run:
         _run(cli, session.command, folder)

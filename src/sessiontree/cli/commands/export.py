@@ -210,13 +210,23 @@ def _render(journal: Journal, chosen: _Chosen, format_name: str, progress: Progr
 
 
 def _losses(journal: Journal, chosen: _Chosen, format_name: str) -> list[str]:
-    """What rows for training leave out of the threads."""
-    if format_name not in _ROWS:
-        return []
-    from sessiontree.transfer.native.losses import losses_of  # noqa: PLC0415  slow to load
+    """What rows for training, Markdown and HTML leave out of the threads."""
+    from sessiontree.transfer.native import losses  # noqa: PLC0415  slow to load
+    from sessiontree.transfer.subagents import subagents_left_out  # noqa: PLC0415  slow to load
 
-    threads = (journal.thread(name) for name in _threads(journal, chosen))
-    return [f"{loss} of {one.id} left out" for one in threads for loss in losses_of(journal, one, chosen.leaf)]
+    match format_name:
+        case "md" | "markdown":
+            return [f"{loss} left out" for loss in losses.losses_of_markdown(journal, chosen.thread, chosen.leaf)]
+        case "html":
+            return [f"{loss} left out" for loss in losses.losses_of_html(journal, chosen.thread, chosen.leaf)]
+        case _ if format_name in _ROWS:
+            names = _threads(journal, chosen)
+            found = {name: [*losses.losses_of(journal, journal.thread(name), chosen.leaf)] for name in names}
+            for name in names:
+                found[name] += subagents_left_out(journal, name, names)
+            return [f"{loss} of {name} left out" for name, lost in found.items() for loss in lost]
+        case _:
+            return []
 
 
 def _threads(journal: Journal, chosen: _Chosen) -> list[str]:
@@ -240,11 +250,13 @@ def _export_for_program(cli: CliContext, chosen: _Chosen, format_name: str, fold
         report = export_sessions(
             cli.journal, folder, format=format_name, threads=threads, leaf=chosen.leaf, change=change
         )
-    if cli.out.is_json:
+    if cli.out.is_json and report.threads:
         cli.out.json(report=report)
         return
     for note in report.notes:
         cli.out.warn(f"{note.kind}: {note.place}: {note.problem}")
+    if not report.threads:
+        raise UsageError(f"nothing was written to {folder}: there is nothing to export as {format_name}")
     cli.out.done(
         f"{folder}: {plural(len(report.files), 'file')}, {plural(report.entries, 'entry', 'entries')} as {format_name}"
     )

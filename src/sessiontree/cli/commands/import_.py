@@ -25,7 +25,7 @@ from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.summaries import title
 from sessiontree.errors import NotFoundError
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.render.figures import count, size
+from sessiontree.render.figures import plural, size
 from sessiontree.render.times import iso, moment_at
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _found(cli: CliContext, *, yes: bool, dry_run: bool) -> list[tuple[str, Path
 def _ask(cli: CliContext, found: Sequence[FoundSessions]) -> None:
     """Ask whether to import what was found; yes is the default, and no leaves."""
     files, total = sum(one.files for one in found), sum(one.size for one in found)
-    if not cli.confirms(f"Bring in all {count(files)}, {size(total)}?", default=True):
+    if not cli.confirms(f"Bring in {'all ' * (files > 1)}{plural(files, 'file')}, {size(total)}?", default=True):
         cli.declined("Nothing was imported.")
 
 

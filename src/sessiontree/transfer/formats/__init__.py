@@ -31,7 +31,13 @@ from sessiontree.journal import Journal
 from sessiontree.model import Progress, Thread
 from sessiontree.render.figures import plural
 from sessiontree.transfer.formats._artifacts import with_artifacts
-from sessiontree.transfer.formats._files import ExportTarget, closed_places, exported_threads, is_plain
+from sessiontree.transfer.formats._files import (
+    ExportTarget,
+    closed_places,
+    exported_threads,
+    is_plain,
+)
+from sessiontree.transfer.formats._head import is_wholly_broken
 from sessiontree.transfer.formats._load import load
 from sessiontree.transfer.formats._records import (
     ExportReport,
@@ -40,8 +46,10 @@ from sessiontree.transfer.formats._records import (
     ImportReport,
     Tally,
     is_unreadable,
+    printable,
 )
 from sessiontree.transfer.formats._resume import KnownFiles
+from sessiontree.transfer.subagents import subagents_left_out
 
 __all__ = [
     "FORMATS",
@@ -213,10 +221,11 @@ def import_sessions(
     names = list(formats_in(path)) if path.is_dir() else [name for name in [detect(path)] if name]
     if not names:
         raise InvalidInputError(f"the format of {path} is not known; name one of {', '.join(sorted(FORMATS))}")
-    options = _Options(prefix, progress, set())
+    claimed: set[Path] = set()
+    options = _Options(prefix, progress, claimed)
     one = _import if named(names[0]).detect(path) and len(names) == 1 else _import_files
     report = one(journal, path, names[0], options)
-    return _with_closed_places(_with_hints_of_others(report, path, names[1:], options), path)
+    return _with_unread_places(_with_hints_of_others(report, path, names[1:], options), path, claimed)
 
 
 def import_everything(
@@ -231,15 +240,16 @@ def import_everything(
     Each file is read in the first format that recognises it.
     """
     path = Path(source)
-    options = _Options(prefix, progress, set())
+    claimed: set[Path] = set()
+    options = _Options(prefix, progress, claimed)
     if path.is_file():
         return [_import(journal, path, name, options) for name in islice(formats_in(path), 1)]
     names = list(formats_in(path))
     if len(names) == 1 and named(names[0]).detect(path):
-        return [_with_closed_places(_import(journal, path, names[0], options), path)]
+        return [_with_unread_places(_import(journal, path, names[0], options), path, claimed)]
     found = [_import_files(journal, path, name, options) for name in names]
     told = [report for report in found if report.threads or report.notes or report.unchanged]
-    return [_with_closed_places(told[0], path), *told[1:]] if told else []
+    return [_with_unread_places(told[0], path, claimed), *told[1:]] if told else []
 
 
 def _with_hints_of_others(report: ImportReport, path: Path, names: list[str], options: _Options) -> ImportReport:
@@ -258,10 +268,19 @@ def _with_hints_of_others(report: ImportReport, path: Path, names: list[str], op
     return replace(report, notes=(*report.notes, *hints))
 
 
-def _with_closed_places(report: ImportReport, path: Path) -> ImportReport:
-    """The report, with the files and folders that may not be read."""
-    closed = closed_places(path) if path.is_dir() else []
-    notes = [ImportNote(kind="damage", place=str(one), problem=f"cannot be read: {why}") for one, why in closed]
+def _with_unread_places(report: ImportReport, path: Path, claimed: set[Path]) -> ImportReport:
+    """The report, with the files and folders that may not be read, and the logs in which nothing can be read."""
+    if not path.is_dir():
+        return report
+    unread = [(one, f"cannot be read: {why}") for one, why in closed_places(path)]
+    told = {*claimed, *(one for one, _ in unread), *(Path(note.place) for note in report.notes)}
+    logs = (one for ending in ("*.jsonl", "*.jsonl.zst") for one in sorted(path.rglob(ending)))
+    unread += [
+        (one, "nothing in it can be read; it was left out")
+        for one in logs
+        if one not in told and is_plain(one) and is_wholly_broken(one)
+    ]
+    notes = [ImportNote(kind="damage", place=printable(str(one)), problem=problem) for one, problem in unread]
     return replace(report, notes=(*report.notes, *notes)) if notes else report
 
 
@@ -319,6 +338,7 @@ def _read(journal: Journal, path: Path, name: str, options: _Options, tally: Tal
             session = session._replace(items=map(with_artifacts, session.items))
         if session is not None:
             load(journal, session, tally, format_name=name, prefix=options.prefix)
+    tally.note_missing_artifacts(journal)
 
 
 def _with_something_readable(session: ImportedSession, tally: Tally, format_name: str) -> ImportedSession | None:
@@ -348,8 +368,8 @@ def export_sessions(
 
     Sessions that were imported and not changed since are written byte for byte as they were, in the formats
     ``floret``, ``picoclaw`` and ``ggcode``; sessions of Claude Code, Codex, Gemini, OpenCode and goose that were not
-    changed come back with all their records. Other threads are written for those tools as the model sees them. What the
-    format cannot hold is named in the report. ``leaf`` exports one branch of one thread to a tool or as a row: the path
+    changed come back with all their records. Other threads are written for those tools as the model sees them. The
+    subagents of a session of Claude Code are written with it. What the format cannot hold is named in the report. ``leaf`` exports one branch of one thread to a tool or as a row: the path
     to that entry. ``change`` is applied to the text of each file, such as ``sessiontree.transfer.secrets.redact``.
     """
     if format not in WRITABLE:
@@ -370,7 +390,15 @@ def export_sessions(
         write_rows(journal, chosen, folder, format, leaf)
     else:
         cast("Writer", named(format)).write(journal, chosen, folder)
+    _note_subagents(journal, folder)
     return folder.report(format)
+
+
+def _note_subagents(journal: Journal, folder: ExportTarget) -> None:
+    exported = frozenset(folder.threads)
+    for thread_id in folder.threads:
+        for loss in subagents_left_out(journal, thread_id, exported):
+            folder.note("loss", f"{loss} left out", thread_id=thread_id)
 
 
 def _check_one_branch(format_name: str, threads: list[str] | None) -> None:

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Self
 
 from sessiontree.transfer.formats._files import BOM
+from sessiontree.transfer.formats._head import UNREADABLE_ARCHIVE
 from sessiontree.transfer.formats._records import Tally
-from sessiontree.transfer.formats._transcript import UNREADABLE_ARCHIVE, document, whole_json
+from sessiontree.transfer.formats._transcript import document, whole_json
 
 __all__ = ["LARGEST_ASSET", "LARGEST_MEMBER", "Assets", "documents"]
 

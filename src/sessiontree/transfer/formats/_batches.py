@@ -30,6 +30,7 @@ from sessiontree.model import (
     Checkpoint,
     Compaction,
     Entry,
+    Event,
     Payload,
     SystemMessage,
     Thread,
@@ -38,7 +39,7 @@ from sessiontree.model import (
     data_of,
     reachable,
 )
-from sessiontree.transfer.formats._records import ImportedSession, NoteKind, Tally
+from sessiontree.transfer.formats._records import ExpectedArtifact, ImportedSession, NoteKind, Tally
 from sessiontree.transfer.formats._resume import UNFINISHED, LooksBackError
 
 __all__ = ["OURS", "Batches", "Start", "has_files", "is_same", "update_fields"]
@@ -167,6 +168,11 @@ class Batches:
     def note(self, kind: NoteKind, problem: str) -> None:
         self._tally.note(kind, self._place, problem, thread_id=self.before.id)
 
+    def expect_artifacts(self, entry_id: str, hashes: Iterable[str]) -> None:
+        """Remember which artifacts an entry needs; they may stand further back, in another thread of the source."""
+        for name in hashes:
+            self._tally.expected.setdefault(name, ExpectedArtifact(self._place, self.before.id, entry_id))
+
     def _append_or_skip(self, drafts: Sequence[Draft], parent: str | None) -> None:
         try:
             self._append(drafts, parent)
@@ -222,7 +228,7 @@ class Batches:
                 self._append(run, parent)
             run, parent = [], draft.id
             self._tally.known += 1
-            if not is_same(stored.payload, draft.payload):
+            if not (is_same(stored.payload, draft.payload) or _is_same_record(stored.payload, draft.payload)):
                 self._note_kept(draft.id)
         if run:
             self._append(run, parent)
@@ -244,6 +250,20 @@ def is_same(stored: Payload, new: Payload) -> bool:
     if isinstance(stored, Checkpoint) and isinstance(new, Checkpoint):
         stored, new = (replace(one, manifest="", origin={}) for one in (stored, new))
     return stored == new or _without_raw(_uncounted(stored)) == _without_raw(_uncounted(new))
+
+
+def _is_same_record(stored: Payload, new: Payload) -> bool:
+    """Whether two payloads were made of the same raw record, which an earlier version read in another way.
+
+    What it took for one message may be several now.
+    """
+    before, now = _raw(stored), _raw(new)
+    return now is not None and (before == now or (isinstance(before, list) and now in before))
+
+
+def _raw(payload: Payload) -> Any:
+    origin: dict[str, Any] = getattr(payload, "origin", {})
+    return origin.get("raw", payload.data if isinstance(payload, Event) else None)
 
 
 def _uncounted(payload: Payload) -> Payload:

@@ -63,6 +63,10 @@ def _content(block: Json) -> TextPart | ImagePart | FilePart | OpaquePart:
             return image_part(block) or OpaquePart(provider=PROVIDER, block=block)
         case "document":
             source = mapping(block.get("source"))
+            if source.get("type") == "text" and isinstance(source.get("data"), str):
+                return TextPart(text="\n".join(filter(None, (text(block.get("title")), source["data"]))))
+            if source.get("type") == "content":
+                return OpaquePart(provider=PROVIDER, block=block)
             return FilePart(
                 data=text(source.get("data")) if source.get("type") == "base64" else "",
                 url=text(source.get("url")),

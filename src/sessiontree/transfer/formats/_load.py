@@ -17,6 +17,7 @@ from sessiontree.errors import (
 )
 from sessiontree.journal import Draft, Journal, make_draft
 from sessiontree.model import Checkpoint, Thread, ThreadFields
+from sessiontree.model.artifacts import artifacts_of
 from sessiontree.transfer.formats._batches import OURS, Batches, Start, has_files, is_same, update_fields
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, with_origin
 from sessiontree.transfer.formats._resume import UNFINISHED, LooksBackError, save_point
@@ -230,6 +231,8 @@ class _Stream:
         self._batches.size += size
         if isinstance(item.payload, Checkpoint):
             item = self._with_files_or_without(item, item.payload)
+        elif self._batches.format_name == OURS:  # the others bring the artifacts of a record with it
+            self._batches.expect_artifacts(item.id, artifacts_of(item.payload))
         parent = item.parent
         if parent is UNSET:
             self._place_item(item, self.tip)

@@ -88,22 +88,34 @@ def _messages(entries: list[Entry]) -> Iterator[tuple[Entry, Json]]:
             yield entry, raw
 
 
+def _forms(entries: list[Entry]) -> Iterator[tuple[Entry, Json]]:
+    """Each raw record in every form that it was written in, with the first entry that was made of that form."""
+    last: dict[str, Json] = {}
+    for entry in entries:
+        raw, name = _raw(entry), _base(entry.id)
+        if isinstance(raw, dict) and last.get(name) != raw:
+            last[name] = raw
+            yield entry, raw
+
+
 def _gemini(thread: Thread, entries: list[Entry]) -> Iterator[bytes]:
-    """A log: where a message does not follow the last one, the log goes back to before what followed its parent."""
+    """A log: where a message does not follow the last one, the log goes back to before what followed its parent.
+
+    A message that was written again is written again: its last form counts.
+    """
     facts = {"sessionId": thread.origin.get("session", thread.id), "projectHash": "", "kind": "main"}
     if thread.title:
         facts["summary"] = thread.title
     yield msgspec.json.encode(facts | {"startTime": f"{thread.created_at:%Y-%m-%dT%H:%M:%S.%fZ}"}) + b"\n"
     history: list[str] = []
     owner = {entry.id: _base(entry.id) for entry in entries}
-    on_path: list[str] = []
-    for entry, raw in _messages(entries):
+    for entry, raw in _forms(entries):
         name = text(raw.get("id")) or owner[entry.id]
-        parent = owner.get(entry.parent or "")
-        on_path = _followed(history, parent)
-        if len(on_path) < len(history):
-            yield msgspec.json.encode({"$rewindTo": history[len(on_path)]}) + b"\n"
-        history = [*on_path, name]
+        if name not in history:
+            on_path = _followed(history, owner.get(entry.parent or ""))
+            if len(on_path) < len(history):
+                yield msgspec.json.encode({"$rewindTo": history[len(on_path)]}) + b"\n"
+            history = [*on_path, name]
         yield msgspec.json.encode(raw) + b"\n"
     active = owner.get(thread.leaf or "")
     on_path = _followed(history, active)

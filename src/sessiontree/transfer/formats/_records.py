@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNREADABLE",
+    "ExpectedArtifact",
     "ExportReport",
     "GoesOn",
     "ImportNote",
@@ -276,6 +277,14 @@ class ExportReport(Record, frozen=True, kw_only=True):
         return tuple(note for note in self.notes if note.kind == "loss")
 
 
+class ExpectedArtifact(NamedTuple):
+    """The first entry that refers to an artifact."""
+
+    place: str
+    thread_id: str
+    entry_id: str
+
+
 class Tally:
     """Counts and notes of a running import."""
 
@@ -298,6 +307,7 @@ class Tally:
         self.bytes_read = 0
         self.notes: list[ImportNote] = []
         self.notes_left_out = 0
+        self.expected: dict[str, ExpectedArtifact] = {}
         self._new_damage: list[ImportNote] = []
         self._total = total_bytes
         self._progress = progress
@@ -360,6 +370,14 @@ class Tally:
         self.notes.append(found)
         if kind == "damage":
             self._new_damage.append(found)
+
+    def note_missing_artifacts(self, journal: Journal) -> None:
+        """Note the expected artifacts that came neither with the source nor were in the store before."""
+        for name in sorted(journal.missing_blobs(self.expected)):
+            place, thread_id, entry_id = self.expected[name]
+            problem = f"artifact {name} of entry {entry_id!r} is missing in the source; the entry refers to nothing"
+            self.note("damage", place, problem, thread_id=thread_id)
+        self.expected.clear()
 
     def report(self, format_name: str, source: str) -> ImportReport:
         return ImportReport(

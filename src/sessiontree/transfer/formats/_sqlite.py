@@ -14,7 +14,7 @@ from urllib.parse import quote
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import head_of
 
-__all__ = ["columns", "is_database", "opened", "rows", "text_of"]
+__all__ = ["columns", "is_database", "opened", "rows", "sessions_without_row", "text_of"]
 
 
 _LOG_ENDINGS = ("-wal", "-journal")
@@ -92,3 +92,10 @@ def _copy(source: Path, copy: Path) -> None:
 
 def _stamps(source: Path) -> list[tuple[int, int]]:
     return [(path.stat().st_size, path.stat().st_mtime_ns) for path in (source, *_logs(source))]
+
+
+def sessions_without_row(connection: sqlite3.Connection, known: list[dict[str, Any]]) -> list[str]:
+    """The ids of the sessions that only rows of the table ``messages`` tell about."""
+    names = {row.get("id") for row in known}
+    listed = rows(connection, "SELECT DISTINCT session_id AS id FROM messages ORDER BY session_id")
+    return [str(row["id"]) for row in listed if row["id"] not in names]

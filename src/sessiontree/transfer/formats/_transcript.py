@@ -8,11 +8,10 @@ entry: a message in our terms with the raw record in its ``origin``, or an event
 from __future__ import annotations
 
 import os
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,12 @@ from sessiontree.transfer.formats._files import (
     START,
     Line,
     Place,
-    head_of,
     is_plain,
     lines_of,
     modified_ns,
     size_of,
 )
+from sessiontree.transfer.formats._head import Head, head, records_of_line
 from sessiontree.transfer.formats._records import (
     ImportedRecord,
     ImportedSession,
@@ -59,83 +58,9 @@ __all__ = [
 ]
 
 
-_HEAD_BYTES = 64 * 1024
-_HEAD_RECORDS = 40
-_LONGEST_FIRST_LINE = 16 * 1024 * 1024
+_MOST_MARKS = 8
 _MOST_SNIFFED = 2000
 """How many files of a folder are looked at to find out whether it is of a format."""
-
-
-class Head:
-    """The beginning of a file."""
-
-    def __init__(self, path: Path, data: bytes) -> None:
-        self.path = path
-        self.data = data
-
-    @cached_property
-    def records(self) -> list[Json]:
-        """The JSON objects of the first lines; empty if the file does not have one to a line."""
-        lines = self.data.split(b"\n")
-        whole = lines if len(self.data) < _HEAD_BYTES else lines[:-1]
-        found = [_records(line) for line in islice((line for line in whole if line.strip()), _HEAD_RECORDS)]
-        return [record for records in found for record in records]
-
-    @property
-    def is_json(self) -> bool:
-        """Whether it begins as a JSON object or array."""
-        return self.data.lstrip()[:1] in (b"{", b"[")
-
-    @property
-    def is_zip(self) -> bool:
-        """Whether it is a zip archive."""
-        return self.data.startswith(b"PK\x03\x04")
-
-    def members(self, stem: str) -> list[bytes]:
-        """The beginnings of the files in an archive whose names begin with ``stem``."""
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                names = [name for name in archive.namelist() if name.rpartition("/")[2].startswith(stem)]
-                return [_start(archive, name) for name in names[:_HEAD_RECORDS]]
-        except UNREADABLE_ARCHIVE:
-            return []
-
-    def has(self, *names: str) -> bool:
-        """Whether all the names stand in it as keys of JSON objects, or as values."""
-        return all(f'"{name}"'.encode() in self.data for name in names)
-
-
-UNREADABLE_ARCHIVE = (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError, EOFError, ValueError, zlib.error)
-"""What reading a damaged zip archive may raise."""
-
-
-def _start(archive: zipfile.ZipFile, name: str) -> bytes:
-    with archive.open(name) as file:
-        return file.read(_HEAD_BYTES)
-
-
-def _records(line: bytes) -> list[Json]:
-    try:
-        found = [parse(line)]
-    except _go.JsonError:
-        found = [value for value, _ in _several(Line(line, 0, True))]
-    return [value for value in found if isinstance(value, dict)]
-
-
-@lru_cache(maxsize=4096)
-def _head(path: Path, _stamp: tuple[int, int]) -> Head:
-    data = head_of(path, _HEAD_BYTES)
-    if len(data) == _HEAD_BYTES and b"\n" not in data and ".jsonl" in path.suffixes:
-        data = head_of(path, _LONGEST_FIRST_LINE)
-    return Head(path, data)
-
-
-def _head_of(path: Path) -> Head:
-    try:
-        found = path.stat()
-    except OSError:
-        return Head(path, b"")
-    return _head(path, (found.st_size, found.st_mtime_ns))
 
 
 Recognise = Callable[[Head], bool]
@@ -169,8 +94,8 @@ class FileFormat:
     def detect(self, source: Path) -> bool:
         """Whether the file, or one of the first files of the folder, is of this format."""
         if source.is_file():
-            return self._recognises(_head_of(source))
-        return any(self._recognises(_head_of(path)) for path in islice(self._candidates(source), _MOST_SNIFFED))
+            return self._recognises(head(source))
+        return any(self._recognises(head(path)) for path in islice(self._candidates(source), _MOST_SNIFFED))
 
     def size(self, source: Path) -> int:
         """How many bytes there are to read at most: by the names of the files, without opening them."""
@@ -184,7 +109,7 @@ class FileFormat:
             if tally.is_unchanged(stamp_of(*self._parts(path))):
                 tally.unchanged += tally.claim(path)
                 tally.advance(size_of(*self._parts(path)))
-            elif source.is_file() or self._recognises(_head_of(path)):
+            elif source.is_file() or self._recognises(head(path)):
                 changed.append(path)
         for path in sorted(changed, key=self._order):
             if tally.claim(path):
@@ -204,7 +129,7 @@ class FileFormat:
         """The files of this format; a file that was named is one of them whatever it is."""
         if source.is_file():
             return [source]
-        return [path for path in self._candidates(source) if self._recognises(_head_of(path))]
+        return [path for path in self._candidates(source) if self._recognises(head(path))]
 
     def _candidates(self, source: Path) -> Iterator[Path]:
         for folder, folders, names in os.walk(source):
@@ -216,9 +141,15 @@ class FileFormat:
 
 
 def stamp_of(*paths: Path) -> Json:
-    """What tells whether a file changed: the name of the first path, and sizes, times and inodes of all."""
+    """What tells whether a file changed: the name of the first path, and sizes, times and inodes of all.
+
+    Those of many files are folded into one: their number, their size and a checksum.
+    """
     found = [path.stat() for path in paths if path.is_file()]
     marks = [[one.st_size, one.st_mtime_ns, one.st_ino] for one in found]
+    if len(marks) > _MOST_MARKS:
+        size = sum(mark[0] for mark in marks)
+        marks = [marks[0], [len(marks), size, zlib.crc32(repr(marks).encode())]]
     return {"path": printable(str(paths[0].absolute())), "marks": marks}
 
 
@@ -419,7 +350,7 @@ def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterat
         try:
             value = parse(line.body)
         except _go.JsonError as error:
-            several = _several(line)
+            several = records_of_line(line)
             if several:
                 recorder.mend(f"a line held {len(several)} records; they were separated", line.offset)
                 yield from ((value, part, "") for value, part in several)
@@ -432,22 +363,6 @@ def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterat
                 yield value, line, ""
             else:
                 yield None, line, "the line is not a JSON object"
-
-
-def _several(line: Line) -> list[tuple[Json, Line]]:
-    """The records of a line that holds more than one; empty if it is broken."""
-    if b"}{" not in line.body.replace(b" ", b""):
-        return []
-    try:
-        bodies = list(_go.values_in(line.body))
-        values = [parse(body) for body in bodies]
-    except _go.JsonError:
-        return []
-    return [
-        (value, line._replace(body=body, checksum=None))
-        for value, body in zip(values, bodies, strict=True)
-        if isinstance(value, dict)
-    ]
 
 
 def whole_json(path: Path, tally: Tally) -> Any:

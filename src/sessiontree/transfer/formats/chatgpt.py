@@ -104,10 +104,13 @@ def _payload(message: Json, assets: Assets, recorder: Recorder) -> Payload:
         case "system" if any(isinstance(part, TextPart) and part.text for part in parts):
             return SystemMessage(message=Message(role="system", parts=tuple(parts)))
         case "system":
-            return Custom(name="system")
+            return Custom(name="system", data=content if parts else None)
         case role:
             said = Message(role="user", parts=tuple(parts), name=text(author.get("name")))
             return Custom(name=f"{text(role)} {text(author.get('name'))}".strip(), message=said)
+
+
+_READ = frozenset({"content_type", "parts", "text", "result", "language", "response_format_name"})
 
 
 def _parts(content: Json, assets: Assets) -> list[Part]:
@@ -128,7 +131,9 @@ def _parts(content: Json, assets: Assets) -> list[Part]:
             return [TextPart(text="\n".join(filter(None, found)))]
     listed = [_part(part, assets) for part in array(content.get("parts"))]
     words = text(content.get("text")) or text(content.get("result"))
-    return [*listed, *([TextPart(text=words)] if words else [])]
+    others = {name: value for name, value in content.items() if name not in _READ and value}
+    unknown = [OpaquePart(provider="chatgpt", block=others)] if others else []
+    return [*listed, *([TextPart(text=words)] if words else []), *unknown]
 
 
 def _part(part: Any, assets: Assets) -> Part:
@@ -152,10 +157,13 @@ def _asset_name(address: str) -> str:
 
 
 def _attachments(facts: Json, assets: Assets) -> list[Part]:
-    """The files that a user attached, if they are there; pictures are among the parts already."""
+    """The files that a user attached, with their contents if they are there; pictures are among the parts already."""
     listed = [one for one in objects(facts.get("attachments")) if not text(one.get("mime_type")).startswith("image/")]
-    found = [_asset(text(one.get("id")), assets, text(one.get("name"))) for one in listed]
-    return [part for part in found if part is not None]
+    return [
+        _asset(text(one.get("id")), assets, text(one.get("name")))
+        or FilePart(name=text(one.get("name")), mime=text(one.get("mime_type")))
+        for one in listed
+    ]
 
 
 def _asset(asset_id: str, assets: Assets, label: str = "") -> Part | None:

@@ -6,7 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sessiontree.model import Compaction, ModelChange, Part, Payload, ReasoningPart, RunFailure, TextPart, ToolCallPart
+from sessiontree.model import (
+    Compaction,
+    FilePart,
+    ModelChange,
+    Part,
+    Payload,
+    ReasoningPart,
+    RunFailure,
+    TextPart,
+    ToolCallPart,
+)
 from sessiontree.model.builders import system, tool_result, user
 from sessiontree.transfer.formats._blocks import arguments_text
 from sessiontree.transfer.formats._files import modified_ns
@@ -87,7 +97,7 @@ class _Reader:
         recorder = self._recorder
         match kind:
             case "user.message":
-                return kept(user(text(data.get("content"))), wire)
+                return kept(user([TextPart(text=text(data.get("content"))), *_attachments(data)]), wire)
             case "system.message":
                 return kept(system(text(data.get("content"))), wire)
             case "assistant.message":
@@ -114,8 +124,10 @@ class _Reader:
                 return kept(RunFailure(error=text(data.get("message")) or as_text(data)), wire)
             case "session.info" | "session.warning":
                 return recorder.remark(kind, text(data.get("message")), wire)
-            case _ if kind.partition(".")[0] in _SPACES:
+            case "tool.execution_start" | "tool.user_requested" | "assistant.turn_start" | "assistant.turn_end":
                 return recorder.side(kind, wire)
+            case _ if kind.partition(".")[0] in _SPACES:
+                return recorder.remark(kind, data, wire)
             case _:
                 return recorder.unknown(kind or "no type", wire)
 
@@ -138,6 +150,16 @@ class _Reader:
             *(_call(request) for request in requests),
         ]
         return answer(parts, model=self._recorder.model)
+
+
+def _attachments(data: Json) -> list[Part]:
+    """The files and selections that a user attached: their names, and the text of a selection."""
+    found: list[Part] = []
+    for one in objects(data.get("attachments")):
+        found.append(FilePart(name=first_text(one, "path", "filePath", "displayName", "name")))
+        words = first_text(one, "text", "content")
+        found += [TextPart(text=words)] if words else []
+    return found
 
 
 def _call(data: Json) -> ToolCallPart:

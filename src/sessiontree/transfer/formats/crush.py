@@ -24,7 +24,7 @@ from sessiontree.transfer.formats._blocks import arguments_text, image_part
 from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._messages import by_role
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally, amount
-from sessiontree.transfer.formats._sqlite import columns, opened, rows
+from sessiontree.transfer.formats._sqlite import columns, opened, rows, sessions_without_row
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, marked
 from sessiontree.transfer.formats._wire import Json, as_text, count, decoded, mapping, objects, text, when
 
@@ -44,7 +44,9 @@ def _recognises(head: Head) -> bool:
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     try:
         with opened(path) as connection:
-            for row in list(rows(connection, "SELECT * FROM sessions ORDER BY created_at, id")):
+            known = list(rows(connection, "SELECT * FROM sessions ORDER BY created_at, id"))
+            lost = [{"id": name, "is_lost": True} for name in sessions_without_row(connection, known)]
+            for row in (*known, *lost):
                 found = _session(path, connection, row, tally)
                 if found is not None:
                     yield found
@@ -65,6 +67,8 @@ def _session(path: Path, connection: sqlite3.Connection, row: Json, tally: Tally
         tally.unchanged += 1
         return None
     recorder = Recorder(path, tally, id=name, created_ns=when(row.get("created_at")) or 0, stamp=stamp)
+    if row.get("is_lost"):
+        recorder.mend("the session itself is missing; its messages were kept")
     recorder.title = text(row.get("title"))
     recorder.workspace = str(path.parent.parent) if path.parent.name == ".crush" else ""
     parent = text(row.get("parent_session_id"))

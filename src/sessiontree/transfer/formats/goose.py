@@ -14,7 +14,7 @@ from sessiontree.transfer.formats._blocks import arguments_text, image_part, res
 from sessiontree.transfer.formats._files import modified_ns, size_of
 from sessiontree.transfer.formats._messages import by_role
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
-from sessiontree.transfer.formats._sqlite import columns, opened, rows
+from sessiontree.transfer.formats._sqlite import columns, opened, rows, sessions_without_row
 from sessiontree.transfer.formats._transcript import (
     FileFormat,
     Head,
@@ -72,7 +72,9 @@ detect, size, sessions, session_files = _format.detect, _format.size, _format.se
 
 
 def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> Iterator[ImportedSession]:
-    for row in list(rows(connection, "SELECT * FROM sessions ORDER BY created_at, id")):
+    known = list(rows(connection, "SELECT * FROM sessions ORDER BY created_at, id"))
+    lost = sessions_without_row(connection, known)
+    for row in (*known, *({"id": name} for name in lost)):
         name = text(row.get("id"))
         messages = list(rows(connection, "SELECT * FROM messages WHERE session_id = ? ORDER BY id", name))
         stamp = {"path": f"{path.absolute()}#{name}", "marks": [[text(row.get("updated_at")), len(messages)]]}
@@ -80,6 +82,8 @@ def _read_database(path: Path, connection: sqlite3.Connection, tally: Tally) -> 
             tally.unchanged += 1
             continue
         recorder = Recorder(path, tally, id=f"goose-{name}", created_ns=when(row.get("created_at")) or 0, stamp=stamp)
+        if name in lost:
+            recorder.mend("the session itself is missing; its messages were kept")
         _learn(recorder, row)
         yield recorder.session(_rows(messages, recorder))
     tally.advance(size_of(path))

@@ -172,12 +172,22 @@ class _Tree:
                 *before, body = bodies
                 line = json_decoder(ExportedEntry).decode(body)
                 payload = decode_payload(bytes(line.payload))
-                blobs = tuple(_blob(one) for one in before)
             except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
                 offset = 0 if self._document is not None else place
                 self._tally.note("damage", str(self._path), str(error), offset=offset, size=len(bodies[-1]))
             else:
+                blobs = tuple(self._blobs(before, place))
                 yield ImportedRecord(payload, line.id, line.created_ns, line.parent, line.turn_id, blobs)
+
+    def _blobs(self, bodies: list[bytes], end: int) -> Iterator[Blob]:
+        """The blobs in the lines before ``end``. A damaged one does not take the entry with it."""
+        place = end - sum(len(body) + 1 for body in bodies)
+        for body in bodies:
+            try:
+                yield _blob(body)
+            except (msgspec.MsgspecError, DamagedDataError, UnicodeError, RecursionError) as error:
+                self._tally.note("damage", str(self._path), str(error), offset=place, size=len(body))
+            place += len(body) + 1
 
     def _entries_at(self, places: array[int]) -> Iterator[tuple[list[bytes], int]]:
         """The lines of each entry, its blobs first, and where its own line begins."""

@@ -31,6 +31,8 @@ __all__ = ["detect", "session_files", "sessions", "size"]
 
 _NUMBER = re.compile(r"(\d+)")
 _ROOT = "__root__"
+_ENVELOPE = frozenset({"id", "kind", "source", "timestamp", "parent_id"})
+_SILENT_KINDS = frozenset({"ConversationStateUpdateEvent", "PauseEvent", "TokenEvent", "CondensationRequest"})
 _QUIET = frozenset({"change_agent_state", "agent_state_changed", "recall", "null", ""})
 
 
@@ -47,10 +49,10 @@ def _recognises(head: Head) -> bool:
 
 
 def _parts_on_disk(path: Path) -> list[Path]:
-    """The state, and the events in the folder beside it; the newest event tells whether something was added."""
+    """The state, and the events in the folder beside it: each of them may come late."""
     if path.name not in ("base_state.json", "0.json"):
         return [path]
-    return [path, *_event_files(path)[-1:]]
+    return [path, *(file for file in _event_files(path) if file != path)]
 
 
 def _event_files(path: Path) -> list[Path]:
@@ -159,8 +161,11 @@ class _Reader:
                 return [RunFailure(error=first_text(event, "detail", "error", "code"))]
             case "":
                 return [self._recorder.unknown("no kind", event)]
-            case _:
+            case _ if kind in _SILENT_KINDS:
                 return [self._recorder.side(kind, None)]
+            case _:
+                facts = {name: value for name, value in event.items() if name not in _ENVELOPE}
+                return [self._recorder.remark(kind, facts, None)]
 
     def _action(self, event: Json, call: str) -> Payload:
         thought = "".join(text(part.get("text")) for part in objects(event.get("thought")))

@@ -9,20 +9,43 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from sessiontree.model import FilePart, ImagePart, Part, Payload, ReasoningPart, TextPart, ToolCallPart, ToolResultPart
+from sessiontree.model import (
+    Custom,
+    FilePart,
+    ImagePart,
+    Part,
+    Payload,
+    ReasoningPart,
+    RunFailure,
+    TextPart,
+    ToolCallPart,
+    ToolResultPart,
+)
 from sessiontree.transfer.formats._blocks import image_part
 from sessiontree.transfer.formats._files import size_of
 from sessiontree.transfer.formats._messages import by_role, parents_first, split_results
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._sqlite import columns, opened, rows
 from sessiontree.transfer.formats._transcript import FileFormat, Head, Recorder, kept, records_in, whole_json
-from sessiontree.transfer.formats._wire import Json, array, decoded, first_text, mapping, objects, text, usage, when
+from sessiontree.transfer.formats._wire import (
+    Json,
+    array,
+    as_text,
+    decoded,
+    first_text,
+    mapping,
+    objects,
+    text,
+    usage,
+    when,
+)
 
 __all__ = ["detect", "session_files", "sessions", "size"]
 
 
 _DETAILS = re.compile(r'<details type="(reasoning|tool_calls)"([^>]*)>(.*?)</details>', re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
+_BESIDE = ("sources", "citations", "statusHistory", "annotation")
 _COUNTS = {"prompt_tokens": "input_tokens", "completion_tokens": "output_tokens", "total_tokens": "total_tokens"}
 
 
@@ -109,6 +132,16 @@ def _items(
 
 
 def _payloads(wire: Json, recorder: Recorder) -> list[Payload]:
+    said = _said(wire, recorder)
+    error = wire.get("error")
+    if error and error is not True:
+        words = text(mapping(error).get("content")) or as_text(error)
+        said.append(RunFailure(error=words))
+    beside = {name: wire[name] for name in _BESIDE if wire.get(name)}
+    return [*said, Custom(name="beside the message", data=beside)] if beside else said
+
+
+def _said(wire: Json, recorder: Recorder) -> list[Payload]:
     role = text(wire.get("role")) or "user"
     parts = [*_parts(text(wire.get("content"))), *_files(wire)]
     if role != "assistant":

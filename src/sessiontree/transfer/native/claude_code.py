@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
 from typing import Any
 
 from sessiontree.model import ImagePart, Part, TextPart, ToolCallPart, ToolResultPart
 from sessiontree.transfer.native.conversation import Conversation, NativeSession, Said, arguments_of, json_line
 
-__all__ = ["make"]
+__all__ = ["make", "subagent_lines"]
 
 
 _VERSION = "2.1.0"
@@ -21,14 +22,7 @@ _LONGEST_FOLDER = 200
 
 def make(conversation: Conversation) -> NativeSession:
     """The session as a file in the folder of its project."""
-    lines: list[bytes] = []
-    parent: str | None = None
-    for said in conversation.said:
-        content = [block for part in said.message.parts for block in _blocks(part)]
-        if not content:
-            continue
-        lines.append(json_line(_line(conversation, said, content, parent)))
-        parent = said.id
+    lines = [json_line(line) for line in _lines(conversation)]
     if conversation.title:
         lines.append(
             json_line({"type": "custom-title", "customTitle": conversation.title, "sessionId": conversation.id})
@@ -40,6 +34,21 @@ def make(conversation: Conversation) -> NativeSession:
         command=("claude", "--resume", conversation.id),
         workspace=conversation.workspace,
     )
+
+
+def subagent_lines(conversation: Conversation, agent: str) -> bytes:
+    """The file of a subagent; the id of the conversation is that of the session which started it."""
+    marks = {"isSidechain": True, "agentId": agent}
+    return b"".join(json_line({**line, **marks}) for line in _lines(conversation))
+
+
+def _lines(conversation: Conversation) -> Iterator[dict[str, Any]]:
+    parent: str | None = None
+    for said in conversation.said:
+        content = [block for part in said.message.parts for block in _blocks(part)]
+        if content:
+            yield _line(conversation, said, content, parent)
+            parent = said.id
 
 
 def folder_name(path: str) -> str:

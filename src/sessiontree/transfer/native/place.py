@@ -15,13 +15,14 @@ from sessiontree.context import Context, pair
 from sessiontree.errors import DamagedDataError, InvalidInputError
 from sessiontree.journal import Journal
 from sessiontree.journal.opening import open as open_journal
-from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, ReasoningPart
+from sessiontree.model import Message
 from sessiontree.model.ids import IdSource
 from sessiontree.render.figures import plural
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.native import claude_code, codex, gemini, goose, opencode, pi
 from sessiontree.transfer.native.conversation import Conversation, NativeSession, conversation_of, result_text, texts_of
-from sessiontree.transfer.native.losses import losses_of
+from sessiontree.transfer.native.losses import beside_words, losses_of
+from sessiontree.transfer.subagents import subagents_left_out
 
 __all__ = ["TOOLS", "continue_in", "native_session"]
 
@@ -129,31 +130,16 @@ def _read_back(
             str(session.id), place, f"{session.tool} session differs from the thread when it is read back"
         )
     thread = journal.thread(thread_id)
-    return tuple(dict.fromkeys([*_left_out(wanted, found), *losses_of(journal, thread, at)]))
+    losses = [*_left_out(wanted, found), *losses_of(journal, thread, at), *subagents_left_out(journal, thread_id)]
+    return tuple(dict.fromkeys(losses))
 
 
 def _left_out(wanted: Context, found: Context) -> Iterator[str]:
     if wanted.system and wanted.system != found.system:
         yield "the system prompt"
-    there, here = (Counter(_kinds(context.messages)) for context in (wanted, found))
+    there, here = (Counter(beside_words(context.messages)) for context in (wanted, found))
     for kind, number in (there - here).items():
         yield plural(number, *kind)
-
-
-def _kinds(messages: Iterable[Message]) -> Iterator[tuple[str, str]]:
-    """What a message holds beside words, calls and results."""
-    for message in messages:
-        inner = (part for result in message.tool_results for part in result.parts)
-        for part in (*message.parts, *inner):
-            match part:
-                case ReasoningPart():
-                    yield "piece of reasoning", "pieces of reasoning"
-                case ImagePart():
-                    yield "image", "images"
-                case FilePart():
-                    yield "file", "files"
-                case OpaquePart():
-                    yield "block of another provider", "blocks of another provider"
 
 
 def _contents(messages: Iterable[Message]) -> Iterable[tuple[str, ...]]:

@@ -10,7 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from sessiontree.model import Compaction, Custom, ModelChange, Part, Payload, RunFailure, TextPart, UsageReport
+from sessiontree.model import Compaction, Custom, ModelChange, Payload, RunFailure, TextPart, UsageReport
 from sessiontree.model.builders import assistant, system, user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
@@ -93,7 +93,6 @@ _BOOKKEEPING = frozenset(
 _SHOWN = {"UserMessage": "user_message", "AgentMessage": "agent_message"}
 _REPEATED = frozenset(
     {
-        *_SHOWN,
         "Reasoning",
         "CommandExecution",
         "FileChange",
@@ -192,6 +191,14 @@ class _Turn(NamedTuple):
     parent: str | None
 
 
+class _Shown(NamedTuple):
+    """A message of the screen's log that no item has said yet."""
+
+    kind: str
+    words: str
+    entry_id: str
+
+
 class _Reader:
     """The records of one rollout, in its order."""
 
@@ -204,13 +211,11 @@ class _Reader:
         self._path = path
         self._meta = meta
         self.tip: str | None = None
-        self._open: list[tuple[Json, tuple[Part, ...], str]] = []
-        self._held: list[ImportedRecord] = []
         self._turns: list[_Turn] = []
         self._users: dict[str, str] = {}
         self._said: dict[int, None] = {}
         self._is_resumed = False
-        self._shown: list[tuple[str, str, Json, str]] = []
+        self._shown: list[_Shown] = []
         self._totals: object = None
         self._learn_meta(meta)
 
@@ -254,7 +259,7 @@ class _Reader:
 
     def _remember_point(self, line: Line) -> None:
         """Remember a place to go on from, if nothing is half read there."""
-        if self._open or self._held or self._shown or self._path.suffix == ".zst":
+        if self._shown or self._path.suffix == ".zst":
             return
         self.recorder.remember_point(
             line,
@@ -286,11 +291,9 @@ class _Reader:
             if line.offset >= self.recorder.next_point:
                 self._remember_point(line)
             if wire is None:
-                yield from self._close()
                 yield self._follow(self.recorder.broken(line, problem, self.tip))
             else:
                 yield from self._record(wire, self.recorder.ids.next(line.body))
-        yield from self._close()
         yield from self._say_what_was_shown()
 
     def _record(self, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
@@ -302,25 +305,24 @@ class _Reader:
             case "event_msg":
                 yield from self._event(payload, wire, entry_id)
             case "compacted":
-                yield from self._close()
                 yield from self._compaction(payload, wire, entry_id)
             case "turn_context":
-                yield from self._aside(self._context(payload, wire), entry_id)
+                yield self._put(self._context(payload, wire), entry_id)
             case "session_meta":
-                yield from self._aside(self._header(payload, wire), entry_id)
+                yield self._put(self._header(payload, wire), entry_id)
             case "inter_agent_communication":
-                yield from self._aside(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
+                yield self._put(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
             case "history_mutation":
                 for number, item in enumerate(objects(payload.get("items"))):
                     yield from self._item(item, item, f"{entry_id}.{number}")
             case _ if kind in _TYPES or wire.get("record_type"):
-                yield from self._aside(self.recorder.side(text(kind) or "state", wire), entry_id)
+                yield self._put(self.recorder.side(text(kind) or "state", wire), entry_id)
             case _ if kind in _ITEMS or "role" in wire:
                 yield from self._item(wire, wire, entry_id)
             case "" if "id" in wire:
-                yield from self._aside(self._header(wire, wire), entry_id)
+                yield self._put(self._header(wire, wire), entry_id)
             case _:
-                yield from self._aside(self.recorder.unknown(text(kind) or "no type", wire), entry_id)
+                yield self._put(self.recorder.unknown(text(kind) or "no type", wire), entry_id)
 
     def _header(self, meta: Json, wire: Json) -> Payload:
         said = text(mapping(meta.get("base_instructions")).get("text")) or text(meta.get("instructions"))
@@ -337,9 +339,9 @@ class _Reader:
         parts = answer_parts(item)
         if parts is not None:
             self._said |= dict.fromkeys(_fingerprint(part.text) for part in parts if isinstance(part, TextPart))
-            self._open.append((wire, parts, entry_id))
+            message = answer_of(parts, self.recorder.provider, self.recorder.model)
+            yield self._put(kept(message, wire), entry_id)
             return
-        yield from self._close()
         kind = text(item.get("type"))
         if kind in _RESULTS:
             yield self._put(kept(result_payload(item), wire), entry_id)
@@ -366,47 +368,42 @@ class _Reader:
         match kind:
             case "user_message" | "agent_message":
                 words = text(payload.get("message"))
-                if words and _fingerprint(words) not in self._said:
-                    self._shown.append((kind, words, wire, entry_id))
-                else:
-                    yield from self._aside(self.recorder.side(kind, wire), entry_id)
+                yield self._show(kind, words, wire, entry_id)
             case "token_count":
                 info = mapping(payload.get("info"))
                 spent = usage_of(info) if info.get("total_token_usage") != self._totals else None
                 self._totals = info.get("total_token_usage", self._totals)
                 model = text(info.get("model")) or self.recorder.model
                 report = UsageReport(usage=spent, model=model, provider=self.recorder.provider) if spent else None
-                yield from self._aside(kept(report, wire) if report else self.recorder.side(kind, wire), entry_id)
+                yield self._put(kept(report, wire) if report else self.recorder.side(kind, wire), entry_id)
             case "thread_rolled_back":
-                yield from self._close()
                 yield from self._say_what_was_shown()
                 self._roll_back(count(payload.get("num_turns")))
                 yield self._put(self.recorder.side(kind, wire), entry_id)
             case "error" if isinstance(payload.get("message"), str):
-                yield from self._aside(kept(RunFailure(error=payload["message"]), wire), entry_id)
+                yield self._put(kept(RunFailure(error=payload["message"]), wire), entry_id)
             case "agent_reasoning" | "agent_reasoning_raw_content":
-                yield from self._aside(self.recorder.remark(kind, text(payload.get("text")), wire), entry_id)
+                yield self._put(self.recorder.remark(kind, text(payload.get("text")), wire), entry_id)
             case "task_complete" | "turn_complete" | "turn_aborted":
-                yield from self._close()
                 yield from self._say_what_was_shown()
-                yield from self._aside(self.recorder.side(kind, wire), entry_id)
+                yield self._put(self.recorder.side(kind, wire), entry_id)
             case "item_completed":
                 yield from self._turn_item(mapping(payload.get("item")), wire, entry_id)
             case _ if kind in _BOOKKEEPING:
-                yield from self._aside(self.recorder.side(kind, wire), entry_id)
+                yield self._put(self.recorder.side(kind, wire), entry_id)
             case _:
-                yield from self._aside(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
+                yield self._put(self.recorder.remark(kind, _facts_of(payload), wire), entry_id)
 
     def _turn_item(self, item: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
         """What the screen showed, as newer versions log it: mostly what the model's items say, too."""
         kind = text(item.get("type"))
         words = "\n".join(filter(None, (text(block.get("text")) for block in objects(item.get("content")))))
-        if kind in ("UserMessage", "AgentMessage") and words and _fingerprint(words) not in self._said:
-            self._shown.append((_SHOWN[kind], words, wire, entry_id))
+        if kind in _SHOWN:
+            yield self._show(_SHOWN[kind], words, wire, entry_id)
         elif kind in _REPEATED:
-            yield from self._aside(self.recorder.side("item_completed", wire), entry_id)
+            yield self._put(self.recorder.side("item_completed", wire), entry_id)
         else:
-            yield from self._aside(self.recorder.remark(f"item {kind}", _facts_of(item), wire), entry_id)
+            yield self._put(self.recorder.remark(f"item {kind}", _facts_of(item), wire), entry_id)
 
     def _roll_back(self, turns: int) -> None:
         """Go back to before the prompt of the n-th last turn; what followed it stays, as a branch."""
@@ -415,17 +412,23 @@ class _Reader:
         for _ in range(min(turns, len(self._turns))):
             self.tip = self._turns.pop().parent
 
+    def _show(self, kind: str, words: str, wire: Json, entry_id: str) -> ImportedRecord:
+        """Put a message of the screen's log, and remember it if no item has said it yet: its item may still come."""
+        if words and _fingerprint(words) not in self._said:
+            self._shown.append(_Shown(kind, words, entry_id))
+        return self._put(self.recorder.side(kind, wire), entry_id)
+
     def _say_what_was_shown(self, but: str = "") -> Iterator[ImportedRecord]:
         """Messages that only the screen's log has become messages; those that are in both are left to the other log."""
         shown, self._shown = self._shown, []
-        for kind, words, wire, entry_id in shown:
+        for kind, words, entry_id in shown:
             if _fingerprint(words) in self._said or words == but:
-                yield self._put(self.recorder.side(kind, wire), entry_id)
-            elif kind == "user_message":
+                continue
+            if kind == "user_message":
                 self._turns.append(_Turn(self.tip))
-                yield self._put(kept(user(words), wire), entry_id)
+                yield self._put(user(words), f"{entry_id}+")
             else:
-                yield self._put(kept(assistant(words, model=self.recorder.model), wire), entry_id)
+                yield self._put(assistant(words, model=self.recorder.model), f"{entry_id}+")
 
     def _compaction(self, payload: Json, wire: Json, entry_id: str) -> Iterator[ImportedRecord]:
         """The compaction, after a remark with the words of its history that stand nowhere else."""
@@ -444,32 +447,12 @@ class _Reader:
         found = Compaction(id=entry_id, summary=summary, kept_user_entry_ids=users, tail_after_entry_id=self.tip or "")
         yield self._put(kept(found, wire), entry_id)
 
-    def _close(self) -> Iterator[ImportedRecord]:
-        """End the model's response: its items become one message."""
-        if self._open:
-            wires = [wire for wire, _, _ in self._open]
-            parts = tuple(part for _, parts, _ in self._open for part in parts)
-            entry_id = self._open[-1][2]
-            self._open = []
-            message = answer_of(parts, self.recorder.provider, self.recorder.model)
-            yield self._put(kept(message, wires if len(wires) > 1 else wires[0]), entry_id)
-        held, self._held = self._held, []
-        for record in held:
-            yield self._follow(record._replace(parent=self.tip))
-
     def _put(self, payload: Payload, entry_id: str) -> ImportedRecord:
         return self._follow(ImportedRecord(payload, entry_id, self.recorder.last_ns, self.tip))
 
     def _follow(self, record: ImportedRecord) -> ImportedRecord:
         self.tip = record.id
         return record
-
-    def _aside(self, payload: Payload, entry_id: str) -> Iterator[ImportedRecord]:
-        """Put what is no part of the conversation at the tip; while a response is open it waits for its end."""
-        if self._open:
-            self._held.append(ImportedRecord(payload, entry_id, self.recorder.last_ns))
-        else:
-            yield self._put(payload, entry_id)
 
 
 def _facts_of(payload: Json) -> Json:
