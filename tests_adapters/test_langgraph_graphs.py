@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import operator
 import sqlite3
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -245,6 +247,24 @@ def test_one_saver_serves_several_event_loops_and_blocking_callers(saver: Sessio
         asyncio.run(graph.ainvoke({"messages": f"async {number}"}, thread("a")))
         graph.invoke({"messages": f"sync {number}"}, thread("a"))
     assert len(texts(graph.get_state(thread("a")))) == 12
+
+
+def test_a_graph_and_its_saver_do_not_wait_for_each_other_s_threads(saver: SessionTreeSaver) -> None:
+    is_over = threading.Event()
+
+    async def ask_while_all_threads_of_the_loop_are_busy() -> int:
+        loop = asyncio.get_running_loop()
+        loop.set_default_executor(ThreadPoolExecutor(1))
+        task = loop.run_in_executor(None, is_over.wait)  # LangGraph runs blocking tasks there
+        try:
+            async with asyncio.timeout(30):
+                await saver.aput({"configurable": {"thread_id": "a", "checkpoint_ns": ""}}, empty_checkpoint(), {}, {})
+                return len([found async for found in saver.alist(thread("a"))])
+        finally:
+            is_over.set()
+            await task
+
+    assert asyncio.run(ask_while_all_threads_of_the_loop_are_busy()) == 1
 
 
 def moved(source: BaseCheckpointSaver[Any], target: SessionTreeSaver) -> list[tuple[CheckpointTuple, ...]]:

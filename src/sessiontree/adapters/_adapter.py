@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from types import TracebackType
-from typing import Self
+from typing import ParamSpec, Self, TypeVar
 
 import sessiontree as st
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 
 __all__ = ["Adapter", "AsyncAdapter"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class AsyncAdapter:
@@ -41,6 +48,7 @@ class Adapter:
 
     def __init__(self, store: StoreOrJournal) -> None:
         self._source = JournalSource(store)
+        self._workers = _new_workers()
 
     @property
     def journal(self) -> st.Journal:
@@ -50,10 +58,24 @@ class Adapter:
     def close(self) -> None:
         """Close the store, if it was given as a URL. A second call does nothing."""
         self._source.close()
+        self._end_workers()
 
     async def aclose(self) -> None:
         """Close the store, if it was given as a URL, without blocking the event loop."""
         await self._source.aclose()
+        self._end_workers()
+
+    async def _in_thread(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a blocking function in a thread of this adapter.
+
+        In the default threads of the event loop, tasks of the program would wait for the store.
+        """
+        call = partial(copy_context().run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(self._workers, call)
+
+    def _end_workers(self) -> None:
+        self._workers.shutdown(wait=False)
+        self._workers = _new_workers()  # has none before it is used; the store says that it is closed
 
     def __enter__(self) -> Self:
         self._source.blocking()  # opened here, so that the first call is not a slow one
@@ -65,10 +87,14 @@ class Adapter:
         self.close()
 
     async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self._source.blocking)
+        await self._in_thread(self._source.blocking)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.aclose()
+
+
+def _new_workers() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(thread_name_prefix="sessiontree adapter")

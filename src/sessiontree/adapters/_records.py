@@ -17,7 +17,7 @@ from msgspec.structs import replace
 import sessiontree as st
 from sessiontree.model import json_decoder
 
-__all__ = ["kept", "record_of", "records_of", "thread_id_of"]
+__all__ = ["kept", "record_of", "records_of", "stored_record", "thread_id_of"]
 
 P = TypeVar("P", bound=st.Payload)
 
@@ -53,12 +53,13 @@ def record_of(entry: st.Entry, framework: str) -> Any:
 
 def records_of(bodies: Iterable[st.EntryBody], framework: str) -> list[Any]:
     """Return the record of each stored payload, or ``None``. Nothing else of it is decoded, which takes half the time."""
-    return [_stored_record(one.body, framework) for one in bodies]
+    return [stored_record(one, framework) for one in bodies]
 
 
-def _stored_record(body: bytes, framework: str) -> Any:
+def stored_record(stored: st.EntryBody, framework: str) -> Any:
+    """Return the record of a stored payload, as ``record_of`` does, or ``None`` if the payload is damaged."""
     try:
-        return _as_given(_kept.decode(body).origin.get(framework))
+        return _as_given(_kept.decode(stored.body).origin.get(framework))
     except (msgspec.MsgspecError, UnicodeDecodeError):
         return None  # a damaged payload
 

@@ -15,20 +15,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
-from agent_framework import (
-    Content,
-    FileCheckpointStorage,
-    HistoryProvider,
-    Message,
-    WorkflowCheckpoint,
-    WorkflowCheckpointException,
-)
-
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
-from sessiontree.adapters._records import kept, record_of, records_of, thread_id_of
+from sessiontree.adapters._extra import imports_of_extra
+from sessiontree.adapters._records import kept, record_of, records_of, stored_record, thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.model.builders import payload_of
+
+with imports_of_extra("agent-framework"):
+    from agent_framework import (
+        Content,
+        FileCheckpointStorage,
+        HistoryProvider,
+        Message,
+        WorkflowCheckpoint,
+        WorkflowCheckpointException,
+    )
 
 __all__ = ["SessionTreeCheckpointStorage", "SessionTreeHistoryProvider"]
 
@@ -87,12 +89,16 @@ class SessionTreeHistoryProvider(AsyncAdapter, HistoryProvider):
     async def _messages(self, thread: st.AsyncThreadHandle) -> list[Message]:
         try:
             bodies = await thread.path_bodies(types=_VISIBLE)
-            records = records_of(bodies, FRAMEWORK)
-            if any(record is None and body.type != "custom" for record, body in zip(records, bodies, strict=True)):
-                return _translated(await thread.path())
+            messages = []
+            for body in bodies:  # a record at a time: thousands of them at once would keep the garbage collector busy
+                record = stored_record(body, FRAMEWORK)
+                if record is not None:
+                    messages.append(Message.from_dict(record))
+                elif body.type != "custom":
+                    return _translated(await thread.path())
         except st.ThreadNotFoundError:
             return []
-        return [Message.from_dict(record) for record in records if record is not None]
+        return messages
 
     async def save_messages(
         self,

@@ -11,19 +11,11 @@ from contextlib import suppress
 from typing import Any, cast
 from uuid import uuid4
 
-from claude_agent_sdk import (
-    SessionKey,
-    SessionListSubkeysKey,
-    SessionStore,
-    SessionStoreEntry,
-    SessionStoreListEntry,
-    SessionSummaryEntry,
-    fold_session_summary,
-)
 from msgspec.structs import replace
 
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import kept, record_of, thread_id_of
 from sessiontree.transfer.formats.claude_code.records import (
     Response,
@@ -32,6 +24,17 @@ from sessiontree.transfer.formats.claude_code.records import (
     usage_of,
     user_payloads,
 )
+
+with imports_of_extra("claude-agent-sdk"):
+    from claude_agent_sdk import (
+        SessionKey,
+        SessionListSubkeysKey,
+        SessionStore,
+        SessionStoreEntry,
+        SessionStoreListEntry,
+        SessionSummaryEntry,
+        fold_session_summary,
+    )
 
 __all__ = ["SessionTreeSessionStore"]
 

@@ -12,19 +12,22 @@ from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 import msgspec
-from google.adk.errors import StaleSessionError
-from google.adk.errors.already_exists_error import AlreadyExistsError
-from google.adk.errors.session_not_found_error import SessionNotFoundError
-from google.adk.events import Event
-from google.adk.sessions import BaseSessionService, Session, State
-from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
-from pydantic_core import to_jsonable_python
 
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import kept, record_of, thread_id_of
 from sessiontree.model import convert, json_decoder
 from sessiontree.model.builders import payload_of
+
+with imports_of_extra("google-adk"):
+    from google.adk.errors import StaleSessionError
+    from google.adk.errors.already_exists_error import AlreadyExistsError
+    from google.adk.errors.session_not_found_error import SessionNotFoundError
+    from google.adk.events import Event
+    from google.adk.sessions import BaseSessionService, Session, State
+    from google.adk.sessions.base_session_service import GetSessionConfig, ListSessionsResponse
+    from pydantic_core import to_jsonable_python
 
 __all__ = ["SessionTreeSessionService"]
 

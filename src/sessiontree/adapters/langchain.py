@@ -5,18 +5,20 @@ RunnableWithMessageHistory(chain, lambda session_id: SessionTreeMessageHistory(j
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-from langchain_core.chat_history import BaseChatMessageHistory
-from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
-
 from sessiontree.adapters._adapter import Adapter
-from sessiontree.adapters._langchain_messages import MESSAGE_TYPES, from_payload, to_payload
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Entry
+
+with imports_of_extra("langchain"):
+    from langchain_core.chat_history import BaseChatMessageHistory
+    from langchain_core.messages import BaseMessage, message_to_dict, messages_from_dict
+
+    from sessiontree.adapters._langchain_messages import MESSAGE_TYPES, from_payload, to_payload
 
 __all__ = ["SessionTreeMessageHistory"]
 
@@ -66,15 +68,15 @@ class SessionTreeMessageHistory(Adapter, BaseChatMessageHistory):
 
     async def aget_messages(self) -> list[BaseMessage]:
         """Return the messages without blocking the event loop."""
-        return await asyncio.to_thread(lambda: self.messages)
+        return await self._in_thread(lambda: self.messages)
 
     async def aadd_messages(self, messages: Sequence[BaseMessage]) -> None:
         """Append messages without blocking the event loop."""
-        await asyncio.to_thread(self.add_messages, messages)
+        await self._in_thread(self.add_messages, messages)
 
     async def aclear(self) -> None:
         """Start again without blocking the event loop."""
-        await asyncio.to_thread(self.clear)
+        await self._in_thread(self.clear)
 
 
 def _messages_of(entry: Entry) -> list[BaseMessage]:

@@ -9,10 +9,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from llama_index.core.base.llms.types import ChatMessage, MessageRole
-from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
-from pydantic import ConfigDict, PrivateAttr, field_serializer
-
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import kept, record_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.errors import InvalidInputError, ThreadNotFoundError
@@ -34,6 +31,11 @@ from sessiontree.model import (
     ToolResultPart,
     UserMessage,
 )
+
+with imports_of_extra("llama-index"):
+    from llama_index.core.base.llms.types import ChatMessage, MessageRole
+    from llama_index.core.storage.chat_store.base_db import AsyncDBChatStore, MessageStatus
+    from pydantic import ConfigDict, PrivateAttr, field_serializer
 
 __all__ = ["SessionTreeChatStore"]
 

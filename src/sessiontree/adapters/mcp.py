@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from urllib.parse import quote, unquote
 
-from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
-from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
-
 from sessiontree.adapters._adapter import AsyncAdapter
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
 from sessiontree.model import Entry, Event, SessionKey, ThreadQuery
+
+with imports_of_extra("mcp"):
+    from mcp.server.streamable_http import EventCallback, EventMessage, EventStore
+    from mcp.types import JSONRPCMessage, jsonrpc_message_adapter
 
 __all__ = ["SessionTreeEventStore"]
 

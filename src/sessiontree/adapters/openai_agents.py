@@ -16,17 +16,19 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from agents.memory import SessionABC, SessionSettings
-from agents.memory.session_settings import coerce_session_settings
-
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import kept, record_of, records_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
 
 if TYPE_CHECKING:
     from agents.items import TResponseInputItem
+
+with imports_of_extra("openai-agents"):
+    from agents.memory import SessionABC, SessionSettings
+    from agents.memory.session_settings import coerce_session_settings
 
 __all__ = ["SessionTreeSession", "import_sqlite_sessions"]
 

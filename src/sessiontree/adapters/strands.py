@@ -11,17 +11,20 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
-from strands.session.session_repository import SessionRepository
-from strands.types.exceptions import SessionException
-from strands.types.session import Session, SessionAgent, SessionMessage, decode_bytes_values, encode_bytes_values
 
 import sessiontree as st
-from sessiontree.adapters._records import kept, record_of, thread_id_of
+from sessiontree.adapters._extra import imports_of_extra
+from sessiontree.adapters._records import kept, record_of, records_of, stored_record, thread_id_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
 
 if TYPE_CHECKING:
     from strands.multiagent.base import MultiAgentBase
+
+with imports_of_extra("strands"):
+    from strands.session.session_repository import SessionRepository
+    from strands.types.exceptions import SessionException
+    from strands.types.session import Session, SessionAgent, SessionMessage, decode_bytes_values, encode_bytes_values
 
 __all__ = ["SessionTreeRepository"]
 
@@ -113,8 +116,8 @@ class SessionTreeRepository(SessionRepository):
         thread = self.thread(session_id, agent_id)
         try:
             leaf = thread.thread().leaf
-            last = thread.path(leaf, limit=1, types=_MESSAGES)
-            if last and _number(last[0]) >= session_message.message_id:
+            last = _records(thread.path_bodies(leaf, limit=1, types=_MESSAGES))
+            if last and last[0]["message_id"] >= session_message.message_id:
                 raise SessionException(f"Message {session_message.message_id} already exists in agent {agent_id}")
             thread.append(payload_of_message(session_message), expect_leaf=leaf)
         except st.ThreadNotFoundError as error:
@@ -125,8 +128,9 @@ class SessionTreeRepository(SessionRepository):
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
         """Return a message; ``None`` if there is none."""
         with suppress(st.ThreadNotFoundError):
-            found = [entry for entry in self._path(session_id, agent_id) if _number(entry) == message_id]
-            return _message_of(found[0]) if found else None
+            stored = _records(self.thread(session_id, agent_id).path_bodies(types=_MESSAGES))
+            found = [record for record in stored if record["message_id"] == message_id]
+            return SessionMessage.from_dict(found[0]) if found else None
         return None
 
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
@@ -149,10 +153,10 @@ class SessionTreeRepository(SessionRepository):
         thread = self.thread(session_id, agent_id)
         try:
             found = thread.thread()
-            path = thread.path(found.leaf, limit=max(0, found.messages - offset), types=_MESSAGES)
+            path = thread.path_bodies(found.leaf, limit=max(0, found.messages - offset), types=_MESSAGES)
         except st.ThreadNotFoundError as error:
             raise _no_agent(session_id, agent_id) from error
-        return [_message_of(entry) for entry in path[:limit]]
+        return [SessionMessage.from_dict(stored_record(body, FRAMEWORK)) for body in path[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Store the state of a group of agents."""
@@ -213,9 +217,6 @@ class SessionTreeRepository(SessionRepository):
     def _agents(self, session_id: str) -> list[st.Thread]:
         return list(self.journal.iter_threads(channel=FRAMEWORK, peer=session_id, is_archived=None, order="created"))
 
-    def _path(self, session_id: str, agent_id: str) -> list[st.Entry]:
-        return self.thread(session_id, agent_id).path(types=_MESSAGES)
-
 
 def payload_of_message(message: SessionMessage) -> st.Payload:
     """Return what a message means, with the message in its origin."""
@@ -249,8 +250,8 @@ def _json(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _message_of(entry: st.Entry) -> SessionMessage:
-    return SessionMessage.from_dict(record_of(entry, FRAMEWORK))
+def _records(bodies: Sequence[st.EntryBody]) -> list[Values]:
+    return cast("list[Values]", records_of(bodies, FRAMEWORK))
 
 
 def _number(entry: st.Entry) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import heapq
 import operator
 import random
@@ -204,7 +203,7 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return a checkpoint, as ``get_tuple`` does, without blocking the event loop."""
-        return await asyncio.to_thread(self.get_tuple, config)
+        return await self._in_thread(self.get_tuple, config)
 
     async def alist(
         self,
@@ -216,7 +215,7 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Return checkpoints, as ``list`` does, without blocking the event loop."""
         found = self.list(config, filter=filter, before=before, limit=limit)
-        while (one := await asyncio.to_thread(next, found, None)) is not None:
+        while (one := await self._in_thread(next, found, None)) is not None:
             yield one
 
     async def aput(
@@ -227,29 +226,29 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Store a checkpoint, as ``put`` does, without blocking the event loop."""
-        return await asyncio.to_thread(self.put, config, checkpoint, metadata, new_versions)
+        return await self._in_thread(self.put, config, checkpoint, metadata, new_versions)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """Store writes, as ``put_writes`` does, without blocking the event loop."""
-        await asyncio.to_thread(self.put_writes, config, writes, task_id, task_path)
+        await self._in_thread(self.put_writes, config, writes, task_id, task_path)
 
     async def adelete_thread(self, thread_id: str) -> None:
         """Delete a thread, as ``delete_thread`` does, without blocking the event loop."""
-        await asyncio.to_thread(self.delete_thread, thread_id)
+        await self._in_thread(self.delete_thread, thread_id)
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete the checkpoints of runs, as ``delete_for_runs`` does, without blocking the event loop."""
-        await asyncio.to_thread(self.delete_for_runs, run_ids)
+        await self._in_thread(self.delete_for_runs, run_ids)
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread, as ``copy_thread`` does, without blocking the event loop."""
-        await asyncio.to_thread(self.copy_thread, source_thread_id, target_thread_id)
+        await self._in_thread(self.copy_thread, source_thread_id, target_thread_id)
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Delete checkpoints of threads, as ``prune`` does, without blocking the event loop."""
-        await asyncio.to_thread(self.prune, thread_ids, strategy=strategy)
+        await self._in_thread(self.prune, thread_ids, strategy=strategy)
 
     def _reader(self, place: Place) -> CheckpointReader:
         return CheckpointReader(self.journal, place, Serializer(self.serde))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
@@ -86,7 +85,7 @@ class SessionTreeStore(Adapter, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations, as ``batch`` does, without blocking the event loop."""
-        return await asyncio.to_thread(self.batch, list(ops))
+        return await self._in_thread(self.batch, list(ops))
 
     def _read(self, op: Op) -> Result:
         match op:
