@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shutil
+import subprocess
 import sys
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +18,10 @@ from mcp import Client, StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 import sessiontree as st
-from sample_store import SHOP
+from sample_store import NOW, SHOP
+from sessiontree.mcp.library import Library
 from sessiontree.mcp.resources import uri_of
+from sessiontree.mcp.server import make_server
 
 
 def with_client(store: Path, use: Callable[[Client], Awaitable[None]], *options: str, mode: str = "auto") -> None:
@@ -123,3 +128,52 @@ def test_a_store_that_comes_later_is_found_and_none_is_made(store: Path, tmp_pat
         assert "login test" in await answer(client, "list")
 
     with_client(later, use)
+
+
+def test_a_call_is_answered_although_the_input_ends_right_behind_it(store: Path) -> None:
+    head = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "script", "version": "1"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": head},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        *(
+            {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": {"name": "search", "arguments": words}}
+            for number, words in ((2, {"query": "login"}), (3, {"query": "nothing-of-the-kind"}))
+        ),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "sessiontree", "mcp", "--store", str(store)],
+        input="".join(json.dumps(request) + "\n" for request in requests),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    answers = {answer["id"]: answer for answer in map(json.loads, done.stdout.splitlines())}
+    assert sorted(answers) == [1, 2, 3]
+    assert "«login»" in answers[2]["result"]["content"][0]["text"]
+
+
+def test_a_client_hears_about_a_call_that_takes_long(store: Path) -> None:
+    heard = threading.Event()
+    said: list[tuple[float, str | None]] = []
+
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
+        assert total is None
+        said.append((progress, message))
+        if len(said) == 2:
+            heard.set()
+
+    def open_when_heard() -> st.Journal:
+        assert heard.wait(30), "no progress was reported"
+        return st.open(store)
+
+    async def talk() -> None:
+        library = Library(open_when_heard, lambda: NOW)
+        server = make_server(library, "1", can_write=False, progress_seconds=0.05)
+        async with Client(server) as client:
+            result = await client.call_tool("list", {}, progress_callback=on_progress)
+            assert not result.is_error
+        library.journal.close()
+
+    asyncio.run(talk())
+    assert said[:2] == [(0.05, "list is still at work."), (0.1, "list is still at work.")]

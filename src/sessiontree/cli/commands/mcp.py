@@ -56,7 +56,8 @@ def mcp(cli: CliContext, *, write: bool, http: bool, host: str, port: int, names
     token = _token() if http else ""
     try:
         from sessiontree.mcp.library import Library  # noqa: PLC0415  the SDK takes a second to load
-        from sessiontree.mcp.server import make_server, serve_stdio  # noqa: PLC0415
+        from sessiontree.mcp.server import make_server  # noqa: PLC0415
+        from sessiontree.mcp.stdio import serve_stdio  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise MissingExtraError("sessiontree mcp", "mcp") from error
     from sessiontree import __version__  # noqa: PLC0415
