@@ -6,8 +6,11 @@ import hashlib
 import io
 import os
 import re
+import shutil
 import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -42,6 +45,7 @@ class Screen:
     def __init__(self, patch: pytest.MonkeyPatch, store: Path, width: int = 100) -> None:
         self._patch = patch
         self.store = store
+        self.server = ""
         self._made = 0
         patch.setattr(context.CliContext, "now", property(lambda _: NOW))
         patch.setattr(
@@ -61,6 +65,11 @@ class Screen:
         }.items():
             patch.setenv(name, value)
         patch.setenv("COLUMNS", str(width))
+
+    @property
+    def address(self) -> Path | str:
+        """The store: a path, or a database of a server if ``server`` names one."""
+        return self.server or self.store
 
     def restart(self) -> None:
         """Make the same ids again."""
@@ -95,7 +104,9 @@ class Screen:
     def _use_store(self) -> None:
         """Work in the folder of the store, so that messages do not depend on where that is."""
         self._patch.chdir(self.store.parent)
-        if str(self.store) == data_file():
+        if self.server:
+            self._patch.setenv("SESSIONTREE_STORE", self.server)
+        elif str(self.store) == data_file():
             self._patch.delenv("SESSIONTREE_STORE", raising=False)
         else:
             self._patch.setenv("SESSIONTREE_STORE", self.store.name)
@@ -110,6 +121,21 @@ class Screen:
             app.run(list(arguments))
         assert not end.value.code, messages.getvalue()
         return data.getvalue()
+
+
+@contextmanager
+def put_back(folder: Path) -> Iterator[None]:
+    """Make a folder as it was before, so that the next command sees the same."""
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    yield
+    for one in folder.iterdir():
+        if one.is_dir():
+            shutil.rmtree(one)
+        else:
+            one.unlink()
+    for file, content in before.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
 
 
 def plain(shown: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from sample_store import NOW, SHOP
-from screens import Screen
+from screens import Screen, put_back
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.picker import NO_RESULTS, thread_preview
 from sessiontree.cli.screen.picker import (
@@ -130,18 +130,11 @@ def show_reading(screen: Screen, name: str) -> str:
 
 def show_writing(screen: Screen, name: str) -> str:
     """What is typed and shown; everything is as before afterwards, so that the next width sees the same."""
-    store, folder = screen.store, screen.store.parent
-    before = {file: file.read_bytes() for file in folder.iterdir() if file.is_file()}
-    shown = show_and_keep(screen, name)
+    store = screen.store
+    with put_back(store.parent):
+        shown = show_and_keep(screen, name)
     screen.store = store
     screen.set("HOME", "/home/ann")
-    for one in folder.iterdir():
-        if one.is_dir():
-            shutil.rmtree(one)
-        else:
-            one.unlink()
-    for file, content in before.items():
-        file.write_bytes(content)
     return shown
 
 

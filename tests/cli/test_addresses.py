@@ -74,12 +74,12 @@ def test_a_name_with_an_escape_is_typed_as_it_is_printed(odd: Screen) -> None:
     assert "words 10" in odd.piped("log", "-n", "1", "red:red")
 
 
-@pytest.mark.parametrize("other", ["c", "a:b longer", "a:b:c"])
+@pytest.mark.parametrize("other", ["c", "a:b longer", "a:b:c", "a@", "a@:b", "a@{0}", "a@{0}:b"])
 def test_an_entry_and_a_thread_that_is_called_like_its_address_can_both_be_typed(
     screen: Screen, tmp_path: Path, other: str
 ) -> None:
     screen.store = tmp_path / "twins.db"
-    twins = (("a:b", "x"), ("a", "b"), ("a", "b:c"), (other, "y"))
+    twins = (("a:b", "x"), ("a", "b"), ("a", "b:c"), (other, "y"), ("a@", "b"), ("a@", "z"))
     with st.open(screen.store, durability="process_crash") as journal:
         for number, (thread, entry) in enumerate(twins):
             if thread not in journal.thread_ids("", limit=9):

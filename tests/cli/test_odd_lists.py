@@ -50,7 +50,7 @@ def test_a_title_of_many_lines_is_one_heading_in_markdown(odd: Screen) -> None:
         assert odd.piped(*arguments).startswith("# Many lines in one title\n")
 
 
-@pytest.mark.parametrize("locale", [{"LANG": "C"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}])
+@pytest.mark.parametrize("locale", [{"LANG": "C"}, {"LC_ALL": "C"}, {"LC_ALL": "POSIX"}, {"LC_CTYPE": "C"}])
 def test_the_c_locale_gets_glyphs_of_ascii(tmp_path: Path, locale: dict[str, str]) -> None:
     shell = Shell(tmp_path)
     for name in ("LC_ALL", "LC_CTYPE", "LANG", "PYTHONUTF8"):

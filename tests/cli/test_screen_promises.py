@@ -1,4 +1,4 @@
-"""What holds for everything that is shown: ids and commands can be typed, sums agree, hostile content is harmless."""
+"""What holds for everything that is shown: ids and commands can be typed, sums agree."""
 
 from __future__ import annotations
 
@@ -6,31 +6,61 @@ import json
 import re
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+import postgres_server
 import sessiontree as st
 from sample_store import LOGS
-from screens import Screen, plain, spans
+from screens import Screen, plain, put_back, spans
 from sessiontree.cli.screen.lines import ID
 from sessiontree.render.cells import cell_width
 from shown import BACKUP, READING, SHOWN, show_and_keep, steps
 
 
-@pytest.mark.parametrize("width", [40, 100])
+@pytest.mark.parametrize(
+    ("screen", "width"), [("store.db", 40), ("store.db", 100), ("store.jsonl", 60)], indirect=["screen"]
+)
 @pytest.mark.parametrize("name", SHOWN)
 def test_every_id_can_be_typed(screen: Screen, name: str, width: int) -> None:
-    """Ids are yellow; off the active path they are dim, at the start of the line."""
     screen.resize(width)
     shown = show_and_keep(screen, name)
     with st.open(screen.store if screen.store.exists() else "memory:") as journal:
-        threads = [thread.id for thread in journal.list_threads(limit=None, is_archived=None)]
-        for line in shown.splitlines():
-            words = [text.strip() for text, style in spans(line) if style == ID]
-            dim = re.match(r"\x1b\[2m([0-9a-f]{4,})  ", line)
-            for word in filter(None, [*words, dim[1] if dim else ""]):
-                assert word in GONE.get(name, ()) or _is_id(journal, threads, word), line
+        assert _ids_in(shown) - _known_ids(journal, shown) <= GONE.get(name, set())
+
+
+def test_ids_and_commands_that_are_shown_can_be_typed_on_a_server(screen: Screen) -> None:
+    screen.resize(60)
+    database = postgres_server.new_database()
+    screen.run("copy", database)
+    screen.server = database
+    for name in READING:
+        shown = screen.run(*READING[name], code=None)
+        with st.open(database) as journal:
+            assert _ids_in(shown) == _known_ids(journal, shown), name
+        for command in sorted(_commands(shown)):
+            words = shlex.split(command.replace("…", "words"))[1:]
+            if words[:1] in CHANGES_NOTHING:
+                assert not FAILED.search(plain(screen.run(*words, code=None))), command
+
+
+FAILED = re.compile("^✗ (?!Nothing was)", re.MULTILINE)
+CHANGES_NOTHING = [[verb] for verb in ("ls", "show", "tree", "log", "search", "diff", "stats", "context", "doctor")]
+
+
+def _ids_in(shown: str) -> set[str]:
+    """The ids in what was shown: they are yellow; off the active path they are dim, at the start of the line."""
+    found: set[str] = set()
+    for line in shown.splitlines():
+        dim = re.match(r"\x1b\[2m([0-9a-f]{4,})  ", line)
+        found |= {text.strip() for text, style in spans(line) if style == ID} | ({dim[1]} if dim else set())
+    return found - {""}
+
+
+def _known_ids(journal: st.Journal, shown: str) -> set[str]:
+    """Those of them that mean one thread, or one entry of a thread."""
+    threads = [thread.id for thread in journal.list_threads(limit=None, is_archived=None)]
+    return {word for word in _ids_in(shown) if _is_id(journal, threads, word)}
 
 
 GONE = {"tidy": {"b2a8"}, "backup": {BACKUP}}
@@ -45,19 +75,18 @@ def _is_id(journal: st.Journal, threads: list[str], word: str) -> bool:
     return len(known) == 1 or any(len(journal.entry_ids(thread, word, limit=2)) == 1 for thread in threads)
 
 
+@pytest.mark.parametrize("screen", ["store.db", "store.jsonl"], indirect=True)
 @pytest.mark.parametrize("name", [name for name in SHOWN if not name.startswith("help")])
 def test_every_command_that_is_shown_works(screen: Screen, name: str) -> None:
     """What is shown as a command, in normal brightness, is typed at once; ``…`` stands for any words."""
     commands: set[str] = set()
     for shown in steps(screen, name):
         commands |= _commands(shown)
-        before = {file: file.read_bytes() for file in screen.store.parent.iterdir() if file.is_file()}
         for command in sorted(_commands(shown)):
             words = shlex.split(command.replace("…", "words"))[1:]
-            done = "" if words in NOT_TYPED else plain(screen.run(*words, typed="n\n", code=None))
-            assert not re.search("(?m)^✗ (?!Nothing was)", done), f"{command}: {done}"
-            for file, content in before.items():
-                file.write_bytes(content)
+            with put_back(screen.store.parent):
+                done = "" if words in NOT_TYPED else plain(screen.run(*words, typed="n\n", code=None))
+            assert not FAILED.search(done), f"{command}: {done}"
     assert commands or name not in WITH_COMMANDS
 
 
@@ -180,92 +209,6 @@ def test_the_demo_has_six_steps_fits_the_screen_and_says_what_to_do_next(screen:
     ):
         assert part in words
     assert [line.split()[0] for line in shown[-3:]] == ["sessiontree", "sessiontree", "docs/tutorial/first-journal.md"]
-
-
-EVIL = (
-    "\x1b[31mred\x1b[0m \x1b]0;owned\x07 \x1b]52;c;cGFzcw==\x07 \x9b2J \x1bP1$r\x1b\\ \u202egnp.exe\u2066 \x07\r\n\t"
-    "\u200b\ufeff \U000e0041 " + "長い" * 30
-)
-
-
-def fill_with_evil(store: Path) -> None:
-    """A store with hostile text in every field that takes any text."""
-    with st.open(store, durability="process_crash") as journal:
-        names = ("title", "workspace", "vendor", "endpoint", "model", "status", "state", "title_status", "title_source")
-        fields: dict[str, Any] = dict.fromkeys(names, EVIL)
-        key = st.SessionKey(agent=EVIL, channel=EVIL, peer=EVIL, thread=EVIL)
-        journal.create_thread(
-            "evil", **fields, key=key, origin={"format": EVIL.replace("/", "")}, tags=(EVIL,), custom={EVIL: EVIL}
-        )
-        first = journal.append("evil", st.user(EVIL))
-        for name in ("bash", "edit", "read", "grep", "web_search", "task", "todo", EVIL):
-            keys = ("command", "path", "old_string", "new_string", "pattern", "query", "description", "content")
-            given = json.dumps(
-                {**dict.fromkeys(keys, EVIL), EVIL: EVIL, "todos": [{"content": EVIL, "status": "in_progress"}]}
-            )
-            journal.append(
-                "evil", st.assistant(EVIL, calls=[st.call(name + "c", name, given)], reasoning=EVIL, model=EVIL)
-            )
-            journal.append("evil", st.tool_result(name + "c", EVIL + "\n" + EVIL, name=name, is_error=name != "edit"))
-        journal.append("evil", st.Compaction(id="k", summary=EVIL, tokens_before=9))
-        others: list[st.Payload] = [
-            st.Custom(name=EVIL, data=EVIL), st.RunFailure(error=EVIL), st.ModelChange(model=EVIL),
-            st.BranchSummary(summary=EVIL), st.Event(name=EVIL, data={EVIL: EVIL}), st.system(EVIL),
-        ]  # fmt: skip
-        journal.append_many("evil", others)
-        journal.label("evil", first.id, EVIL.replace("\r\n\t", ""))
-        journal.rewind("evil", first.id)
-        usage = st.Usage(input_tokens=1, cost=1.0, currency="X\x1b")
-        journal.append("evil", st.assistant(EVIL, model=EVIL, usage=usage), id=f"entry {EVIL}")
-        journal.fork("evil", new_id=f"fork {EVIL}", title=EVIL)
-        journal.create_thread("long", title="y\u202e\x1b" * 300_000)
-        journal.append("long", st.user("x\n" * 3))
-        journal.acquire_lease("evil", owner=EVIL)
-
-
-HOSTILE_COMMANDS = (
-    "", "ls", "ls -a", "tree evil", "tree evil --full", "tree evil -a", "log evil", "log evil --graph", "log evil --moves",
-    "show evil", "show evil --full", "show evil --thinking", "show long", "search gnp", "diff evil evil@{-1}",
-    "diff evil evil@{-1} --full", "stats", "stats evil", "doctor", "context evil", "context evil --dialect anthropic",
-    "tail evil --for 0.001", "lease evil", "label evil", "config", "secrets scan", "show evil:nope", "show nope",
-    "rewind evil~1", "undo evil", "fork evil --id more", "compact evil --keep-recent 10", "archive evil", "rm evil",
-    "export evil --to md", "export evil -o evil.html", "copy copy.db",
-)  # fmt: skip
-CONTROLS = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
-)
-
-
-@pytest.mark.parametrize("width", [40, 132])
-def test_hostile_content_in_every_field_is_harmless(screen: Screen, tmp_path: Path, width: int) -> None:
-    screen.store = tmp_path / "evil.db"
-    fill_with_evil(screen.store)
-    screen.resize(width)
-    for command in HOSTILE_COMMANDS:
-        shown = plain(screen.run(*command.split(), typed="n\n", code=None))
-        assert not CONTROLS.search(shown), (command, CONTROLS.search(shown))
-        # A snippet may begin inside a sequence, and JSON has its own escapes: both are plain text.
-        assert "owned" not in shown or command.startswith("search") or "--dialect" in command, command
-        assert len(shown) < 400_000, command
-        if not command.startswith("export evil --to"):
-            lines = re.sub(r"(\[y/N\] )", r"\1\n", shown).splitlines()
-            assert [line for line in lines if cell_width(line) > width] == [], command
-
-
-def test_hostile_content_does_not_break_the_rows_of_a_pipe(screen: Screen, tmp_path: Path) -> None:
-    screen.store = tmp_path / "evil.db"
-    fill_with_evil(screen.store)
-    for command, columns in {
-        "": 8,
-        "ls -a": 8,
-        "log evil": 5,
-        "log evil --moves": 5,
-        "search gnp": 0,
-        "tail evil --for 0.001": 4,
-    }.items():
-        for row in screen.piped(*command.split()).splitlines():
-            assert not CONTROLS.search(row.replace("\t", "")), command
-            assert not columns or len(row.split("\t")) == columns, (command, row)
 
 
 def test_a_large_thread_shows_every_message_of_the_user(screen: Screen) -> None:

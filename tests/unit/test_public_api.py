@@ -21,7 +21,7 @@ def _modules():
 
 def _needs_framework(name):
     place, _, module = name.removeprefix("sessiontree.").partition(".")
-    return place == "adapters" and module not in {"", "_adapter", "_records", "_source"}
+    return place == "adapters" and module not in {"", "_adapter", "_extra", "_records", "_source"}
 
 
 def test_all_names_what_is_there_and_nothing_twice():

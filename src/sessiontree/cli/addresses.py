@@ -3,7 +3,7 @@
 3a19             the thread whose id starts or ends with this, or contains it; as an entry, its leaf
 3a19:b21c        one of its entries        3a19:good       the entry with the label "good"
 3a19~3           three before the leaf     3a19:b21c~1     the parent of an entry
-3a19@:b21c       the same as 3a19:b21c, where a thread is called "3a19:b21c"
+3a19@:b21c       the same as 3a19:b21c, where a thread is called "3a19:b21c"; so is 3a19@{0}:b21c
 3a19@{-1}        where the leaf was before its last move; @{1}, as in git, means the same
 @                the leaf of the thread that changed last
 
@@ -46,7 +46,7 @@ __all__ = [
 _STEPS = re.compile(r"(?:~\d*|\^)+$", re.ASCII)
 _STEP = re.compile(r"~(\d*)|\^", re.ASCII)
 _REFLOG = re.compile(r"@\{-?(\d+)\}")
-_AT_SIGNS = re.compile(r"^@+(?=:)")
+_LEAF = re.compile(r"^(?:@+|@\{0+\})(?=:)")
 _MOST = 1_000_000
 _CANDIDATES = 5
 
@@ -166,7 +166,7 @@ def _latest(journal: Journal) -> Thread:
 
 def _entry(cli: CliContext, thread: Thread, rest: str) -> str | None:
     """The entry of an address. A whole id or label wins over the signs in it."""
-    rest = _AT_SIGNS.sub("", rest)
+    rest = _LEAF.sub("", rest)
     text = rest.removeprefix(":")
     is_name = rest.startswith(":") and has_entry(cli.journal, thread.id, text)
     steps = None if is_name else _STEPS.search(text)

@@ -77,7 +77,7 @@ def _import_words(cli: CliContext) -> str:
     total = sum(found.values())
     if not total:
         return "bring in the sessions of another tool" if last is None else "nothing new on this machine"
-    number = f"{count(total)}{'+' if total >= _MOST_COUNTED else ''} {'' if last is None else 'new or changed '}session"
+    number = f"{count(total)}{'+' if total >= _MOST_COUNTED else ''} {'' if last is None else 'new or changed '}file"
     tools = ", ".join(
         f"{TITLES[name]} {count(files)}" for name, files in sorted(found.items(), key=lambda row: -row[1])
     )

@@ -160,9 +160,19 @@ def _is_ascii_locale(environment: Mapping[str, str]) -> bool:
     """Whether the user asked for the C locale. Python then uses UTF-8 itself, and sets LC_CTYPE to C.UTF-8 for others."""
     language = environment.get("LANG", "")
     kind = environment.get("LC_CTYPE", "")
-    if kind == "C.UTF-8" and language in _ASCII_LOCALES:
-        kind = ""
+    if kind == "C.UTF-8" and sys.flags.utf8_mode:
+        kind = _first_ctype()
     return (environment.get("LC_ALL") or kind or language) in _ASCII_LOCALES
+
+
+def _first_ctype() -> str:
+    """LC_CTYPE before Python changed it; only Linux tells. Elsewhere LANG decides."""
+    try:
+        with open("/proc/self/environ", "rb") as file:  # noqa: PTH123  pathlib is slow to import
+            found = [value for value in file.read().split(b"\0") if value.startswith(b"LC_CTYPE=")]
+    except OSError:
+        return ""
+    return found[-1].decode("utf-8", "replace").removeprefix("LC_CTYPE=") if found else ""
 
 
 def _is_utf(stream: TextIO) -> bool:

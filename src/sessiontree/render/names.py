@@ -7,6 +7,8 @@ typed as they are printed, without the control characters in them, mean the same
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import chain
+from itertools import count as counting
 from typing import TYPE_CHECKING
 
 from sessiontree.render.cells import printable
@@ -63,9 +65,13 @@ def splits(address: str) -> dict[str, str]:
 
 
 def address_of(journal: Journal, thread: str, name: str) -> str:
-    """Return the address of an entry as it is typed: ``a:b``, or ``a@:b`` beside a thread that is itself called ``a:b``."""
-    address = f"{thread}:{name}"
-    return f"{thread}@:{name}" if _names_longer(journal, address, thread) else address
+    """Return the address of an entry as it is typed: ``a:b``, or ``a@:b`` beside a thread that is itself called ``a:b``.
+
+    Beside a thread called ``a@`` as well it is ``a@{0}:b``, with as many zeros as are needed: no other split of it is a name.
+    """
+    joints = chain((":", "@:"), (f"@{{{'0' * zeros}}}:" for zeros in counting(1)))
+    addresses = (f"{thread}{joint}{name}" for joint in joints)
+    return next(address for address in addresses if not _names_longer(journal, address, thread))
 
 
 def _names_longer(journal: Journal, address: str, thread: str) -> bool:

@@ -100,7 +100,8 @@ def _head(cli: CliContext, totals: Totals, thread: Thread | None, start: int) ->
         if thread is None
         else f"{cli.threads[thread.id]} {title(cli, thread)}"
     )
-    span = f"{short_day(days[0])} {days[0].year} – {short_day(days[-1])} {days[-1].year} · " if days else ""
+    ends = list(dict.fromkeys(f"{short_day(day)} {day.year}" for day in (days[:1] + days[-1:])))
+    span = f"{' – '.join(ends)} · " if ends else ""
     line = Line((period, BOLD))
     about = f"  {span}{scope}"
     yield line.add(about if cli.out.width >= NARROW or thread is not None else f"  {scope}", DIM).cut(cli.out.width)
