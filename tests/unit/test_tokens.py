@@ -11,7 +11,17 @@ from sample_texts import sample_texts
 from sessiontree.errors import MissingExtraError, SessionTreeError
 from sessiontree.model import FilePart, ImagePart, Message, OpaquePart, ReasoningPart, TextPart
 from sessiontree.model.builders import assistant, call, tool_result, user
-from sessiontree.model.tokens import _exact_counter, estimate_message, estimate_text, estimate_tools, exact_counter
+from sessiontree.model.tokens import (
+    PAIRS,
+    RUNS,
+    _exact_counter,
+    classes_of,
+    estimate_message,
+    estimate_text,
+    estimate_tools,
+    exact_counter,
+    pattern_of,
+)
 
 SAMPLES = sample_texts()
 
@@ -34,6 +44,16 @@ def test_the_estimate_is_near_the_real_count_for_every_kind_of_text(kind: str) -
 def test_long_white_space_counts_alone_and_inside_of_a_text(blank: str) -> None:
     for text in (blank * 10_000, f"a{blank * 10_000}b", f"{blank * 400}a"):
         assert 0.4 <= estimate_text(text) / exact_counter("o200k_base")(text) <= 2.5
+
+
+@pytest.mark.parametrize(
+    "text", ["aB" * 200, "1a" * 200, "1B" * 200, "1." * 200, "a  b" * 100, "12 34", "a\n\n\n\n\n\n\n\nb"]
+)
+def test_every_pair_of_classes_counts_wherever_it_stands(text: str) -> None:
+    classes = classes_of(text)
+    thousandths = sum(byte.bit_count() for byte in classes) * 125
+    thousandths += sum(classes.count(pattern_of(names)) * weight for names, weight in {**PAIRS, **RUNS}.items())
+    assert estimate_text(text) == -(-thousandths // 1_000)
 
 
 def test_the_estimate_of_a_long_text_sees_all_of_it() -> None:

@@ -140,7 +140,9 @@ def _estimate(text: str) -> int:
     classes = classes_of(text)
     total = int.from_bytes(classes, "little").bit_count() * 125
     for pattern, weight in _PAIRS:
-        total += classes.count(pattern) * weight
+        # Looking for a byte costs next to nothing beside counting pairs, and many texts have no digits or capitals.
+        if pattern[0] in classes and pattern[-1] in classes:
+            total += classes.count(pattern) * weight
     if not text.isascii():
         for pattern, weight in _WIDE:
             total += classes.count(pattern) * weight
