@@ -52,7 +52,10 @@ class Committer:
         self._pid = os.getpid()
         self._writing = threading.Lock()
         NOT_WHILE_FORKING.take(self._writing)
-        self._waiting = threading.Condition(threading.Lock())
+        self._serving = threading.Lock()
+        self._idle = threading.Lock()
+        """Held while the writer's thread has nothing to do; releasing it is several times cheaper than a condition."""
+        self._idle.acquire()
         self._queue: deque[_Ticket] = deque()
         self._about_to_wake: set[asyncio.AbstractEventLoop] = set()
         self._thread: threading.Thread | None = None
@@ -104,10 +107,10 @@ class Committer:
         if not self.is_in_its_process:
             self._is_closed = True
             return
-        with self._waiting:
+        with self._serving:
             self._is_closed = True
-            self._waiting.notify_all()
             thread = self._thread
+        self._end_idling()
         if thread is not None:
             thread.join()
         with self._writing:
@@ -126,14 +129,19 @@ class Committer:
             raise StoreError(self._place, "was opened before this process was forked; open it again in the child")
 
     def _wake(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        with self._waiting:
-            if loop is not None:
-                self._about_to_wake.discard(loop)
+        if loop is not None:
+            self._about_to_wake.discard(loop)
+        with self._serving:
             if not self._is_serving:
                 self._thread = threading.Thread(target=self._serve, name=f"writer {self._place}", daemon=True)
                 self._thread.start()
                 self._is_serving = True
-            self._waiting.notify()
+        self._end_idling()
+
+    def _end_idling(self) -> None:
+        # Somebody else may have woken the writer already.
+        with suppress(RuntimeError):
+            self._idle.release()
 
     def _serve(self) -> None:
         while self._wait_for_work():
@@ -143,13 +151,14 @@ class Committer:
             _deliver(tickets)
 
     def _wait_for_work(self) -> bool:
-        with self._waiting:
-            while not self._queue:
-                if self._is_closed:
+        while not self._queue:
+            with self._serving:
+                # A command may have been queued before the lock was taken; one that comes later starts a thread.
+                if self._is_closed and not self._queue:
                     self._is_serving = False
                     return False
-                self._waiting.wait()
-            return True
+            self._idle.acquire()
+        return True
 
     def _write_batch(self, tickets: Sequence[_Ticket]) -> None:
         try:
