@@ -66,23 +66,27 @@ class Batch:
     def __init__(self, trees: TreeCache, layout: Layout, log: CommitLog, files: Files, *, is_synced: bool) -> None:
         self.torn_ends = 0
         self.artifacts: set[str] = set()
-        self.has_log = False
-        """Whether lines were written to the log, which the caller must sync then."""
         self._trees = trees
         self._layout = layout
         self._files = files
         self._is_synced = is_synced
         self._pending: dict[str, PendingLines] = {}
         self._log = log
-        self._log_size = log.size
+        self._log_size: int | None = None
+        """What the log had before this batch wrote to it."""
         self._opened: dict[str, tuple[int, int]] = {}
         """For each tree its open file, and the size that it had."""
-        self._entry_ids: list[str] = []
+        self._commands: list[Change] = []
 
     @property
     def pending(self) -> Sequence[PendingLines]:
         """What the trees are about to get."""
         return list(self._pending.values())
+
+    @property
+    def has_log(self) -> bool:
+        """Whether lines were written to the log, which the caller must sync then."""
+        return self._log_size is not None
 
     @property
     def trees(self) -> Sequence[str]:
@@ -105,7 +109,7 @@ class Batch:
         texts = texts_of(decision.facts)
         for fact, text in zip(decision.facts, texts, strict=True):
             self._apply(fact, text, pending)
-        self._entry_ids += appended_ids(command)
+        self._commands.append(command)
         return decision.result
 
     def append(self) -> list[int]:
@@ -121,10 +125,18 @@ class Batch:
         if self._is_synced and any(pending.tree.end == 0 for pending in changed):
             with syncing():
                 self._files.sync_folder(self._layout.trees)
-        for pending in changed:
-            if pending.texts:
-                self._files.append(self._opened[pending.tree.name][0], b"".join(pending.texts))
-        logged = self._write_log(changed) if self._is_synced else frozenset()
+        records = [
+            LoggedLines(pending.tree.name, pending.tree.end, b"".join(pending.texts))
+            for pending in changed
+            if pending.texts
+        ]
+        for record in records:
+            self._files.append(self._opened[record.tree][0], record.text)
+        logged: frozenset[str] = frozenset()
+        if self._is_synced:
+            logged = self._write_log(records)
+            for pending in changed:
+                self._log.note(pending.tree.name, pending.end)
         self._finish()
         return [self._opened[pending.tree.name][0] for pending in changed if pending.tree.name not in logged]
 
@@ -136,9 +148,11 @@ class Batch:
         try:
             for file, size in self._opened.values():
                 self._files.truncate(file, size)
-            self._log.cut(self._log_size)
+            if self._log_size is not None:
+                self._log.cut(self._log_size)
         except OSError as error:
-            raise CommitUnknownError(str(self._layout.folder), str(error), self._entry_ids) from error
+            entry_ids = [name for command in self._commands for name in appended_ids(command)]
+            raise CommitUnknownError(str(self._layout.folder), str(error), entry_ids) from error
         finally:
             self.close()
 
@@ -151,19 +165,14 @@ class Batch:
     def _is_covered(self, pending: PendingLines) -> bool:
         return self._log.covers(pending.tree.name, pending.tree.end)
 
-    def _write_log(self, changed: Sequence[PendingLines]) -> frozenset[str]:
+    def _write_log(self, written: Sequence[LoggedLines]) -> frozenset[str]:
         """Write the lines of several trees to the log and return their names; a single file is as cheap to sync."""
-        records = [
-            LoggedLines(pending.tree.name, pending.tree.end, b"".join(pending.texts))
-            for pending in changed
-            if pending.texts and self._is_covered(pending)
-        ]
-        if len(records) > 1:
-            self.has_log = True
-            self._log.append(records)
-        for pending in changed:
-            self._log.note(pending.tree.name, pending.end)
-        return frozenset(record.tree for record in records) if len(records) > 1 else frozenset()
+        covered = [record for record in written if self._log.covers(record.tree, record.offset)]
+        if len(covered) < 2:
+            return frozenset()
+        self._log_size = self._log.size
+        self._log.append(covered)
+        return frozenset(record.tree for record in covered)
 
     def _finish(self) -> None:
         """Bring the loaded trees up to date with what was written."""
@@ -193,10 +202,10 @@ class Batch:
             case CreateThread(thread=thread) | Append(create=Thread() as thread):
                 name = name_of(thread.id)
                 found = self._trees.find(thread.id) or self._trees.get(name)
-                return found or Tree(name, self._layout.tree(name))
+                return found or self._trees.new(name)
             case ImportThread(thread=thread):
                 name = name_of(thread.tree)
-                return self._trees.get(name) or Tree(name, self._layout.tree(name))
+                return self._trees.get(name) or self._trees.new(name)
             case Fork(source_id=thread_id):
                 return self._trees.with_thread(thread_id)
             case PutBlobs() | SetDocument() | DeleteDocument() | PurgeDocuments():
@@ -256,12 +265,11 @@ class PendingLines:
 def texts_of(facts: Sequence[Fact]) -> list[bytes]:
     """The line of each fact, empty if it needs none; the first line has the number of lines."""
     lines = [_line_of(fact) for fact in facts]
-    count = sum(line is not None for line in lines)
-    texts: list[bytes] = []
-    for line in lines:
-        is_first = line is not None and not any(texts)
-        texts.append(b"" if line is None else encode_line(replace(line, lines=count) if is_first else line))
-    return texts
+    count = len(lines) - lines.count(None)
+    if count > 1:
+        number, first = next((number, line) for number, line in enumerate(lines) if line is not None)
+        lines[number] = replace(first, lines=count)
+    return [b"" if line is None else encode_line(line) for line in lines]
 
 
 def _line_of(fact: Fact) -> Line | None:

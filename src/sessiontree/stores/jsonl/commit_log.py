@@ -24,7 +24,7 @@ import msgspec
 
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.stores._io import Files, SyncFailedError, syncing
-from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.layout import Layout, is_there
 from sessiontree.stores.jsonl.unsynced import note_unsynced
 
 __all__ = ["CommitLog", "LoggedLines"]
@@ -77,7 +77,7 @@ class CommitLog:
     @property
     def size(self) -> int:
         """How many bytes the log has. It is created by the first batch that needs it, in this process or another."""
-        if self._file < 0 and self._layout.log.exists():
+        if self._file < 0 and is_there(self._layout.log):
             self._open()
         return 0 if self._file < 0 else os.fstat(self._file).st_size
 

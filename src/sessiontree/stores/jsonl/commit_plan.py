@@ -19,7 +19,7 @@ from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.commands import ChangeResult, DeleteDocument, Joinable, SetDocument
 from sessiontree.stores.jsonl.batch import Batch, PendingLines
 from sessiontree.stores.jsonl.documents import DocumentFolder
-from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.layout import Layout, is_there
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import lines_without, new_path, stage
 from sessiontree.stores.rules.documents import delete_document, set_document
@@ -102,7 +102,7 @@ class PlannedCommit:
 
 def planned(layout: Layout) -> CommitPlan | None:
     """The commit that was not carried out to its end; None if there is none."""
-    if not os.path.exists(layout.plan):  # noqa: PTH110  on the path of every commit, and a Path costs more than the call
+    if not is_there(layout.plan):
         return None
     try:
         return json_decoder(CommitPlan).decode(layout.plan.read_bytes())

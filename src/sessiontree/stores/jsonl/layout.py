@@ -9,7 +9,9 @@ An id can be any string, so a file name is a readable slug of it and a hash, whi
 from __future__ import annotations
 
 import hashlib
+import os
 import re
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -18,7 +20,7 @@ from sessiontree.errors import ForeignStoreError, NewerFormatError
 from sessiontree.model._base import Record, json_decoder
 from sessiontree.stores._io import Files, ProcessLock, kind_of, refuse_network
 
-__all__ = ["TREE_SUFFIX", "Layout", "name_of", "open_folder"]
+__all__ = ["TREE_SUFFIX", "Layout", "is_there", "name_of", "open_folder"]
 
 
 TREE_SUFFIX = ".jsonl"
@@ -88,6 +90,12 @@ class Layout:
         return [path for path in self.torn.iterdir() if path.name.startswith(prefix)]
 
 
+def is_there(path: Path) -> bool:
+    """Whether there is a file. Commits look for files that are mostly missing, and ``Path.exists`` raises inside for those."""
+    return os.access(path, os.F_OK)
+
+
+@lru_cache(maxsize=4_096)
 def name_of(any_id: str) -> str:
     """The file name for an id, without suffix."""
     digest = hashlib.sha256(any_id.encode("utf-8", "surrogatepass")).hexdigest()[:24]

@@ -222,13 +222,18 @@ class TreeCache:
 
     def pin(self, tree: Tree) -> None:
         """Return this tree unchecked until ``unpin``: a batch changes it before its file."""
-        self._connect(tree)
         self._trees[tree.name] = tree
         self._pinned.add(tree.name)
 
     def unpin(self, name: str) -> None:
         """End a ``pin``."""
         self._pinned.discard(name)
+
+    def new(self, name: str) -> Tree:
+        """A tree that has no file yet."""
+        tree = Tree(name, self._layout.tree(name))
+        self._connect(tree)
+        return tree
 
     def get(self, name: str) -> Tree | None:
         """The tree, up to date with its file, or None if there is no file."""

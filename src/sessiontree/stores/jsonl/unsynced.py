@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from sessiontree.stores._io import Files, syncing
-from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.layout import Layout, is_there
 
 __all__ = ["note_unsynced", "write_unsynced"]
 
@@ -23,7 +23,7 @@ def note_unsynced(layout: Layout, trees: Iterable[str]) -> None:
 
 def write_unsynced(layout: Layout, files: Files) -> None:
     """Write and sync what a failed sync left, although the kernel takes it for written. Called under the process lock."""
-    if not os.path.exists(layout.unsynced):  # noqa: PTH110  on the path of every commit, as in ``planned``
+    if not is_there(layout.unsynced):
         return
     names = layout.unsynced.read_text(encoding="utf-8").splitlines()
     for path in (layout.log, *(layout.tree(name) for name in dict.fromkeys(names))):
