@@ -76,6 +76,7 @@ __all__ = [
 
 
 _LATEST_NS = 2**63 - 1
+_ON_DUPLICATE = get_args(OnDuplicate)
 
 
 def checked_id(text: str, what: str) -> str:
@@ -239,7 +240,7 @@ def append_many(
 ) -> Operation[list[Entry]]:
     """Append several entries, each under the one before it, all or none; ``update`` as in ``append``."""
     turn_id, token = ("", None) if lease is None else _turn_of(lease, thread_id)
-    if on_duplicate not in get_args(OnDuplicate):
+    if on_duplicate not in _ON_DUPLICATE:
         raise InvalidInputError(f"on_duplicate must be 'fail' or 'skip', not {on_duplicate!r}")
     drafts = tuple([draft_of(runtime, content, turn_id) for content in contents])
     command = Append(
