@@ -83,9 +83,10 @@ SECONDS ?= 1200
 torture: $(READY)
 	cd tests && $(abspath $(BIN))/python -m torture.ladder --seconds $(SECONDS) $(if $(SEED),--seed $(SEED))
 
-# Every kind of fault at every single system call once: about an hour and a half on one core.
+# Every kind of fault at every single system call once: about an hour and a half of CPU time on all cores. FAULTS=kill for some of it.
+FAULTS ?= kill EIO ENOSPC EINTR short stop
 torture-every-call: $(READY)
-	cd tests && $(abspath $(BIN))/python -m torture.ladder --every-call
+	cd tests && $(abspath $(BIN))/python -m torture.ladder --every-call $(FAULTS)
 
 # An hour of chats in one process: memory, descriptors, files, CPU and latency stay flat. SOAK_SECONDS=900 for less, STORE=jsonl or postgres.
 SOAK_SECONDS ?= 3600

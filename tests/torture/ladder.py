@@ -13,10 +13,11 @@ import random
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from itertools import product
 from typing import NamedTuple
 
-from torture import calls, crowds, damage, page, scripts, servers
+from torture import calls, crowds, damage, page, scripts, servers, tracer
 from torture.rounds import Outcome, Round, Tally
 
 FILES = ("sqlite", "jsonl")
@@ -83,24 +84,73 @@ def rounds(seed: int) -> Iterator[Round]:
                 yield Round(store, rung.fault, source.randrange(_SEEDS))
 
 
-def every_call() -> Iterator[Round]:
-    """Each call of every script once with each action."""
-    for store, fault in product(FILES, (rung.fault for rung in RUNGS if rung.run is calls.interfere)):
-        for number in range(1, calls.calls_of(store, fault.partition("/")[2]) + 1):
-            yield Round(store, fault, number)
+def every_call(action: tracer.Action) -> Iterator[Round]:
+    """Each call of every script once with one action."""
+    for store, name in product(FILES, scripts.SCRIPTS):
+        for number in range(1, calls.calls_of(store, name) + 1):
+            yield Round(store, f"{action}/{name}", number)
 
 
 def climb(chosen: Iterable[Round], end: float = math.inf) -> Tally:
-    """Do these rounds until ``end``, and print each failure with the command that repeats it."""
+    """Do these rounds one after another until ``end``."""
     tally = Tally()
     for what in chosen:
         if time.monotonic() > end:
             break
-        failures = len(tally.failures)
-        tally.add(what, repeat(what))
-        for failure in tally.failures[failures:]:
-            print(f"{failure}\n    repeat with: python -m torture.ladder --only '{what}'", flush=True)
+        _add(tally, what, repeat(what))
     return tally
+
+
+def climb_side_by_side(chosen: Iterable[Round]) -> Tally:
+    """Do these rounds in a process for each core. Each one has a folder of its own, so they do not meet."""
+    tally = Tally()
+    every = list(chosen)
+    with ProcessPoolExecutor(initializer=_be_silent) as workers:
+        for what, outcome in zip(every, workers.map(repeat, every), strict=True):
+            _add(tally, what, outcome)
+    return tally
+
+
+def _add(tally: Tally, what: Round, outcome: Outcome) -> None:
+    """Count a round, and print its failure with the command that repeats it."""
+    failures = len(tally.failures)
+    tally.add(what, outcome)
+    for failure in tally.failures[failures:]:
+        print(f"{failure}\n    repeat with: python -m torture.ladder --only '{what}'", flush=True)
+
+
+def _be_silent() -> None:
+    """The stores warn about faults, which are all made here."""
+    logging.getLogger("sessiontree").addHandler(logging.NullHandler())
+
+
+def _report(tally: Tally, begin: float, run: str) -> str:
+    seconds = time.monotonic() - begin
+    return f"{tally.table()}\n\n{sum(tally.rounds.values()):,} rounds in {seconds:,.0f} seconds, {run}."
+
+
+def _climb_at_random(seed: int, seconds: float, stores: tuple[str, ...]) -> bool:
+    begin = time.monotonic()
+    print(f"seed {seed}", flush=True)
+    tally = climb((what for what in rounds(seed) if what.store in stores), begin + seconds)
+    text = _report(tally, begin, f"seed {seed}")
+    print(text)
+    if stores == ALL:
+        page.write_part("make torture", text)
+    return bool(tally.failures)
+
+
+def _climb_every_call(actions: Iterable[tracer.Action]) -> bool:
+    """Write the page after each action, so a run that is cut short goes on with the actions that it did not come to."""
+    has_failed = False
+    for action in actions:
+        begin = time.monotonic()
+        tally = climb_side_by_side(every_call(action))
+        text = _report(tally, begin, f"{action} at every call once")
+        print(text, flush=True)
+        page.write_part(f"make torture-every-call FAULTS={action}", text)
+        has_failed |= bool(tally.failures)
+    return has_failed
 
 
 def main() -> None:
@@ -109,31 +159,18 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=random.SystemRandom().randrange(_SEEDS))
     options.add_argument("--stores", default=",".join(ALL), help="climb with these stores only, and write no page")
     options.add_argument(
-        "--every-call", action="store_true", help="every action at every system call once, however long"
+        "--every-call", nargs="+", choices=calls.ACTIONS, help="these actions at every system call once, however long"
     )
     options.add_argument("--only", type=Round.parse, help="repeat one round: store:fault:number")
     chosen = options.parse_args()
-    # The stores warn about faults, which are all made here.
-    logging.getLogger("sessiontree").addHandler(logging.NullHandler())
+    _be_silent()
     if chosen.only:
         tally = Tally()
         tally.add(chosen.only, repeat(chosen.only))
         sys.exit("\n".join(tally.failures) or 0)
-    begin = time.monotonic()
-    stores = tuple(chosen.stores.split(","))
     if chosen.every_call:
-        part, run = "make torture-every-call", "every call once"
-        tally = climb(what for what in every_call() if what.store in stores)
-    else:
-        part, run = "make torture", f"seed {chosen.seed}"
-        print(run, flush=True)
-        tally = climb((what for what in rounds(chosen.seed) if what.store in stores), begin + chosen.seconds)
-    seconds = time.monotonic() - begin
-    text = f"{tally.table()}\n\n{sum(tally.rounds.values()):,} rounds in {seconds:,.0f} seconds, {run}."
-    print(text)
-    if stores == ALL:
-        page.write_part(part, text)
-    sys.exit(bool(tally.failures))
+        sys.exit(_climb_every_call(chosen.every_call))
+    sys.exit(_climb_at_random(chosen.seed, chosen.seconds, tuple(chosen.stores.split(","))))
 
 
 if __name__ == "__main__":
