@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import threading
@@ -42,10 +43,87 @@ def test_a_damaged_manifest_stops_neither_new_backups_nor_older_ones(tmp_path: P
             st.restore_backup(tmp_path / "backups", tmp_path / "again.db")
         assert st.restore_backup(tmp_path / "backups", tmp_path / "first.db", backup_id=first.id).threads == 1
         third = journal.backup(tmp_path / "backups", keep=2)
-        assert third.removed == (first.id,)
+        assert third.removed == ()
         # Nobody knows which pieces the damaged one needs.
         assert st.verify_backup(tmp_path / "backups", third.id) == []
+        assert journal.backup(tmp_path / "backups", keep=2).removed == (first.id, second.id)
     assert st.restore_backup(tmp_path / "backups", tmp_path / "third.db").threads == 2
+
+
+def test_a_damaged_backup_of_a_later_clock_took_the_place_of_the_new_one(tmp_path: Path) -> None:
+    clock = ManualClock()
+    with st.open(tmp_path / "j.db", clock=clock) as journal:
+        journal.create_thread("a")
+        damaged = journal.backup(tmp_path / "backups")
+        (tmp_path / "backups" / "backups" / f"{damaged.id}.json").write_text("{}")
+        clock.advance(seconds=-86_400)
+        report = journal.backup(tmp_path / "backups", keep=1)
+    assert report.removed == (damaged.id,)
+    assert st.restore_backup(tmp_path / "backups", tmp_path / "again.db").backup.id == report.id
+
+
+@pytest.mark.parametrize("name", ["notes.json", "99999999T000000.000000Z-0123456789abcdef.json"])
+def test_a_stray_file_beside_the_manifests_was_kept_in_place_of_the_backups(tmp_path: Path, name: str) -> None:
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("a")
+        journal.backup(tmp_path / "backups")
+        (tmp_path / "backups" / "backups" / name).write_text("{}")
+        report = journal.backup(tmp_path / "backups", keep=1)
+    assert [backup.id for backup in st.list_backups(tmp_path / "backups")] == [report.id]
+    assert (tmp_path / "backups" / "backups" / name).exists()
+
+
+def test_stray_files_beside_the_pieces_made_every_removal_fail(tmp_path: Path) -> None:
+    strays = [".DS_Store", "zz/Thumbs.db", "zz/folder/file"]
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("a")
+        first = journal.backup(tmp_path / "backups")
+        for name in strays:
+            path = tmp_path / "backups" / "pieces" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("stray")
+        journal.create_thread("b")
+        assert journal.backup(tmp_path / "backups", keep=1).removed == (first.id,)
+    pieces = tmp_path / "backups" / "pieces"
+    assert all((pieces / name).exists() for name in strays)
+    assert len(list(pieces.glob("??/" + "?" * 64))) == 1
+
+
+def test_a_folder_of_backups_that_was_copied_without_its_empty_folders_could_not_be_used(tmp_path: Path) -> None:
+    with st.open(tmp_path / "j.db") as journal:
+        journal.create_thread("a")
+        journal.backup(tmp_path / "backups")
+        for name in ("pieces", "backups"):
+            shutil.rmtree(tmp_path / "backups" / name)
+            journal.backup(tmp_path / "backups")
+        assert st.verify_backup(tmp_path / "backups") == []
+
+
+@pytest.mark.parametrize("path", ["x\0y", "x" * 300, "a file/x"])
+def test_a_path_that_cannot_be_raised_an_error_of_python(tmp_path: Path, path: str) -> None:
+    (tmp_path / "a file").write_text("")
+    wrong = f"{tmp_path}/{path}"
+    with st.open(tmp_path / "j.db") as journal:
+        journal.backup(tmp_path / "backups")
+        for use in (
+            lambda: journal.backup(wrong),
+            lambda: st.list_backups(wrong),
+            lambda: st.verify_backup(wrong),
+            lambda: st.restore_backup(wrong, tmp_path / "again.db"),
+            lambda: st.restore_backup(tmp_path / "backups", wrong),
+        ):
+            with pytest.raises(st.StoreError) as caught:
+                use()
+            assert "safe to try again" not in str(caught.value)
+
+
+def test_a_restore_of_a_file_into_a_folder_was_called_safe_to_try_again(tmp_path: Path) -> None:
+    with st.open(tmp_path / "j.db") as journal:
+        journal.backup(tmp_path / "backups")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(st.BackupError, match="name a file in it"):
+        st.restore_backup(tmp_path / "backups", tmp_path / "empty")
+    assert not list(tmp_path.glob("empty-*"))
 
 
 def test_a_backup_that_cannot_remove_older_ones_says_that_it_is_complete(

@@ -97,9 +97,9 @@ def unpack_backup(
     opened = _opened(folder)
     backup_id, manifest = opened.manifest(backup_id)
     path = Path(os.path.realpath(target))
-    _refuse_existing(path)
     new = path.with_name(path.name + "-restoring")
     try:
+        _refuse_existing(path, manifest.kind)
         for suffix in ("", *_SIDE_FILES):  # of a restore that was killed
             _remove(new.with_name(new.name + suffix))
         Files().make_folders(path.parent)
@@ -115,10 +115,10 @@ def unpack_backup(
         problem = f"backup {backup_id} is restored, but a power cut could remove it ({error}); sync the disk"
         raise BackupError(str(path), problem) from error
     except OSError as error:
-        _remove(new)
+        _give_up(new)
         raise translate_error(str(path), error) from error
     except BaseException:
-        _remove(new)
+        _give_up(new)
         raise
     return _backup(backup_id, manifest)
 
@@ -132,7 +132,7 @@ def looks_like_copy(file: str | os.PathLike[str]) -> bool:
 
 
 def _opened(folder: str | os.PathLike[str]) -> BackupFolder:
-    opened = BackupFolder(Path(os.path.realpath(folder)))
+    opened = BackupFolder.at(folder)
     opened.open()
     return opened
 
@@ -148,8 +148,10 @@ def _backup(backup_id: str, manifest: Manifest) -> Backup:
     )
 
 
-def _refuse_existing(path: Path) -> None:
+def _refuse_existing(path: Path, kind: SnapshotKind) -> None:
     is_empty_folder = path.is_dir() and not any(path.iterdir())
+    if is_empty_folder and kind == "sqlite":
+        raise BackupError(str(path), "this is a folder, and the store is a file; name a file in it")
     if path.exists() and not is_empty_folder:
         raise BackupError(str(path), "there is something already; restore to another path, or move it away first")
     for suffix in _SIDE_FILES:
@@ -177,6 +179,12 @@ def _write(folder: BackupFolder, manifest: Manifest, paths: dict[str, Path], pro
             os.close(file)
     for parent in {path.parent for path in paths.values()}:
         files.sync_folder(parent)
+
+
+def _give_up(new: Path) -> None:
+    """Remove what was written; if that fails, the next restore does it, and the first failure is the one to report."""
+    with suppress(OSError):
+        _remove(new)
 
 
 def _remove(path: Path) -> None:

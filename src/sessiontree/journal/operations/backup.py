@@ -27,18 +27,18 @@ def backup(
     runtime: Runtime, place: str, target: str | os.PathLike[str], keep: int | None, progress: Progress | None
 ) -> Operation[BackupReport]:
     """Back up the store at ``place`` into the folder ``target``."""
-    if keep is not None and keep < 1:
-        raise InvalidInputError(f"keep must be at least 1, not {keep}")
-    path = Path(os.path.realpath(target))
+    if keep is not None and not (isinstance(keep, int) and keep >= 1):
+        raise InvalidInputError(f"keep must be a number from 1, not {keep!r}")
+    folder = BackupFolder.at(target)
+    path = folder.path
     _refuse_own_folder(place, path)
-    folder = BackupFolder(path)
     yield Work(function=folder.create)
     with ExitStack() as stack:
         scratch = yield Work(function=stack.enter_context, arguments=(folder.locked(),))
         last: Manifest | None = yield Work(function=_last, arguments=(folder, place))
         known = {} if last is None else {file.name: file for file in last.files}
         # Backups are ordered by their times, also if the clock was set back.
-        earliest_ns = 0 if last is None else last.created_ns + _MICROSECOND
+        earliest_ns = folder.newest_ns() + _MICROSECOND
         copied = 0
         for attempt in range(_ATTEMPTS_BESIDE_WRITERS + 1):
             request = SnapshotRequest(
@@ -119,7 +119,7 @@ def _refuse_own_folder(place: str, path: Path) -> None:
 
 def _last(folder: BackupFolder, place: str) -> Manifest | None:
     """The last backup, if there is one. Raises BackupError if it was of another store."""
-    last = folder.last_readable()
+    last = next((manifest for _, manifest in folder.readable()), None)
     if last is not None and last.place != place:
         raise BackupError(
             folder.place, f"the folder holds backups of {last.place}; choose a folder of its own for each store"

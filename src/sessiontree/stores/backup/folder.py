@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import closing, contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
-from sessiontree.errors import BackupError, DamagedDataError, NewerFormatError, StoreReadOnlyError
+from sessiontree.errors import BackupError, DamagedDataError, NewerFormatError
 from sessiontree.model._base import Progress, Record, json_decoder
 from sessiontree.model.blobs import Blob, blob_of, check_blob, data_of, hash_of
 from sessiontree.stores._io import FileLock, Files, SyncFailedError
@@ -29,11 +31,16 @@ from sessiontree.stores.backup.manifest import (
     StoredFile,
     decode_manifest,
     encode_manifest,
+    time_of,
 )
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotFile
 from sessiontree.stores.jsonl.errors import translate_error
 
 __all__ = ["BackupFolder"]
+
+
+_PIECE = re.compile(r"[0-9a-f]{64}(?:\.new)?")
+"""A piece, or one that was being written."""
 
 
 class _Marker(Record, frozen=True, kw_only=True):
@@ -58,19 +65,26 @@ class BackupFolder:
         self.repaired: list[str] = []
         """The damaged pieces of earlier backups that were stored again."""
 
+    @classmethod
+    def at(cls, path: str | os.PathLike[str]) -> BackupFolder:
+        """The folder at a path. Raises BackupError for what no path can be."""
+        try:
+            return cls(Path(os.path.realpath(path)))
+        except ValueError as error:
+            raise BackupError(repr(path), f"this is no path: {error}") from error
+
     def create(self) -> None:
         """Create the folder, or use what is there. Raises BackupError, and changes nothing, if it is something else."""
-        if self._is_ours():
-            return
-        if self.path.is_dir() and not self._is_begun():
+        is_ours = self._is_ours()
+        if not is_ours and self.path.is_dir() and not self._is_begun():
             raise BackupError(self.place, "the folder is not empty and holds no backups; choose a new folder")
         with self._translated():
             self._files.make_folders(self.path)
             with closing(FileLock(self._lock)) as lock, lock:
-                if self._is_ours():
-                    return
-                for folder in (self._pieces, self._manifests):
+                for folder in (self._pieces, self._manifests):  # programs that copy folders may leave out empty ones
                     self._files.make_folder(folder)
+                if is_ours or self._is_ours():
+                    return
                 marker = _Marker(format=FORMAT, version=VERSION)
                 self._files.put(self._marker, msgspec.json.encode(marker) + b"\n")
 
@@ -99,7 +113,9 @@ class BackupFolder:
 
     def ids(self) -> list[str]:
         """Return the ids of all complete backups, oldest first."""
-        return sorted(path.stem for path in self._manifests.glob("*.json"))
+        return sorted(
+            path.stem for path in self._manifests.glob("*.json") if time_of(path.stem) is not None and path.is_file()
+        )
 
     def manifest(self, backup_id: str | None = None) -> tuple[str, Manifest]:
         """Return a backup, or the last one. Raises BackupError if there is none, or if its manifest is damaged."""
@@ -117,12 +133,15 @@ class BackupFolder:
                 self.place, backup_id, (self._manifests / f"{backup_id}.json").read_bytes()
             )
 
-    def last_readable(self) -> Manifest | None:
-        """Return the last backup whose manifest is not damaged."""
+    def readable(self) -> Iterator[tuple[str, Manifest]]:
+        """Yield the backups whose manifests are not damaged, newest first."""
         for backup_id in reversed(self.ids()):
             with suppress(BackupError):
-                return self.manifest(backup_id)[1]
-        return None
+                yield self.manifest(backup_id)
+
+    def newest_ns(self) -> int:
+        """Return the time of the last backup, also of one that cannot be read; 0 if there is none."""
+        return max((time_of(backup_id) or 0 for backup_id in self.ids()), default=0)
 
     def add_pieces(
         self, snapshot: Snapshot, known: Mapping[str, StoredFile], progress: Progress | None
@@ -162,8 +181,12 @@ class BackupFolder:
         return backup_id
 
     def keep(self, number: int) -> tuple[str, ...]:
-        """Remove all but the last backups, and the pieces that no backup needs; return the ids of removed backups."""
-        removed = self.ids()[:-number]
+        """Remove all but the last backups, and the pieces that no backup needs; return the ids of removed backups.
+
+        Those that cannot be read are not counted, and go with those that are as old.
+        """
+        kept = [backup_id for backup_id, _ in islice(self.readable(), number)]
+        removed = [backup_id for backup_id in self.ids() if backup_id < min(kept)]
         with self._translated():
             # The manifests first: a crash in between leaves pieces too many, never a manifest without its pieces.
             for backup_id in removed:
@@ -176,10 +199,9 @@ class BackupFolder:
         return tuple(removed)
 
     def _remove_pieces(self, needed: AbstractSet[str]) -> None:
-        for folder in self._pieces.iterdir():
-            for path in folder.iterdir():
-                if path.name not in needed:
-                    path.unlink()
+        for path in self._pieces.glob("??/*"):
+            if path.name not in needed and _PIECE.fullmatch(path.name):
+                path.unlink()
 
     def verify(self, manifest: Manifest, progress: Progress | None = None) -> list[str]:
         """Read every piece of a backup; return what is wrong with it."""
@@ -268,8 +290,8 @@ class BackupFolder:
             return False
         except NotADirectoryError:
             raise BackupError(self.place, "this is a file; a backup is a folder") from None
-        except PermissionError as error:
-            raise StoreReadOnlyError(self.place) from error
+        except OSError as error:
+            raise translate_error(self.place, error) from error
         try:
             marker = json_decoder(_Marker).decode(text)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

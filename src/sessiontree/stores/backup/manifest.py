@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 
 import msgspec
 
@@ -12,7 +13,16 @@ from sessiontree.model._base import Record, json_decoder, moment
 from sessiontree.model.blobs import hash_of
 from sessiontree.stores.backup.snapshot import SnapshotKind
 
-__all__ = ["FILE_NAME", "PIECE_BYTES", "BackupReport", "Manifest", "StoredFile", "decode_manifest", "encode_manifest"]
+__all__ = [
+    "FILE_NAME",
+    "PIECE_BYTES",
+    "BackupReport",
+    "Manifest",
+    "StoredFile",
+    "decode_manifest",
+    "encode_manifest",
+    "time_of",
+]
 
 
 PIECE_BYTES = 256 << 10
@@ -21,7 +31,10 @@ PIECE_BYTES = 256 << 10
 FORMAT = "sessiontree-backup"
 VERSION = 1
 SQLITE_NAME = "journal.db"
+_TIME = "%Y%m%dT%H%M%S.%fZ"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _HASH = re.compile(r"[0-9a-f]{64}")
+_ID = re.compile(r"\d{8}T\d{6}\.\d{6}Z-[0-9a-f]{16}")
 FILE_NAME = re.compile(r"(?:[A-Za-z0-9_-][A-Za-z0-9._-]*/){0,3}[A-Za-z0-9_-][A-Za-z0-9._-]*")
 
 
@@ -80,7 +93,18 @@ class BackupReport(Record, frozen=True, kw_only=True):
 def encode_manifest(manifest: Manifest) -> tuple[str, bytes]:
     """Return the id of a backup and the text of its manifest. The id ends with a part of the hash of the text."""
     text = msgspec.json.encode(manifest) + b"\n"
-    return f"{moment(manifest.created_ns):%Y%m%dT%H%M%S.%fZ}-{hash_of(text)[:16]}", text
+    return f"{moment(manifest.created_ns):{_TIME}}-{hash_of(text)[:16]}", text
+
+
+def time_of(name: str) -> int | None:
+    """When the backup with this id was made, in nanoseconds; ``None`` if it is no id."""
+    if _ID.fullmatch(name) is None:
+        return None
+    try:
+        made = datetime.strptime(name.partition("-")[0], _TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return (made - _EPOCH) // timedelta(microseconds=1) * 1000
 
 
 def decode_manifest(place: str, name: str, text: bytes) -> Manifest:

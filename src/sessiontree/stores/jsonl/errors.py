@@ -11,6 +11,8 @@ __all__ = ["translate_error"]
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _READ_ONLY = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
+_WRONG_PATH = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP})
+"""Trying again does not help."""
 
 
 def translate_error(place: str, error: OSError) -> StoreError:
@@ -19,4 +21,6 @@ def translate_error(place: str, error: OSError) -> StoreError:
         return StoreFullError(place)
     if error.errno in _READ_ONLY:
         return StoreReadOnlyError(place)
+    if error.errno in _WRONG_PATH:
+        return StoreError(place, str(error))
     return StoreUnavailableError(place, str(error))

@@ -16,7 +16,9 @@ from sessiontree.errors import (
     CommitUnknownError,
     SessionTreeError,
     StoreError,
+    StoreFullError,
     StorePoisonedError,
+    StoreReadOnlyError,
     StoreUnavailableError,
 )
 from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
@@ -377,7 +379,7 @@ class Writer:
                 raise self._poisoned(error) from error
             except OSError as error:
                 known = translate_error(self._place, error)
-                if not isinstance(known, StoreUnavailableError):
+                if isinstance(known, StoreFullError | StoreReadOnlyError):
                     raise known from error
                 raise self._poisoned(error) from error
 
