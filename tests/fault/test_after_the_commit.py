@@ -142,6 +142,48 @@ def test_the_id_of_a_deleted_thread_stayed_in_the_search_index(tmp_path: Path, k
         assert not is_on_disk(tmp_path, NEEDLE)
 
 
+@pytest.mark.parametrize("note", [b"", b"not a note", b'{"tree": "\xff"}', b"{}"])
+def test_a_damaged_note_of_an_erasure_kept_all_deleted_text_in_the_indexes(tmp_path: Path, note: bytes) -> None:
+    url = url_of("jsonl", tmp_path)
+    with st.open(url) as journal:
+        journal.create_thread("kept")
+        journal.append("kept", st.user("findable"))
+        journal.fork("kept", new_id="fork")
+        journal.create_thread(f"id-{NEEDLE}")
+        journal.append(f"id-{NEEDLE}", st.user(NEEDLE))
+        assert journal.search(NEEDLE).hits
+        journal.list_threads()
+        (tmp_path / "store" / "erasing" / "0.json").write_bytes(note)
+        assert [finding.kind for finding in journal.check()] == ["erasure"]
+        journal.delete_thread(f"id-{NEEDLE}")
+        assert not is_on_disk(tmp_path, NEEDLE)
+        assert journal.check() == []
+        assert len(journal.search("findable").hits) == 1
+        assert {thread.id for thread in journal.list_threads()} == {"kept", "fork"}
+    with st.open(url) as journal:
+        assert [entry.message.text for entry in journal.path("fork") if entry.message] == ["findable"]
+
+
+def test_a_damaged_note_erases_what_the_delete_behind_it_left(tmp_path: Path) -> None:
+    url = url_of("jsonl", tmp_path)
+    thread_id = f"id-{NEEDLE}"
+    with st.open(url) as journal:
+        journal.create_thread("other")
+        journal.append("other", st.user("before"))
+        journal.fork("other", new_id=thread_id)
+        journal.append(thread_id, st.user(NEEDLE))
+        assert journal.search(NEEDLE).hits
+        journal.list_threads()
+    done = subprocess.run([sys.executable, "-c", KILLED_AFTER_COMMIT, url, thread_id], check=False)
+    assert done.returncode == -9
+    for note in (tmp_path / "store" / "erasing").iterdir():
+        note.write_bytes(b"{")
+    assert is_on_disk(tmp_path, NEEDLE)
+    with st.open(url) as journal:
+        assert not is_on_disk(tmp_path, NEEDLE)
+        assert journal.check() == []
+
+
 def test_an_idle_reader_and_a_delete_stalled_every_writer(tmp_path: Path) -> None:
     """While the delete waits for the reader, appends are written, and they do not try to empty the log themselves."""
     with st.open(url_of("sqlite", tmp_path)) as journal:

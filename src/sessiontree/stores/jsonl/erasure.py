@@ -17,12 +17,12 @@ from sessiontree.model._base import Record, json_decoder
 from sessiontree.model.blobs import data_of
 from sessiontree.model.manifest import reachable
 from sessiontree.stores._io import Files
-from sessiontree.stores.jsonl.layout import Layout
+from sessiontree.stores.jsonl.layout import Layout, name_of
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import TreeCache
 
-__all__ = ["ErasureFolder", "PendingErasure", "erase_copies"]
+__all__ = ["ANYTHING", "ErasureFolder", "PendingErasure", "erase_copies"]
 
 
 _TEMPORARY = ".new"
@@ -34,6 +34,10 @@ class PendingErasure(Record, frozen=True, kw_only=True):
     tree: str
     thread_id: str
     has_blobs: bool = False
+
+
+ANYTHING = PendingErasure(tree="", thread_id="", has_blobs=True)
+"""What a note means that cannot be read any more: all that may hold a copy is erased, or built again."""
 
 
 class ErasureFolder:
@@ -54,6 +58,8 @@ class ErasureFolder:
                 yield path, json_decoder(PendingErasure).decode(path.read_bytes())
             except FileNotFoundError:
                 continue  # another process has completed it
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                yield path, ANYTHING
 
     def complete(self, path: Path) -> None:
         """Remove an erasure that is complete."""
@@ -76,10 +82,16 @@ def erase_copies(
 
     The delete may not have happened, and its thread may be back by now, so each step looks at what is there.
     """
-    if trees.find(erasure.thread_id) is None:
-        layout.pointer(erasure.thread_id).unlink(missing_ok=True)
-        files.sync_folder(layout.forks)
-    index.forget(erasure.tree)
+    if erasure is ANYTHING:
+        known = {name_of(thread.id) for thread in index.threads()}
+        pointers = [path for path in layout.forks.iterdir() if path.name not in known]
+        index.discard()
+    else:
+        pointers = [] if trees.find(erasure.thread_id) else [layout.pointer(erasure.thread_id)]
+        index.forget(erasure.tree)
+    for path in pointers:
+        path.unlink(missing_ok=True)
+    files.sync_folder(layout.forks)
     if layout.index.exists():
         _with_file(layout.index, files.sync)
     if erasure.has_blobs:

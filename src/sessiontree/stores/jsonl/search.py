@@ -75,6 +75,11 @@ class JsonlSearch:
             identity = ""
         return self._index.forget(self, SourceState(name=name, identity=identity, version="", last_number=0))
 
+    def forget_all(self) -> bool:
+        """Discard the index, because it is not known what is to be erased from it."""
+        self._index.rebuild()
+        return True
+
     def close(self) -> None:
         """Close the index."""
         self._index.close()

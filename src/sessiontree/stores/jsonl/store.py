@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
 from sessiontree.errors import DamagedDataError, SessionTreeError, StoreClosedError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
@@ -28,7 +26,7 @@ from sessiontree.stores.document_queries import ListDocuments, ListScopes, ReadD
 from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
-from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure
+from sessiontree.stores.jsonl.erasure import ANYTHING, ErasureFolder, PendingErasure
 from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import name_of, open_folder
 from sessiontree.stores.jsonl.packs import PackFolder
@@ -104,8 +102,16 @@ class JsonlBackend:
     def erase_copies(self) -> bool:
         """Erase what deletes left in other files, and return whether all of it is gone."""
         try:
-            return all(self._erase_copies(path, erasure) for path, erasure in self._erasures.pending())
-        except (OSError, sqlite3.Error, msgspec.DecodeError, SessionTreeError):
+            pending = list(self._erasures.pending())
+        except OSError:
+            return False
+        are_erased = [self._tries_to_erase(path, erasure) for path, erasure in pending]
+        return all(are_erased)
+
+    def _tries_to_erase(self, path: Path, erasure: PendingErasure) -> bool:
+        try:
+            return self._erase_copies(path, erasure)
+        except (OSError, sqlite3.Error, SessionTreeError):
             return False
 
     def _erase_copies(self, path: Path, erasure: PendingErasure) -> bool:
@@ -114,7 +120,7 @@ class JsonlBackend:
         self._writer.erase_copies(erasure)
         search = JsonlSearch(self._layout, self._trees, self._index, self._lock, busy_seconds=0)
         try:
-            is_erased = search.forget(erasure.tree)
+            is_erased = search.forget_all() if erasure is ANYTHING else search.forget(erasure.tree)
         finally:
             search.close()
         if is_erased:

@@ -78,7 +78,7 @@ class SummaryFile:
             rows = self._open().execute("SELECT name, summary FROM tree").fetchall()
             return {name: _summaries.decode(summary) for name, summary in rows}
         except (sqlite3.Error, msgspec.DecodeError, TypeError, OSError):
-            self._discard()
+            self.discard()
             return {}
 
     def save(self, changed: Mapping[str, TreeSummary], removed: Iterable[str]) -> None:
@@ -89,7 +89,7 @@ class SummaryFile:
                 database.executemany("DELETE FROM tree WHERE name = ?", [(name,) for name in removed])
                 database.executemany("INSERT OR REPLACE INTO tree VALUES (?, ?)", rows)
         except (sqlite3.Error, OSError):
-            self._discard()
+            self.discard()
 
     def forget(self, name: str) -> None:
         """Remove a summary: a deleted thread must not stay in the cache."""
@@ -116,7 +116,8 @@ class SummaryFile:
         except FileNotFoundError:
             return False
 
-    def _discard(self) -> None:
+    def discard(self) -> None:
+        """Remove the file."""
         self.close()
         with contextlib.suppress(OSError):
             self._path.unlink(missing_ok=True)
@@ -199,6 +200,13 @@ class ThreadIndex:
         if self._summaries is not None:
             self._summaries.pop(name, None)
         self._unsaved.discard(name)
+
+    def discard(self) -> None:
+        """Remove the cache file and all summaries; they are made again when they are needed."""
+        self._file.discard()
+        self._summaries = None
+        self._unsaved.clear()
+        self._removed.clear()
 
     def close(self) -> None:
         """Close the cache file."""
