@@ -20,7 +20,7 @@ from sessiontree.stores.sqlite.lineage import renew_stamp
 __all__ = [
     "Backup",
     "backup_ids",
-    "kind_of_backup",
+    "find_backup",
     "list_backups",
     "looks_like_copy",
     "unpack_backup",
@@ -78,9 +78,9 @@ def verify_backup(
     return opened.verify(manifest, progress)
 
 
-def kind_of_backup(folder: str | os.PathLike[str], backup_id: str | None = None) -> SnapshotKind:
-    """Return which kind of store a backup holds."""
-    return _opened(folder).manifest(backup_id)[1].kind
+def find_backup(folder: str | os.PathLike[str], backup_id: str | None = None) -> Backup:
+    """Return a backup, or the last one. Raises BackupError if there is none, or if its manifest is damaged."""
+    return _backup(*_opened(folder).manifest(backup_id))
 
 
 def unpack_backup(

@@ -14,7 +14,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["UNKNOWN", "bar", "count", "duration", "money", "money_column", "percent", "plural", "size"]
+__all__ = [
+    "UNKNOWN",
+    "bar",
+    "count",
+    "duration",
+    "money",
+    "money_column",
+    "percent",
+    "plural",
+    "size",
+    "threads_and_entries",
+]
 
 
 UNKNOWN = "–"
@@ -116,6 +127,11 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     ('1 entry', '2 steps')
     """
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def threads_and_entries(threads: int, entries: int) -> str:
+    """How many threads and entries a store has, as people read it."""
+    return f"{plural(threads, 'thread')}, {plural(entries, 'entry', 'entries')}"
 
 
 def percent(part: int, whole: int) -> str:

@@ -7,7 +7,7 @@ import tempfile
 
 from sessiontree.errors import BackupError, StoreError
 from sessiontree.journal.address import parse_url
-from sessiontree.journal.backups import Backup, kind_of_backup, unpack_backup
+from sessiontree.journal.backups import Backup, find_backup, unpack_backup
 from sessiontree.journal.opening import open as open_journal
 from sessiontree.model import Progress, Record
 from sessiontree.transfer.copy import copy_store
@@ -48,7 +48,7 @@ def restore_backup(
     1
     """
     parse_url(target)
-    kind = kind_of_backup(folder, backup_id)
+    kind = find_backup(folder, backup_id).kind
     url = f"{kind}:///{os.path.realpath(target)}" if _is_plain_path(target) else str(target)
     address = parse_url(url)
     if address.kind == kind:

@@ -13,7 +13,7 @@ from sessiontree.cli.declare import FilePath, StoreAddress, argument, command, d
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import Progress, moment
-from sessiontree.render.figures import plural, size
+from sessiontree.render.figures import plural, size, threads_and_entries
 from sessiontree.render.times import iso, when
 
 if TYPE_CHECKING:
@@ -53,9 +53,6 @@ def backup(cli: CliContext, *, folder: Path, keep: int | None, is_listed: bool, 
         if cli.out.is_json:
             cli.out.json(report=report)
             return
-        if report.repaired:
-            pieces = plural(len(report.repaired), "damaged piece")
-            cli.out.warn(f"{pieces} of earlier backups stored again; check the disk of the backups")
         removed = f"; removed {plural(len(report.removed), 'older backup')}" if report.removed else ""
         cli.out.done(f"{report.id}: {size(report.bytes)}, of which {size(report.copied_bytes)} were copied{removed}")
 
@@ -128,13 +125,12 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
     Every byte is checked against the hashes of the backup, then the store is checked as by `doctor`. Nothing is overwritten:
     a target that exists is refused. Exits with code 3 if the store was damaged when it was backed up.
     """
-    from sessiontree.journal.backups import list_backups  # noqa: PLC0415  slow to load
+    from sessiontree.journal.backups import find_backup  # noqa: PLC0415  slow to load
     from sessiontree.transfer.restore import restore_backup  # noqa: PLC0415  slow to load
 
     if dry_run:
-        found = [one for one in list_backups(folder) if backup_id in (None, one.id)]
-        for one in found[-1:]:
-            cli.out.plan(f"would restore {one.id}, {size(one.bytes)}, into {target}")
+        found = find_backup(folder, backup_id)
+        cli.out.plan(f"would restore {found.id}, {size(found.bytes)}, into {target}")
         return
     with cli.progress("restoring, kB") as progress:
         report = restore_backup(folder, target, backup_id=backup_id, progress=_in_kilobytes(progress))
@@ -143,7 +139,7 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
     else:
         for finding in report.findings:
             cli.out.warn(finding)
-        counts = f"{plural(report.threads, 'thread')}, {plural(report.entries, 'entry', 'entries')}"
+        counts = threads_and_entries(report.threads, report.entries)
         cli.out.done(f"{report.backup.id}: {counts} in {target}")
     if report.findings:
         raise click.exceptions.Exit(DAMAGED)

@@ -70,7 +70,9 @@ def backup(
             problem = f"backup {backup_id} is complete, but older ones could not be removed ({error})"
             raise BackupError(str(path), problem) from error
         if folder.repaired:
-            problem = f"{len(folder.repaired)} damaged pieces of earlier backups were stored again"
+            problem = (
+                f"damaged pieces of earlier backups stored again: {len(folder.repaired)}; check the disk of the backups"
+            )
             log_event("backup", "warning", problem, store=place, folder=str(path))
         log_event(
             "backup", "info", f"backup {backup_id} is complete", store=place, folder=str(path), copied_bytes=copied

@@ -213,8 +213,9 @@ class BackupFolder:
             except FileNotFoundError:
                 problems.append(f"piece {piece} is missing")
             except (DamagedDataError, OSError) as error:
+                reason = error.problem if isinstance(error, DamagedDataError) else str(error)
                 problems.append(
-                    f"piece {piece} is damaged ({error}); the next backup stores it again if the store still has it"
+                    f"piece {piece} is damaged ({reason}); the next backup stores it again if the store still has it"
                 )
             if progress is not None:
                 progress(done, len(pieces))
