@@ -110,7 +110,7 @@ def test_a_journal_that_is_closed_while_it_opens_leaves_nothing_running():
 def test_a_refusal_is_raised_at_once_and_not_called_safe_to_try_again(tcp_server, wrong):
     address = "postgresql://" + wrong.format(port=tcp_server.port)
     with pytest.raises(st.StoreError, match=r"check the user, password and database.*does not exist") as caught:
-        st.open(with_options(address, open_retry_seconds=3600))
+        st.open(with_options(address, open_retry_seconds=20))
     assert "safe to try again" not in str(caught.value)
 
 
