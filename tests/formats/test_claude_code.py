@@ -300,8 +300,9 @@ def test_a_large_output_beside_the_session_comes_along(tmp_path: Path) -> None:
     )
     file.result(file.assistant(file.user(None, "go"), call("a"), id="msg_1"), "a", words)
     journal, _ = imported(file.path)
-    message = journal.path(SESSION)[-1].message
+    message = journal.path(SESSION)[-2].message
     assert message is not None
+    assert journal.search("all of it")
     view = message.tool_results[0].view
     assert view is not None
     assert view.full_output is not None
@@ -389,3 +390,42 @@ def test_a_backup_that_is_gone_makes_no_conflict_and_no_half_of_a_checkpoint(tmp
     (backups / "aa@v1").unlink()
     file.assistant(prompt, text("done"), id="msg_1")
     assert not import_sessions(journal, tmp_path / "home/projects").conflicts
+
+
+def test_a_large_output_in_the_line_of_its_result_is_found(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    asked = file.user(None, "list")
+    called = file.assistant(asked, call("c"), id="m")
+    preview = (
+        "<persisted-output>\nOutput too large. Full output saved to: /gone.txt\n\nPreview:\nbegin\n</persisted-output>"
+    )
+    result = file.result(called, "c", preview, toolUseResult={"stdout": "begin\nthe needle at the end", "stderr": ""})
+    file.assistant(result, text("done"), id="n")
+    journal, _ = imported(file.path)
+    with journal:
+        assert journal.search("needle")
+        assert len([entry for entry in journal.entries(SESSION) if entry.parent == result]) == 1
+        assert "needle" not in "".join(said(journal))
+        export_sessions(journal, tmp_path / "out", format="claude-code")
+        again, _ = imported(tmp_path / "out")
+        with again:
+            assert [entry.id for entry in again.entries(SESSION)] == [entry.id for entry in journal.entries(SESSION)]
+
+
+def test_what_a_subagent_said_is_found_where_only_the_session_tells_it(tmp_path: Path) -> None:
+    file = File(tmp_path)
+    asked = file.user(None, "look")
+    for content in (
+        [text("needle one"), {"type": "tool_use", "id": "c", "name": "Bash", "input": {"command": "cat needle-two"}}],
+        [{"type": "tool_result", "tool_use_id": "c", "content": [text("needle three")]}],
+        "needle four",
+    ):
+        told = {"type": "user", "message": {"role": "user", "content": content}}
+        before = {"type": "assistant", "message": {"role": "assistant", "content": [text("needle zero")]}}
+        data = {"agentId": "a", "message": told, "normalizedMessages": [before, told]}
+        file.line("progress", asked, data={"type": "agent_progress", **data})
+    journal, _ = imported(file.path)
+    with journal:
+        numbers = ("zero", "one", "two", "three", "four")
+        assert [words for words in numbers if not journal.search(f"needle {words}")] == []
+        assert said(journal) == ["look"]

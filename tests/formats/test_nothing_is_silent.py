@@ -227,3 +227,13 @@ def test_an_event_of_openhands_that_comes_late_is_imported(tmp_path: Path) -> No
         assert "words-2" in words(journal)
         assert journal.context("c").messages[-1].text == "words-3"
         assert import_sessions(journal, tmp_path).unchanged == 1
+
+
+def test_a_document_of_gemini_is_known_whatever_its_name_says(tmp_path: Path) -> None:
+    said = [{"id": "1", "type": "user", "content": "question"}, {"id": "2", "type": "gemini", "content": "answer"}]
+    facts = {"sessionId": "s", "projectHash": "p", "startTime": "2026-08-01T10:00:00Z", "messages": said}
+    path = tmp_path / "full.jsonl"
+    path.write_text(json.dumps(facts, indent=2))
+    with st.open("memory:") as journal:
+        import_sessions(journal, path)
+        assert [one.text for one in journal.context("s").messages] == ["question", "answer"]

@@ -26,6 +26,7 @@ from sessiontree.model.builders import user
 from sessiontree.model.message import Message
 from sessiontree.transfer.formats._blocks import arguments_text
 from sessiontree.transfer.formats._files import modified_ns
+from sessiontree.transfer.formats._head import head
 from sessiontree.transfer.formats._messages import answer
 from sessiontree.transfer.formats._records import ImportedRecord, ImportedSession, Tally
 from sessiontree.transfer.formats._transcript import (
@@ -54,19 +55,28 @@ _COUNTS = {
 }
 
 
-def _recognises(head: Head) -> bool:
-    if head.path.suffix == ".json":
-        return head.is_json and head.has("sessionId", "messages") and (head.has("projectHash") or head.has("startTime"))
+def _is_document(found: Head) -> bool:
+    """Whether it is one JSON document, whatever its name says: its lines are no records."""
+    return found.path.suffix == ".json" or not found.records
+
+
+def _recognises(found: Head) -> bool:
+    if _is_document(found):
+        return found.is_json and found.has("sessionId", "messages") and _has_any(found, "projectHash", "startTime")
     return any(
-        "sessionId" in record and ("projectHash" in record or "startTime" in record) for record in head.records[:1]
+        "sessionId" in record and ("projectHash" in record or "startTime" in record) for record in found.records[:1]
     )
+
+
+def _has_any(found: Head, *names: str) -> bool:
+    return any(found.has(name) for name in names)
 
 
 def _read(path: Path, tally: Tally) -> Iterator[ImportedSession]:
     log = _Log()
     recorder = Recorder(path, tally, id=path.stem, created_ns=modified_ns(path), stamp=stamp_of(path))
     broken: list[ImportedRecord] = []
-    if path.suffix == ".json":
+    if _is_document(head(path)):
         log.set(_with_records(mapping(whole_json(path, tally)), path, tally))
     else:
         for wire, line, problem in json_records(path, recorder):

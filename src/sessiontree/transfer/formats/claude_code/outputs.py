@@ -1,4 +1,4 @@
-"""Large tool outputs, which Claude Code keeps in files beside a session."""
+"""Large tool outputs: their results hold only the beginning, a file or a field beside them the whole text."""
 
 from __future__ import annotations
 
@@ -8,13 +8,15 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sessiontree.model import ArtifactRef, ResultView, TextPart, ToolResultMessage, ToolResultPart, blob_of
+from sessiontree.model import ArtifactRef, ResultView, TextPart, ToolResultMessage, ToolResultPart, blob_of, data_of
 from sessiontree.transfer.formats._records import ImportedRecord
+from sessiontree.transfer.formats._wire import Json, mapping, text
 
-__all__ = ["with_full_output"]
+__all__ = ["whole_output", "with_full_output"]
 
 
-_WRAPPED = re.compile(r"<persisted-output>.*?([^\s\"'<>]*tool-results[/\\][^\s\"'<>]+)", re.DOTALL)
+_MARK = "<persisted-output>"
+_WRAPPED = re.compile(_MARK + r".*?([^\s\"'<>]*tool-results[/\\][^\s\"'<>]+)", re.DOTALL)
 _LARGEST = 64 * 1024 * 1024
 
 
@@ -43,8 +45,8 @@ def _full_output(part: object, folder: Path) -> bytes | None:
     """The content of the file that a result names. Only a name in this folder is read, wherever the path leads."""
     if not isinstance(part, ToolResultPart):
         return None
-    words = "\n".join(one.text for one in part.parts if isinstance(one, TextPart))
-    found = _WRAPPED.search(words) if "<persisted-output>" in words else None
+    words = _words(part)
+    found = _WRAPPED.search(words) if _MARK in words else None
     if found is None:
         return None
     path = folder / PurePosixPath(PureWindowsPath(found[1]).as_posix()).name
@@ -53,3 +55,17 @@ def _full_output(part: object, folder: Path) -> bytes | None:
         return path.read_bytes() if is_small else None
     except OSError:
         return None
+
+
+def whole_output(record: ImportedRecord, wire: Json) -> str:
+    """The words of a large output, of which the result has only the beginning; empty if there is no more of it."""
+    if record.blobs:
+        return "\n".join(data_of(blob).decode("utf-8", "replace") for blob in record.blobs)
+    payload: Any = record.payload
+    is_cut = isinstance(payload, ToolResultMessage) and any(_MARK in _words(part) for part in payload.message.parts)
+    return text(mapping(wire.get("toolUseResult")).get("stdout")) if is_cut else ""
+
+
+def _words(part: object) -> str:
+    parts = part.parts if isinstance(part, ToolResultPart) else ()
+    return "\n".join(one.text for one in parts if isinstance(one, TextPart))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import UNSET, to_builtins
 
-from sessiontree.model import Blob, Compaction, Event, Payload, ToolResultMessage, Usage
+from sessiontree.model import Blob, Compaction, Custom, Event, Payload, ToolResultMessage, Usage
 from sessiontree.model.builders import user
 from sessiontree.transfer.formats import _go
 from sessiontree.transfer.formats._files import Line, lines_of, modified_ns
@@ -29,7 +29,7 @@ from sessiontree.transfer.formats.claude_code.agents import calls_of_agents, par
 from sessiontree.transfer.formats.claude_code.chain import Chain
 from sessiontree.transfer.formats.claude_code.file_history import backup_folder, checkpoint_of
 from sessiontree.transfer.formats.claude_code.forks import Fork, fork_of, is_marked
-from sessiontree.transfer.formats.claude_code.outputs import with_full_output
+from sessiontree.transfer.formats.claude_code.outputs import whole_output, with_full_output
 from sessiontree.transfer.formats.claude_code.recognise import (
     CHAIN_TYPES,
     ENVELOPE,
@@ -41,6 +41,7 @@ from sessiontree.transfer.formats.claude_code.records import (
     Response,
     is_summary,
     message_id,
+    said_by_agent,
     summary_text,
     usage_of,
     user_payloads,
@@ -268,9 +269,14 @@ class _Reader:
         parent = self._parent(wire, is_answer=is_result)
         starts = not is_result and wire.get("isMeta") is not True
         record = self._put(kept(payloads[0], wire), entry_id, wire, parent, entry_id, starts_turn=starts)
-        yield with_full_output(record, self._outputs) if self._outputs else record
+        record = with_full_output(record, self._outputs) if self._outputs else record
+        yield record
         for payload in payloads[1:]:
             yield self._put(payload, f"{entry_id}+", wire, entry_id, entry_id)
+        whole = whole_output(record, wire)
+        if whole:
+            remark = Custom(name="full output", data=whole)
+            yield self._put(remark, f"{entry_id}.output", wire, self._chain.tip, entry_id)
 
     def _compaction(self, wire: Json, entry_id: str) -> ImportedRecord:
         boundary, boundary_id, before = self._boundary or ({}, None, self._chain.tip)
@@ -315,6 +321,8 @@ class _Reader:
             case _ if kind in REMARK_TYPES:
                 said = {name: value for name, value in wire.items() if name not in ENVELOPE}
                 payload = self.recorder.remark(kind, said, wire)
+            case "progress" if said := said_by_agent(wire):
+                payload = self.recorder.remark("subagent", said, wire)
             case "progress":
                 payload = self.recorder.side(kind, wire)
             case _ if kind in SIDE_TYPES:

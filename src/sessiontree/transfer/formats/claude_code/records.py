@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 from msgspec.structs import replace
@@ -27,7 +28,16 @@ from sessiontree.transfer.formats._blocks import parts_of
 from sessiontree.transfer.formats._records import amount
 from sessiontree.transfer.formats._wire import Json, as_text, first_text, mapping, objects, text, usage
 
-__all__ = ["ANSWERED_BY", "Response", "is_summary", "message_id", "summary_text", "usage_of", "user_payloads"]
+__all__ = [
+    "ANSWERED_BY",
+    "Response",
+    "is_summary",
+    "message_id",
+    "said_by_agent",
+    "summary_text",
+    "usage_of",
+    "user_payloads",
+]
 
 
 ANSWERED_BY = "anthropic"
@@ -147,3 +157,37 @@ def summary_text(wire: Json) -> str:
 
 def _words(part: TextPart | OpaquePart) -> str:
     return part.text if isinstance(part, TextPart) else ""
+
+
+def said_by_agent(wire: Json) -> list[Any]:
+    """What a subagent said, called and got, where the session's own log tells it: the subagent's log may be gone."""
+    data = mapping(wire.get("data"))
+    # A record repeats all messages before its own; a text that led to a call stands nowhere else.
+    before = reversed(objects(data.get("normalizedMessages"))[:-1])
+    led = list(takewhile(_is_text, map(_content_of, before)))
+    contents = (*reversed(led), _content_of(mapping(data.get("message"))))
+    return [words for content in contents for words in _said(content)]
+
+
+def _content_of(line: Json) -> Any:
+    return mapping(line.get("message")).get("content")
+
+
+def _is_text(content: Any) -> bool:
+    blocks = objects(content)
+    return bool(blocks) and all(block.get("type") in ("text", "thinking") for block in blocks)
+
+
+def _said(content: Any) -> list[Any]:
+    if isinstance(content, str):
+        return [content] if content else []
+    found: list[Any] = []
+    for block in objects(content):
+        match block:
+            case {"type": "text", "text": words} | {"type": "thinking", "thinking": words}:
+                found.append(words)
+            case {"type": "tool_use", "name": str(name), "input": given}:
+                found.append({name: given})
+            case {"type": "tool_result", "content": result}:
+                found += _said(result)
+    return found
