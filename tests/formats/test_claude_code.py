@@ -429,3 +429,18 @@ def test_what_a_subagent_said_is_found_where_only_the_session_tells_it(tmp_path:
         numbers = ("zero", "one", "two", "three", "four")
         assert [words for words in numbers if not journal.search(f"needle {words}")] == []
         assert said(journal) == ["look"]
+
+
+@pytest.mark.parametrize("before", range(0, 24, 4))
+def test_a_sidechain_is_found_wherever_its_mark_stands(
+    before: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = File(tmp_path)
+    file.user(None, "look")
+    file.user(None, "of the subagent", isSidechain=True)
+    at = file.path.read_bytes().index(b'"isSidechain": true')
+    monkeypatch.setattr("sessiontree.transfer.formats.claude_code.agents._BLOCK", at + before)
+    journal, _ = imported(file.path)
+    with journal:
+        assert said(journal) == ["look"]
+        assert len(list(journal.iter_threads())) == 2

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 from typing import NamedTuple
 
 from sessiontree.transfer.formats import _go
-from sessiontree.transfer.formats._files import Line, lines_of
+from sessiontree.transfer.formats._files import Line, lines_of, open_plain
 from sessiontree.transfer.formats._records import Tally
 from sessiontree.transfer.formats._wire import Json, mapping, objects, parse, text
 
@@ -16,6 +16,9 @@ __all__ = ["Sidechain", "calls_of_agents", "parent_of", "session_file_of", "side
 
 
 _AGENT_CALLS = frozenset({"Task", "Agent"})
+_SIDE = (b'"isSidechain":true', b'"isSidechain": true')
+_AGENT = tuple(b'"%s"' % name.encode() for name in sorted(_AGENT_CALLS))
+_BLOCK = 1024 * 1024
 
 
 class Sidechain(NamedTuple):
@@ -34,13 +37,14 @@ def parent_of(agent_file: Path) -> str:
 
 def sidechains(path: Path) -> Iterator[Sidechain]:
     """The conversations of subagents that older versions wrote between the lines of the session."""
+    if not _has_sidechains(path):
+        return
     chains: dict[str, list[tuple[Json, Line]]] = {}
     roots: dict[str, str] = {}
     calls: dict[str, str] = {}
     last = ""
     for line in lines_of(path, Tally()):
-        is_side = b'"isSidechain":true' in line.body or b'"isSidechain": true' in line.body
-        if not is_side and not any(b'"%s"' % name.encode() in line.body for name in _AGENT_CALLS):
+        if not any(mark in line.body for mark in (*_SIDE, *_AGENT)):
             continue
         try:
             wire = mapping(parse(line.body))
@@ -55,6 +59,21 @@ def sidechains(path: Path) -> Iterator[Sidechain]:
         chains.setdefault(last, []).append((wire, line))
     for root, lines in chains.items():
         yield Sidechain(root, calls.get(_prompt_of(lines[0][0]), ""), lines)
+
+
+def _has_sidechains(path: Path) -> bool:
+    """Whether a file may have lines of subagents: newer versions write none, and need no second look at each line."""
+    before = b""
+    try:
+        with open_plain(path) as file:
+            while block := file.read(_BLOCK):
+                data = before + block
+                if any(mark in data for mark in _SIDE):
+                    return True
+                before = block[-max(map(len, _SIDE)) :]
+    except OSError:
+        return False  # the reader of the session reports it
+    return False
 
 
 def _agent_calls(wire: Json) -> dict[str, str]:
