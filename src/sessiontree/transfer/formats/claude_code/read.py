@@ -321,8 +321,8 @@ class _Reader:
             case _ if kind in REMARK_TYPES:
                 said = {name: value for name, value in wire.items() if name not in ENVELOPE}
                 payload = self.recorder.remark(kind, said, wire)
-            case "progress" if said := said_by_agent(wire):
-                payload = self.recorder.remark("subagent", said, wire)
+            case "progress" if words := said_by_agent(wire):
+                payload = self.recorder.remark("subagent", words, wire)
             case "progress":
                 payload = self.recorder.side(kind, wire)
             case _ if kind in SIDE_TYPES:
