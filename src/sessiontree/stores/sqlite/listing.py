@@ -7,7 +7,7 @@ from typing import Any
 
 from sessiontree.model import Page, ThreadQuery
 from sessiontree.stores.listing import WORD_COLUMNS, cut, position_of, rows_wanted
-from sessiontree.stores.sqlite.rows import STATE_SELECT, state_of
+from sessiontree.stores.sqlite.rows import THREAD_SELECT, thread_of
 
 __all__ = ["list_threads"]
 
@@ -32,12 +32,13 @@ def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
     # merging the two, and a small one from sorting all threads.
     ordered = f"SELECT t.key, t.leaf FROM thread t {meta} {where} ORDER BY {time} DESC, t.id LIMIT ?"
     chosen = f"SELECT o.key FROM ({ordered}) o {_LOOKUPS[query.is_empty]} LIMIT ?"
-    page = f"{STATE_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id"
+    page = f"{THREAD_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id"
     wanted = rows_wanted(query) or _NO_LIMIT
-    rows = connection.execute(page, (*values, 2 * wanted, wanted)).fetchall()
+    looked_at = wanted if query.is_empty is None else 2 * wanted
+    rows = connection.execute(page, (*values, looked_at, wanted)).fetchall()
     if query.is_empty is not None and len(rows) < wanted:
         rows = connection.execute(page, (*values, _NO_LIMIT, wanted)).fetchall()
-    return cut([state_of(row).public() for row in rows], query)
+    return cut([thread_of(row) for row in rows], query)
 
 
 def _conditions(query: ThreadQuery) -> tuple[list[str], list[Any]]:

@@ -124,10 +124,8 @@ class ReadSnapshot:
             return self._entries(islice(chosen, query.limit))[::-1]
         rows = self._walk(tip, query.limit)
         rows.reverse()
-        entries = chain_of(rows, self._names(rows))
-        if rows[0][3] is not None:
-            entries[0] = self._entries(rows[:1])[0]
-        return entries
+        oldest = rows[0][3]
+        return chain_of(rows, self._names(rows), None if oldest is None else self._id_of(oldest))
 
     def path_bodies(self, query: ReadPath) -> list[EntryBody]:
         tip = self._tip(query)

@@ -23,6 +23,7 @@ __all__ = [
     "META_COLUMNS",
     "NODE_COLUMNS",
     "STATE_SELECT",
+    "THREAD_SELECT",
     "blob_hashes",
     "blob_roots",
     "blobs",
@@ -39,6 +40,7 @@ __all__ = [
     "put_pack",
     "put_pending",
     "state_of",
+    "thread_of",
 ]
 
 
@@ -70,6 +72,27 @@ def state_of(row: Row) -> ThreadState:
     return ThreadState(key, tree, _meta_of(row[21], body), leaf, base, updated_ns, fence, moves, newest)
 
 
+THREAD_SELECT = """
+SELECT t.id, m.body, t.updated_ns, leaf.id, leaf.depth, leaf.messages, leaf.tokens
+FROM thread t
+JOIN thread_meta m ON m.key = t.key
+LEFT JOIN entry leaf ON leaf.key = t.leaf
+"""
+
+
+def thread_of(row: Row) -> Thread:
+    """Return a thread as callers get it from a row of ``THREAD_SELECT``."""
+    thread_id, body, updated_ns, leaf, entries, messages, tokens = row
+    return msgspec.structs.replace(
+        _meta_of(thread_id, body),
+        updated_ns=updated_ns,
+        leaf=leaf,
+        entries=entries or 0,
+        messages=messages or 0,
+        tokens=tokens or 0,
+    )
+
+
 def _meta_of(thread_id: str, body: bytes) -> Thread:
     """Decode metadata; if it is unreadable, return a placeholder, so that the conversation can still be read."""
     try:
@@ -96,10 +119,9 @@ def entry_row(tree: int, node: Node, previous: int, draft: Draft) -> Row:
     )  # fmt: skip
 
 
-def chain_of(rows: Sequence[Row], names: dict[int, str]) -> list[Entry]:
-    """Return the entries of one path from its rows, root first: each row is the parent of the next one."""
+def chain_of(rows: Sequence[Row], names: dict[int, str], parent: str | None) -> list[Entry]:
+    """Return the entries of one path from its rows, oldest first: each row is the parent of the next one."""
     entries: list[Entry] = []
-    parent: str | None = None
     for _, entry_id, owner, _, created_ns, turn_id, body in rows:
         entries.append(
             Entry(
