@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -43,6 +44,10 @@ class Case(Struct, frozen=True, kw_only=True):
     growth: Mapping[str, Growth] = {}
     is_higher_better: bool = False
     is_async_only: bool = False
+    needs_files: bool = False
+    """Leave out what keeps its data in memory or on a server."""
+    is_appending: bool = False
+    """Appends to the store that ``prepare`` filled, so it comes after the cases that only read there."""
     is_quick: bool = True
     """Part of ``make bench-quick``, with its smaller sizes."""
     rounds: int = 7
@@ -53,7 +58,13 @@ class Case(Struct, frozen=True, kw_only=True):
             return False
         if self.is_async_only and not inspect.iscoroutinefunction(system.append):
             return False
-        most = {"messages": system.most_messages, "conversations": system.most_chats}.get(self.size_means, size)
+        if self.needs_files and (system.is_in_memory or system.is_remote):
+            return False
+        most = {
+            "messages": system.most_messages,
+            "conversations": system.most_chats,
+            "processes": system.most_processes,
+        }.get(self.size_means, size)
         return system.supports(self.needs) and size <= most
 
 
@@ -72,6 +83,12 @@ def many_chats(system: System, size: int) -> None:
     """Prepare that many conversations of one message each."""
     for number, text in enumerate(texts(size)):
         system.call(system.fill, f"chat-{number}", [text])
+
+
+def peak_megabytes() -> float:
+    """The peak of this program alone: ``getrusage`` counts what the process was before it ran this program, too."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) / 1024
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -69,7 +69,10 @@ def _check_server(system: type[System], folder: Path) -> Durability:
             for name in ("fsync", "synchronous_commit", "wal_sync_method")
         }
         before = _wal_syncs(connection)
-        run_bounded(worker_command("durability", *system.place(), str(folder)), SECONDS)
+        try:
+            run_bounded(worker_command("durability", *system.place(), str(folder)), SECONDS)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            return Durability(syncs=None, note=f"could not be counted: {type(error).__name__}")
         connection.commit()
         syncs = (_wal_syncs(connection) - before) / (DURABLE_APPENDS + 5)
     shown = ", ".join(f"{name} {value}" for name, value in settings.items())

@@ -128,6 +128,8 @@ GOALS = [
          value=_ratio("last 100", 10_000, "last 100", SQLITE, RAW)),
     Goal(case="growth", what="SQLite, after a compaction, 1,000,000 entries against 1,000", bound="at most",
          limit=1.5, value=_context_to_shorter),
+    Goal(case="growth", what="SQLite, peak memory of context and compact, 1,000,000 entries against 1,000", bound="at most",
+         limit=1.5, value=_growth("growth", "peak memory", SQLITE, 1_000, 1_000_000)),
     Goal(case="fork", what="SQLite, in appends", bound="at most", limit=1.5, value=_fork_to_append),
     Goal(case="fork", what="SQLite, against the peer that copies", bound="at least", limit=50,
          value=_fork_to_copying_peer),

@@ -14,10 +14,17 @@ _STYLE = """<style>
 text { font: 13px system-ui, sans-serif; fill: #24292f; }
 .small { font-size: 11px; fill: #57606a; }
 .grid { stroke: #d0d7de; stroke-width: 1; }
+.spread { stroke: #24292f; stroke-width: 2; }
 @media (prefers-color-scheme: dark) {
-  text { fill: #e6edf3; } .small { fill: #9198a1; } .grid { stroke: #3d444d; }
+  text { fill: #e6edf3; } .small { fill: #9198a1; } .grid { stroke: #3d444d; } .spread { stroke: #e6edf3; }
 }
 </style>"""
+FAMILIES = {
+    "ours": "sessiontree",
+    "floor": "raw storage",
+    "adapter": "a framework on sessiontree",
+    "peer": "a framework's own store",
+}
 COLOURS = {"ours": "#1f9d8b", "floor": "#8b949e", "adapter": "#3b82f6", "peer": "#d9822b"}
 _LINES = ("#1f9d8b", "#3b82f6", "#a855f7", "#d9822b", "#e5534b", "#8b949e", "#7a9e1f", "#c2519a")
 
@@ -74,11 +81,20 @@ def bars(title: str, rows: Sequence[Bar]) -> str:
         y, width = top + place * step, max(2.0, x(median) - left)
         body.append(f'<text x="{left - 8}" y="{y + 13}" text-anchor="end">{escape(name)}</text>')
         body.append(f'<rect x="{left}" y="{y + 2}" width="{width:.1f}" height="15" rx="2" fill="{COLOURS[family]}"/>')
-        body.append(
-            f'<line x1="{x(begin):.1f}" x2="{x(end):.1f}" y1="{y + 9.5}" y2="{y + 9.5}" stroke="#57606a" stroke-width="2"/>'
-        )
+        body.append(f'<line class="spread" x1="{x(begin):.1f}" x2="{x(end):.1f}" y1="{y + 9.5}" y2="{y + 9.5}"/>')
         body.append(f'<text x="{max(x(median), x(end)) + 6:.1f}" y="{y + 13}">{number(median)}</text>')
-    return _document(bottom + 28, title, body)
+    body += _legend(bottom + 40, [family for family in FAMILIES if family in {row[1] for row in rows}])
+    return _document(bottom + 52, title, body)
+
+
+def _legend(y: float, families: Sequence[str]) -> list[str]:
+    """What the colours mean, in one line."""
+    body = []
+    for place, family in enumerate(families):
+        x = 8 + 210 * place
+        body.append(f'<rect x="{x}" y="{y - 9}" width="10" height="10" fill="{COLOURS[family]}"/>')
+        body.append(f'<text class="small" x="{x + 15}" y="{y}">{FAMILIES[family]}</text>')
+    return body
 
 
 def lines(title: str, axis: str, series: Mapping[str, Sequence[tuple[float, float]]]) -> str:

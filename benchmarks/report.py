@@ -67,6 +67,8 @@ class Report:
             yield f"| {name} | {value} |"
         peers = ", ".join(f"{name} {value}" for name, value in run.versions.items())
         yield f"\nPeers: {peers}.\n"
+        for name, reason in run.left_out.items():
+            yield f"Left out: {name}, {reason}\n"
         yield "## What an acknowledged append survives\n"
         yield "Syncs for each append by one caller, counted by strace, or by the database server. Without a sync an append"
         yield "survives a crash of the process, but not a power cut.\n"
@@ -80,9 +82,10 @@ class Report:
         rows = list(self._growth_rows())
         if not rows:
             return
-        yield "\n## Growth\n\nThe exponent b of time = a x size^b, fitted over all sizes: 0 is flat, 1 is linear. Times in ms.\n"
-        yield "| verb | system | sizes and times | exponent | should be |\n|---|---|---|---|---|"
+        yield "\n## Growth\n\nThe exponent b of y = a x size^b, fitted over all sizes: 0 is flat, 1 is linear.\n"
+        yield "| verb | system | sizes and figures | exponent | should be |\n|---|---|---|---|---|"
         yield from rows
+        yield from self._failures(self._cases[GROWTH])
         yield from (f"\n![]({name}.svg)\n" for name, _ in self._growth_plots())
 
     def _growth_rows(self) -> Iterator[str]:
@@ -93,11 +96,11 @@ class Report:
             exponent = self._run.exponent(case.name, system, metric)
             if math.isnan(exponent):
                 continue
-            scale = 1e3 if case.metrics[metric] == "us" else 1
+            unit, scale = ("ms", 1e3) if case.metrics[metric] == "us" else (case.metrics[metric], 1)
             shown = ", ".join(f"{size:,}: {number(y / scale)}" for size, y in self._points(case, system, metric))
             expected = case.growth[metric]
             verdict = expected if exponent <= {"flat": 0.1, "linear": 1.1}[expected] else f"{expected} (missed)"
-            yield f"| {metric} | {system} | {shown} | {exponent:.2f} | {verdict} |"
+            yield f"| {metric} [{unit}] | {system} | {shown} | {exponent:.2f} | {verdict} |"
 
     def _ours(self) -> list[str]:
         return [name for name, system in self._systems.items() if system.family == "ours"]
@@ -120,7 +123,7 @@ class Report:
             if any(cells):
                 yield f"| {system} | {' | '.join(cells)} |"
         yield from self._failures(case)
-        if self._rows(case, sizes[-1]):
+        if self._rows(case, self._plotted_size(case)):
             yield f"\n![]({slug(case.name)}.svg)"
 
     def _head(self, case: Case, size: int, metric: str) -> str:
@@ -150,21 +153,26 @@ class Report:
                 rows.append((name, system.family, self._run.median(case.name, name, size, metric), spread(values)))
         return sorted(rows, key=lambda row: row[2], reverse=case.is_higher_better)
 
+    def _plotted_size(self, case: Case) -> int:
+        """The largest of the sizes at which most systems were measured."""
+        return max(self._sizes(case), key=lambda size: (len(self._rows(case, size)), size), default=0)
+
     def _plots(self) -> Iterator[tuple[str, str]]:
         for case in self._cases.values():
-            sizes = self._sizes(case)
-            rows = self._rows(case, sizes[-1]) if sizes and case.name != GROWTH else []
+            size = self._plotted_size(case)
+            rows = self._rows(case, size) if case.name != GROWTH else []
             if rows:
                 metric, unit = next(iter(case.metrics.items()))
                 better = "higher" if case.is_higher_better else "lower"
-                size = f", {sizes[-1]:,} {case.size_means}" if sizes[-1] else ""
-                yield slug(case.name), bars(f"{case.name}: {metric} [{unit}]{size}, {better} is better", rows)
+                where = f", {size:,} {case.size_means}" if size else ""
+                yield slug(case.name), bars(f"{case.name}: {metric} [{unit}]{where}, {better} is better", rows)
         yield from self._growth_plots()
 
     def _growth_plots(self) -> Iterator[tuple[str, str]]:
         for name, file in (("sessiontree SQLite", "growth-sqlite"), ("sessiontree JSONL", "growth-jsonl")):
             case = self._cases[GROWTH]
-            series = {metric: points for metric in case.metrics if (points := self._points(case, name, metric))}
+            timed = [metric for metric in case.growth if case.metrics[metric] == "ms"]
+            series = {metric: points for metric in timed if (points := self._points(case, name, metric))}
             if series:
                 yield file, lines(f"{name}: milliseconds per call", "messages in the conversation", series)
 

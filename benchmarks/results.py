@@ -21,6 +21,8 @@ class Run(Struct, kw_only=True):
     is_quick: bool = False
     machine: dict[str, str] = {}
     versions: dict[str, str] = {}
+    left_out: dict[str, str] = {}
+    """Modules of systems that could not be imported, and why."""
     durability: dict[str, Durability] = {}
     measured: list[Measured] = []
 

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -42,7 +43,10 @@ class Measured(Struct, kw_only=True):
 
 
 class Limits(Struct, frozen=True, kw_only=True):
-    """How long a run may take. ``case_seconds`` ends the rounds of a case at one size, after ``least_rounds`` of them."""
+    """How long a run may take. ``case_seconds`` ends the rounds of a case at one size, after ``least_rounds`` of them.
+
+    A case that takes more than twice its share of the time that is left gets one round, so that the later ones get theirs.
+    """
 
     total_seconds: float
     case_seconds: float
@@ -118,39 +122,59 @@ class Runner:
         self._unfilled: dict[Path, str] = {}
 
     def run(self, cases: Sequence[Case]) -> list[Measured]:
-        """Measure every case at every size."""
+        """Measure every case at every size: first those that only read the stores that they share."""
+        places = [
+            (case, size)
+            for case in sorted(cases, key=lambda case: case.is_appending)
+            for size in case.sizes
+            if size <= self._limits.largest_size
+        ]
         found: list[Measured] = []
-        for case in cases:
-            for size in case.sizes:
-                if size <= self._limits.largest_size and time.monotonic() < self._end:
-                    found += self._measure(case, size)
+        for done, (case, size) in enumerate(places):
+            left = self._end - time.monotonic()
+            found += self._measure(case, size, share=left / (len(places) - done))
         return found
 
-    def _measure(self, case: Case, size: int) -> list[Measured]:
+    def _measure(self, case: Case, size: int, share: float) -> list[Measured]:
+        start = time.monotonic()
         names = [name for name, system in self._systems.items() if case.takes(system, size)]
         results = {name: Measured(case=case.name, system=name, size=size) for name in names}
-        folders: dict[str, Path] = {}
-        for name in names:
-            try:
-                folders[name] = self._store(case, name, size)
-            except RuntimeError as error:
-                results[name].error = str(error)
-        start = time.monotonic()
+        if share <= 0:
+            for result in results.values():
+                result.error = "the time of the run was over"
+            return list(results.values())
+        folders = self._stores(case, size, results)
+        filled = time.monotonic()
         with ExitStack() as stack:
             workers: dict[str, Worker] = {}
             for name, folder in folders.items():
                 workers[name] = Worker(case, self._systems[name], size, folder)
                 stack.callback(workers[name].stop)
             for number in range(min(case.rounds, self._limits.rounds) + 1):
-                now = time.monotonic()
-                if number > self._limits.least_rounds and (now - start > self._limits.case_seconds or now > self._end):
+                taken = time.monotonic() - filled
+                if number > self._limits.least_rounds and taken > self._limits.case_seconds:
+                    break
+                if number > 1 and taken > 2 * share:
                     break
                 self._round(workers, results, is_warm_up=number == 0)
         if case.prepare is None:
             for folder in folders.values():
                 shutil.rmtree(folder, ignore_errors=True)
-        self._log(f"{case.name}{f', {size:,}' if size else ''}: {time.monotonic() - start:.1f} s")
+        now = time.monotonic()
+        self._log(f"{case.name}{f', {size:,}' if size else ''}: {now - filled:.1f} s, filled in {filled - start:.1f} s")
         return list(results.values())
+
+    def _stores(self, case: Case, size: int, results: dict[str, Measured]) -> dict[str, Path]:
+        """Return the folders of the systems; those that could not be filled are noted. Filling uses all processors."""
+        folders: dict[str, Path] = {}
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            fills = {name: pool.submit(self._store, case, name, size) for name in results}
+        for name, fill in fills.items():
+            try:
+                folders[name] = fill.result()
+            except RuntimeError as error:
+                results[name].error = str(error)
+        return folders
 
     def _round(self, workers: dict[str, Worker], results: dict[str, Measured], *, is_warm_up: bool) -> None:
         for name, worker in list(workers.items()):

@@ -30,6 +30,8 @@ class System:
     most_messages: ClassVar[int] = 1_000_000
     """The longest conversation that can be filled in reasonable time."""
     most_chats: ClassVar[int] = 1_000
+    most_processes: ClassVar[int] = 0
+    """How many processes may write to one store; 0 if it is for one process."""
     is_remote: ClassVar[bool] = False
     """Another process writes: a database server."""
     is_in_memory: ClassVar[bool] = False
@@ -87,13 +89,29 @@ def opener(module: str, name: str) -> type[System]:
 
 def load_all(package: str, attribute: str) -> Iterator[Any]:
     """Yield what every module of a folder lists, so that a new module is found without being named anywhere."""
+    for name in _modules(package):
+        yield from getattr(importlib.import_module(name), attribute)
+
+
+def _modules(package: str) -> list[str]:
     folder = importlib.import_module(f"benchmarks.{package}")
-    for module in sorted(pkgutil.iter_modules(folder.__path__), key=lambda found: found.name):
-        yield from getattr(importlib.import_module(f"benchmarks.{package}.{module.name}"), attribute)
+    return sorted(f"{folder.__name__}.{module.name}" for module in pkgutil.iter_modules(folder.__path__))
+
+
+def left_out() -> dict[str, str]:
+    """The modules of systems that cannot be imported, and why: a peer that fails must not end the run."""
+    reasons = {}
+    for name in _modules("systems"):
+        try:
+            importlib.import_module(name)
+        except Exception as error:  # noqa: BLE001  a peer may raise anything
+            reasons[name] = f"{type(error).__name__}: {error}"
+    return reasons
 
 
 def systems() -> dict[str, type[System]]:
-    """Every system by its name: ours, the floors, the adapters, the peers."""
+    """Every system that can be imported by its name: ours, the floors, the adapters, the peers."""
     order = {"ours": 0, "floor": 1, "adapter": 2, "peer": 3}
-    found: list[type[System]] = list(load_all("systems", "SYSTEMS"))
+    modules = [importlib.import_module(name) for name in _modules("systems") if name not in left_out()]
+    found: list[type[System]] = [system for module in modules for system in module.SYSTEMS]
     return {system.name: system for system in sorted(found, key=lambda system: order[system.family])}

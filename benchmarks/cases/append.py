@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchmarks.case import Case, Sample, long_chat, timed
+from benchmarks.case import WITHOUT_ADAPTERS, Case, Sample, long_chat, timed
 from benchmarks.system import CHAT, System
 from benchmarks.texts import TURN, text
 
@@ -29,9 +29,11 @@ CASES = [
         sizes=(100, 10_000, 100_000),
         size_means="messages",
         prepare=long_chat,
+        is_appending=True,
         growth={"append": "flat"},
     ),
     Case(
+        families=WITHOUT_ADAPTERS,
         name="agent turn",
         about="One caller appends a coding agent's turn of six messages, with tool results of 20 KB, one after the other.",
         run=trace,

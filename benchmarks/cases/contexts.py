@@ -14,6 +14,7 @@ from benchmarks.system import CHAT
 from benchmarks.texts import TURN, text
 from sessiontree.compaction.plan import plan
 
+PROVIDER_SECONDS = 2.0
 POLICY = st.CompactionPolicy(window_tokens=200_000)
 
 
@@ -28,7 +29,8 @@ def turn(system: Any, size: int) -> Iterator[Sample]:
     messages = [text(number, length) for number, (_, length) in enumerate(TURN)]
     journal.create_thread("turns", title="turns")
     while True:
-        yield {"turn": timed(system, one_turn, journal, messages, most=5) * 1e3}
+        taken = timed(system, one_turn, journal, messages, most=5)
+        yield {"turn": taken * 1e3, "of a call of 2 s": taken / PROVIDER_SECONDS * 100}
 
 
 def one_turn(journal: st.Journal, messages: list[str]) -> None:
@@ -96,9 +98,10 @@ CASES = [
     ),
     Case(
         name="turn",
-        about="A turn end to end, without the provider: lease, markers, six entries with results of 20 KB, the context.",
+        about="A turn end to end, without the provider: lease, markers, six entries with results of 20 KB, the context; and how "
+        "much that adds to a provider that answers in 2 seconds, which is quick.",
         run=turn,
-        metrics={"turn": "ms"},
+        metrics={"turn": "ms", "of a call of 2 s": "%"},
         needs=("journal",),
     ),
     Case(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
-from benchmarks.case import WITHOUT_ADAPTERS, Case, Sample, long_chat, seconds
+from benchmarks.case import WITHOUT_ADAPTERS, Case, Sample, long_chat, peak_megabytes, seconds
 from benchmarks.runner import run_bounded, worker_command
 from benchmarks.system import CHAT, System
 from benchmarks.texts import text
@@ -38,13 +38,7 @@ def _written() -> int:
 def memory(system: System, size: int) -> Iterator[Sample]:
     system.call(system.read, CHAT)
     while True:
-        yield {"peak": _peak_kilobytes() / 1024}
-
-
-def _peak_kilobytes() -> int:
-    """The peak of this program alone: ``getrusage`` counts what the process was before it ran this program, too."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+        yield {"peak": peak_megabytes()}
 
 
 def start(system: System, size: int) -> Iterator[Sample]:
@@ -78,6 +72,7 @@ CASES = [
         sizes=(10_000,),
         size_means="messages",
         prepare=long_chat,
+        is_appending=True,
         rounds=2,
     ),
     Case(

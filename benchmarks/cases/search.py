@@ -34,6 +34,7 @@ CASES = [
         size_means="messages",
         needs=("journal",),
         prepare=long_chat,
+        is_appending=True,
         rounds=3,
     )
 ]

@@ -8,7 +8,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -50,12 +50,14 @@ class RawSqlite(System):
     name = "sqlite3 WAL FULL"
     most_chats = 100_000
     family = "floor"
-    has_processes = True
+    most_processes = 64
+    insert = "INSERT INTO entry (chat, id, created_ns, body) VALUES (?, ?, ?, ?)"
 
     def open(self) -> None:
         self.here = threading.local()
         self.connection.execute(
-            "CREATE TABLE IF NOT EXISTS entry (seq INTEGER PRIMARY KEY, chat TEXT, id TEXT UNIQUE, body BLOB)"
+            "CREATE TABLE IF NOT EXISTS entry"
+            " (seq INTEGER PRIMARY KEY, chat TEXT, id TEXT UNIQUE, created_ns INTEGER, body BLOB)"
         )
         self.connection.execute("CREATE INDEX IF NOT EXISTS by_chat ON entry (chat, seq)")
         self.connection.execute("CREATE TABLE IF NOT EXISTS chat (id TEXT PRIMARY KEY, updated_ns INTEGER, body BLOB)")
@@ -76,29 +78,26 @@ class RawSqlite(System):
         self.connection.close()
 
     def fill(self, chat: str, messages: Sequence[str]) -> None:
-        rows = [(chat, secrets.token_hex(18), _body(message)) for message in messages]
         self.connection.execute("BEGIN")
-        self.connection.executemany("INSERT INTO entry (chat, id, body) VALUES (?, ?, ?)", rows)
+        self.connection.executemany(self.insert, [_row(chat, message) for message in messages])
         now = time.time_ns()
         body = msgspec.json.encode(st.Thread(id=chat, tree=chat, created_ns=now, updated_ns=now, title="A chat"))
         self.connection.execute("INSERT OR REPLACE INTO chat VALUES (?, ?, ?)", (chat, now, body))
         self.connection.execute("COMMIT")
 
     def append(self, chat: str, message: str) -> None:
-        self.connection.execute(
-            "INSERT INTO entry (chat, id, body) VALUES (?, ?, ?)", (chat, secrets.token_hex(18), _body(message))
-        )
+        self.connection.execute(self.insert, _row(chat, message))
 
     def last(self, chat: str, count: int) -> Any:
         rows = self.connection.execute(
-            "SELECT body FROM entry WHERE chat = ? ORDER BY seq DESC LIMIT ?", (chat, count)
+            "SELECT id, created_ns, body FROM entry WHERE chat = ? ORDER BY seq DESC LIMIT ?", (chat, count)
         ).fetchall()
-        return [decode_payload(body) for (body,) in reversed(rows)]
+        return _entries(chat, reversed(rows))
 
     def read(self, chat: str) -> Any:
-        rows = self.connection.execute("SELECT body FROM entry WHERE chat = ? ORDER BY seq", (chat,))
-        decode = _decoder.decode
-        return [decode(body) for (body,) in rows]
+        return _entries(
+            chat, self.connection.execute("SELECT id, created_ns, body FROM entry WHERE chat = ? ORDER BY seq", (chat,))
+        )
 
     def list_chats(self, count: int) -> Any:
         """The last changed chats, from a table that only this case fills."""
@@ -113,8 +112,9 @@ class RawPostgres(System):
     family = "floor"
     packages = ("psycopg",)
     is_remote = True
-    has_processes = True
+    most_processes = 8
     is_autocommit = False
+    insert = "INSERT INTO entry (chat, id, created_ns, body) VALUES (%s, %s, %s, %s)"
 
     def open(self) -> None:
         self.url = postgres.database(self.folder)
@@ -123,7 +123,7 @@ class RawPostgres(System):
         with contextlib.suppress(psycopg.errors.UniqueViolation), psycopg.connect(self.url) as connection:
             connection.execute(
                 "CREATE TABLE IF NOT EXISTS entry (seq bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
-                " chat text, id text UNIQUE, body bytea)"
+                " chat text, id text UNIQUE, created_ns bigint, body bytea)"
             )
             connection.execute("CREATE INDEX IF NOT EXISTS by_chat ON entry (chat, seq)")
 
@@ -138,29 +138,29 @@ class RawPostgres(System):
         self.connection.close()
 
     def fill(self, chat: str, messages: Sequence[str]) -> None:
-        rows = [(chat, secrets.token_hex(18), _body(message)) for message in messages]
-        self.connection.cursor().executemany("INSERT INTO entry (chat, id, body) VALUES (%s, %s, %s)", rows)
+        self.connection.cursor().executemany(self.insert, [_row(chat, message) for message in messages])
         self.connection.commit()
 
     def append(self, chat: str, message: str) -> None:
-        self.connection.execute(
-            "INSERT INTO entry (chat, id, body) VALUES (%s, %s, %s)", (chat, secrets.token_hex(18), _body(message))
-        )
+        self.connection.execute(self.insert, _row(chat, message))
         if not self.is_autocommit:
             self.connection.commit()
 
     def last(self, chat: str, count: int) -> Any:
         rows = self.connection.execute(
-            "SELECT body FROM entry WHERE chat = %s ORDER BY seq DESC LIMIT %s", (chat, count), binary=True
+            "SELECT id, created_ns, body FROM entry WHERE chat = %s ORDER BY seq DESC LIMIT %s",
+            (chat, count),
+            binary=True,
         ).fetchall()
         self.connection.commit()
-        return [decode_payload(body) for (body,) in reversed(rows)]
+        return _entries(chat, reversed(rows))
 
     def read(self, chat: str) -> Any:
-        rows = self.connection.execute("SELECT body FROM entry WHERE chat = %s ORDER BY seq", (chat,), binary=True)
-        found = [_decoder.decode(body) for (body,) in rows]
+        rows = self.connection.execute(
+            "SELECT id, created_ns, body FROM entry WHERE chat = %s ORDER BY seq", (chat,), binary=True
+        ).fetchall()
         self.connection.commit()
-        return found
+        return _entries(chat, rows)
 
     def bytes_on_disk(self) -> int:
         return postgres.database_bytes(self.url)
@@ -181,7 +181,21 @@ def _line(message: str) -> bytes:
     return _body(message) + b"\n"
 
 
-_decoder = msgspec.json.Decoder(st.UserMessage)
+def _row(chat: str, message: str) -> tuple[str, str, int, bytes]:
+    return chat, secrets.token_hex(18), time.time_ns(), _body(message)
+
+
+def _entries(chat: str, rows: Iterable[tuple[str, int, bytes]]) -> list[st.Entry]:
+    """The typed entries that sessiontree returns, in which each one is the parent of the next."""
+    found: list[st.Entry] = []
+    parent: str | None = None
+    for entry_id, created_ns, body in rows:
+        payload = decode_payload(body)
+        found.append(st.Entry(id=entry_id, thread_id=chat, parent=parent, created_ns=created_ns, payload=payload))
+        parent = entry_id
+    return found
+
+
 _thread_decoder = msgspec.json.Decoder(st.Thread)
 
 SYSTEMS = [PlainFile, RawSqlite, RawPostgres, LeastPostgres]

@@ -19,7 +19,7 @@ class AdkSqlite(System):
     name = "google-adk SqliteSessionService"
     packages = ("google-adk",)
     most_messages = 10_000
-    has_processes = True
+    most_processes = 8
 
     def open(self) -> None:
         self.service = SqliteSessionService(str(self.folder / "adk.db"))

@@ -15,7 +15,7 @@ class OpenaiSqlite(System):
     name = "openai-agents SQLiteSession"
     packages = ("openai-agents",)
     most_messages = 100_000
-    has_processes = True
+    most_processes = 8
 
     def open(self) -> None:
         self.sessions: dict[str, Any] = {}

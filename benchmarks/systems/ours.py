@@ -65,14 +65,14 @@ class Sqlite(Blocking):
     name = "sessiontree SQLite"
     url = "sqlite:///{}/journal.db"
     most_chats = 100_000
-    has_processes = True
+    most_processes = 64
 
 
 class Jsonl(Blocking):
     name = "sessiontree JSONL"
     url = "jsonl:///{}/trees"
     most_chats = 10_000
-    has_processes = True
+    most_processes = 64
 
 
 class Memory(Blocking):
@@ -86,7 +86,7 @@ class Postgres(Blocking):
     name = "sessiontree PostgreSQL"
     packages = ("psycopg",)
     is_remote = True
-    has_processes = True
+    most_processes = 8
     most_messages = 100_000
 
     def address(self) -> str:
