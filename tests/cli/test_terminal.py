@@ -299,6 +299,16 @@ def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell):
     assert child.exitstatus == 0
 
 
+@pytest.mark.parametrize("options", ["", "-i", "M"])
+def test_options_of_less_that_say_nothing_of_colours_keep_the_colours(shell, options):
+    child = shell.terminal("show", "talk", PAGER="less", LESS=options)
+    child.expect("END")
+    assert "ESC" not in child.before
+    child.send("q")
+    screen(child)
+    assert child.exitstatus == 0
+
+
 def test_a_pager_that_is_left_early_is_not_a_failure(shell):
     with st.open(shell.folder / "j.db") as journal:
         journal.append_many("talk", [st.user(f"line {number} " + "word " * 60) for number in range(800)])

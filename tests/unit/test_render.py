@@ -3,13 +3,15 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import sessiontree
 from sessiontree.model import Entry
+from sessiontree.render.branches import Branches
 from sessiontree.render.cells import cell_width, cut_middle, fit, wrap
 from sessiontree.render.figures import count, duration, money, money_column, size
 from sessiontree.render.ids import ShortIds, is_chosen
-from sessiontree.render.steps import figures_of, steps_of
+from sessiontree.render.steps import figures_of, figures_of_turn, steps_of
 from sessiontree.render.turns import answer_of, branch_count, is_cut_off, tokens_of, turns_of
 from sessiontree.stores.listing import matching_ids
 
@@ -79,6 +81,18 @@ def test_a_turn_goes_from_a_message_to_the_next_and_says_what_it_took() -> None:
     assert (figures.tokens.count, figures.cost.amount, figures.cost.is_estimate) == (120, 0.5, False)
     (step,) = steps_of(path)
     assert (step.seconds, step.gist.outcome) == (5.0, "1 failed")
+
+
+def test_the_time_of_a_further_answer_does_not_hold_that_of_the_answers_before_it() -> None:
+    prompt, first, again, more = entries(
+        sessiontree.user("mend it"), sessiontree.assistant("So."), sessiontree.assistant("Or so."), sessiontree.assistant("Done."),
+    )  # fmt: skip
+    again = replace(again, parent=prompt.id)
+    branches = Branches([prompt, first, again, more], more.id)
+    (turn,) = turns_of([prompt, again, more])
+    assert figures_of_turn(turn, branches).seconds == 5.0
+    (turn,) = turns_of([prompt, first])
+    assert figures_of_turn(turn, branches).seconds == 5.0
 
 
 def test_a_path_is_cut_off_while_a_call_waits_or_after_a_failure() -> None:

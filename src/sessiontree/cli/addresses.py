@@ -230,7 +230,7 @@ def _moved_from(cli: CliContext, thread: Thread, count: int) -> str | None:
         return thread.leaf
     if not 1 <= count <= len(moves):
         times = f"{len(moves)} time{'s' * (len(moves) != 1)}"
-        raise MissingError(f"No @{{-{count}}}: the leaf of thread {cli.threads[thread.id]} has moved {times} so far.")
+        raise MissingError(f"No @{{-{count}}}: the head of thread {cli.threads[thread.id]} has moved {times} so far.")
     return moves[-count].from_entry
 
 

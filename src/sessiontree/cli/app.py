@@ -32,7 +32,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "append": ("append", "Add a message to a thread."),
     "fork": ("fork", "Create a thread that shares the history up to an entry."),
     "rewind": ("rewind", "Move a thread back to an entry; nothing is deleted."),
-    "undo": ("rewind", "Undo the last move of the leaf."),
+    "undo": ("rewind", "Undo the last move of the head."),
     "redo": ("rewind", "Redo the last move that was undone."),
     "label": ("fork", "Name an entry, or remove its name."),
     "diff": ("diff", "Compare two branches."),
@@ -65,7 +65,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _HELP = """Durable conversation trees for LLM agents: search, read, branch and export them.
 
 Threads and entries are addressed as in git: any unambiguous part of an id of at least four characters, its start or its
-end, @ for the leaf of the thread that changed last, THREAD~3, THREAD@{-1}, THREAD:LABEL, THREAD:ENTRY. Without a command,
+end, @ for the head of the thread that changed last, THREAD~3, THREAD@{-1}, THREAD:LABEL, THREAD:ENTRY. Without a command,
 the last threads and what to do next are shown.
 """
 

@@ -30,6 +30,11 @@ def _pager() -> str:
     return "less"
 
 
+def _options_of_less(chosen: str | None) -> str:
+    """The options of the user with those for colours before them: without R, less prints the codes of colours as text."""
+    return "FRX" if chosen is None else f"-R {chosen}"
+
+
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
     """Leave Ctrl-C to the pager: exiting while it is still on the screen would leave two programs on one terminal."""
@@ -45,7 +50,7 @@ def _interrupts_ignored() -> Iterator[None]:
 def _write_to_pager(command: str, write: Callable[[], None]) -> None:
     import subprocess  # noqa: PLC0415  slow to load, only needed for a pager
 
-    environment = {"LESS": "FRX", "LESSSECURE": "1", **os.environ}
+    environment = {"LESSSECURE": "1", **os.environ, "LESS": _options_of_less(os.environ.get("LESS"))}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  PAGER is a command
     assert pager.stdin is not None
     stdout, sys.stdout = sys.stdout, io.TextIOWrapper(pager.stdin, encoding="utf-8", errors="replace")

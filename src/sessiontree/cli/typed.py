@@ -7,7 +7,7 @@ from shlex import quote
 
 from sessiontree.render.cells import cell_width, printable
 
-__all__ = ["broken", "typed", "with_store"]
+__all__ = ["broken", "typed", "typed_path", "with_store"]
 
 
 _WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
@@ -22,6 +22,16 @@ def typed(word: str) -> str:
     ('3a19:b21c', "'my talk'", '-- -x')
     """
     return f"{'-- ' * word.startswith('-')}{quote(printable(word))}"
+
+
+def typed_path(path: str, home: str) -> str:
+    """Return a path as it is typed into a shell: from the home folder if a shell would find it there.
+
+    >>> typed_path("/home/ann/talks", "/home/ann"), typed_path("/home/ann/my talks", "/home/ann")
+    ('~/talks', "'/home/ann/my talks'")
+    """
+    below = path.removeprefix(f"{home}/")
+    return f"~/{below}" if below != path and typed(below) == below else typed(path)
 
 
 def with_store(command: str, store: str) -> str:

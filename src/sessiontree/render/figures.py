@@ -24,7 +24,7 @@ __all__ = [
     "percent",
     "plural",
     "size",
-    "threads_and_entries",
+    "threads_and_records",
 ]
 
 
@@ -129,9 +129,9 @@ def plural(number: int, noun: str, nouns: str = "") -> str:
     return f"{count(number)} {noun if number == 1 else nouns or noun + 's'}"
 
 
-def threads_and_entries(threads: int, entries: int) -> str:
-    """How many threads and entries a store has, as people read it."""
-    return f"{plural(threads, 'thread')}, {plural(entries, 'entry', 'entries')}"
+def threads_and_records(threads: int, records: int) -> str:
+    """How many threads and records a store has, as people read it."""
+    return f"{plural(threads, 'thread')}, {plural(records, 'record')}"
 
 
 def percent(part: int, whole: int) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from msgspec.structs import replace
+
 from sessiontree.model import Compaction, Entry, Record, ToolCallPart, ToolResultPart
 from sessiontree.model.prices import reported_usage
+from sessiontree.render.branches import Branches
 from sessiontree.render.figures import count, duration, plural
 from sessiontree.render.gists import Gist, gist_of
-from sessiontree.render.turns import Amount, Tokens, cost_of_entries, is_bookkeeping
+from sessiontree.render.turns import Amount, Tokens, Turn, cost_of_entries, is_bookkeeping
 
-__all__ = ["Figures", "Step", "figure_words", "figures_of", "results_in", "steps_of"]
+__all__ = ["Figures", "Step", "figure_words", "figures_of", "figures_of_turn", "results_in", "steps_of"]
 
 
 class Step(Record, frozen=True, kw_only=True):
@@ -80,19 +83,31 @@ def figures_of(entries: Sequence[Entry], folder: str = "", steps: Sequence[Step]
         for change in () if step.gist.is_failed else step.gist.changes:
             added, removed = files.get(change.path, (0, 0))
             files[change.path] = (added + change.added, removed + change.removed)
-    shown = [entry for entry in entries if not is_bookkeeping(entry)]
     models = [name for entry in entries for name in (getattr(entry.payload, "model", ""),) if name]
     return Figures(
         steps=len(found),
         failures=sum(step.gist.is_failed for step in found),
         added=sum(added for added, _ in files.values()),
         removed=sum(removed for _, removed in files.values()),
-        seconds=(shown[-1].created_ns - shown[0].created_ns) / 1e9 if len(shown) > 1 else None,
+        seconds=_seconds(entries),
         tokens=_reported_tokens(entries),
         cost=cost_of_entries(entries),
         models=tuple(dict.fromkeys(models)),
         files=files,
     )
+
+
+def figures_of_turn(turn: Turn, branches: Branches, folder: str = "", steps: Sequence[Step] | None = None) -> Figures:
+    """Return what a turn took. The time of a further answer begins with itself: nobody knows when it was asked for."""
+    figures = figures_of(turn.all_entries, folder, steps)
+    answers = () if turn.prompt is None else branches.children(turn.prompt.id)
+    is_further = bool(answers) and all(entry.id != answers[0].id for entry in turn.entries)
+    return replace(figures, seconds=_seconds(turn.entries)) if is_further else figures
+
+
+def _seconds(entries: Sequence[Entry]) -> float | None:
+    shown = [entry for entry in entries if not is_bookkeeping(entry)]
+    return (shown[-1].created_ns - shown[0].created_ns) / 1e9 if len(shown) > 1 else None
 
 
 def _reported_tokens(entries: Sequence[Entry]) -> Tokens:

@@ -61,7 +61,7 @@ def new(
     "--role", ["user", "assistant", "system", "tool"], metavar="ROLE", about="user, assistant, system or tool."
 )
 @click.option("--call", default="", help="With --role tool: the id of the tool call that is answered.")
-@click.option("--expect-leaf", help="Append only if this entry is the leaf; otherwise exit with code 4.")
+@click.option("--expect-leaf", help="Append only if this entry is the head; otherwise exit with code 4.")
 @dry_run_option
 def append(
     cli: CliContext,

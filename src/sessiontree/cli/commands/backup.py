@@ -13,7 +13,7 @@ from sessiontree.cli.declare import FilePath, StoreAddress, argument, command, d
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.model import Progress, moment
-from sessiontree.render.figures import plural, size, threads_and_entries
+from sessiontree.render.figures import plural, size, threads_and_records
 from sessiontree.render.times import iso, when
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
     else:
         for finding in report.findings:
             cli.out.warn(finding)
-        counts = threads_and_entries(report.threads, report.entries)
+        counts = threads_and_records(report.threads, report.entries)
         cli.out.done(f"{report.backup.id}: {counts} in {target}")
     if report.findings:
         raise click.exceptions.Exit(DAMAGED)

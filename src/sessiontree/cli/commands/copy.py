@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import StoreAddress, argument, command, dry_run_option
-from sessiontree.render.figures import threads_and_entries
+from sessiontree.render.figures import count, threads_and_records
 
 __all__ = ["copy"]
 
@@ -29,9 +29,9 @@ def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
 
     total = cli.journal.stats()
     if dry_run:
-        cli.out.plan(f"would copy {threads_and_entries(total.threads, total.entries)} into {target}")
+        cli.out.plan(f"would copy {threads_and_records(total.threads, total.entries)} into {target}")
         return
-    with cli.progress("copying entries") as progress:
+    with cli.progress("copying records") as progress:
 
         def advance(report: CopyReport) -> None:
             progress(report.entries, total.entries)
@@ -40,4 +40,4 @@ def copy(cli: CliContext, *, target: str, dry_run: bool) -> None:
     if cli.out.is_json:
         cli.out.json(report=report)
     else:
-        cli.out.done(f"{threads_and_entries(report.threads, report.entries)} in the target; {report.copied} were new")
+        cli.out.done(f"{threads_and_records(report.threads, report.entries)} in the target; {count(report.copied)} new")

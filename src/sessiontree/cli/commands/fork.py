@@ -25,12 +25,12 @@ __all__ = ["fork", "label"]
 @command(
     "fork",
     examples=[
-        "sessiontree fork @                   share everything up to the leaf",
+        "sessiontree fork @                   share everything up to the head",
         'sessiontree fork 3a19~2 --title "another way"',
         "sessiontree fork 3a19:b21c --before",
     ],
 )
-@argument("address", "The last entry to share; a thread stands for its leaf.", required=False)
+@argument("address", "The last entry to share; a thread stands for its head.", required=False)
 @click.option("--before", is_flag=True, help="Share everything before the entry, without the entry.")
 @click.option("--title", default="", help="The title of the new thread; by default that of the old one.")
 @click.option("--id", help="The id of the new thread; generated if omitted.")
@@ -112,8 +112,9 @@ def _list_labels(cli: CliContext, thread: Thread) -> None:
         cli.out.hint(("name the last one:", f"sessiontree label {cli.typed(thread.id)} good"))
         return
     view = view_of(cli, thread)
+    active = {entry.id for entry in cli.journal.path(thread.id)}
     widest = max(cell_width(f"[{name[:30]}]") for name in labels)
     for name, entry_id in sorted(labels.items()):
         entry = next(entry for entry in view.entries if entry.id == entry_id)
         line = Line((pad(f"[{name[:30]}]", widest) + "  ", NAME), (view.ids[entry_id], ID), "  ")
-        cli.out.draw([line.extend(entry_line(view, entry, is_active=True)).cut(min(view.width, LISTS))])
+        cli.out.draw([line.extend(entry_line(view, entry, is_active=entry_id in active)).cut(min(view.width, LISTS))])

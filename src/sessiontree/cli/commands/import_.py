@@ -242,7 +242,8 @@ def _print(cli: CliContext, reports: Sequence[ImportReport], *, is_dry_run: bool
             return thread_id, ""
 
     width = cli.out.width if sys.stderr.isatty() else _ONE_LINE
-    lines = report_lines(reports, TITLES, name, home=str(Path.home()), is_dry_run=is_dry_run, width=width)
+    home, command = str(Path.home()), cli.out.command
+    lines = report_lines(reports, TITLES, name, home=home, command=command, is_dry_run=is_dry_run, width=width)
     is_fine = not any(report.damage or report.conflicts for report in reports)
     if not (is_fine and cli.is_quiet):
         cli.out.say(list(lines))

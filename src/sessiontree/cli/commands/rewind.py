@@ -27,7 +27,7 @@ __all__ = ["redo", "rewind", "undo"]
         "sessiontree undo @                come back",
     ],
 )
-@argument("address", "The entry that becomes the leaf.", required=False)
+@argument("address", "The entry that becomes the head.", required=False)
 @click.option(
     "--files",
     type=FilePath(),
@@ -41,7 +41,7 @@ __all__ = ["redo", "rewind", "undo"]
 )
 @dry_run_option
 def rewind(cli: CliContext, *, address: str | None, files: Path | None, conflicts: Conflicts, dry_run: bool) -> None:
-    """Move the leaf back to an entry: the next message follows it. Nothing is deleted, and `undo` reverses it."""
+    """Move the head back to an entry: the next message follows it. Nothing is deleted, and `undo` reverses it."""
     found = entry_or_pick(cli, address, "rewind")
     if files is not None and found.entry_id is not None:
         _rewind_files(cli, found.thread, found.entry_id, files, conflicts, is_dry_run=dry_run)
@@ -62,7 +62,7 @@ def rewind(cli: CliContext, *, address: str | None, files: Path | None, conflict
 @thread_argument
 @dry_run_option
 def undo(cli: CliContext, *, thread: str | None, dry_run: bool) -> None:
-    """Undo the last move of the leaf: a rewind, a reset or a retry. Appended entries are never undone."""
+    """Undo the last move of the head: a rewind, a reset or a retry. Appended entries are never undone."""
     before = thread_or_pick(cli, thread, "undo")
     if dry_run:
         _plan(cli, before, cli.journal.undo(before.id, dry_run=True))

@@ -14,7 +14,7 @@ from sessiontree.cli.screen.lines import BOLD, DIM, HIT, ID, NAME, TOOL, USER, L
 from sessiontree.cli.screen.threads import NARROW
 from sessiontree.cli.summaries import title
 from sessiontree.cli.typed import typed
-from sessiontree.model import Entry, Thread
+from sessiontree.model import Compaction, Entry, Thread
 from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.entries import role_of
@@ -143,6 +143,8 @@ def _who(entry: Entry, thread: Thread, *, is_active: bool) -> Line:
         return Line((f"{gist_of(message.tool_calls[0], None, thread.workspace).name}  ", TOOL))
     if message is not None and message.tool_results:
         return Line((f"{message.tool_results[0].name or 'result'}  ", TOOL))
+    if isinstance(entry.payload, Compaction):
+        return Line(("≈ ", DIM))
     return Line("● " if is_active else ("○ ", DIM))
 
 

@@ -154,7 +154,8 @@ def _total_cost(totals: Totals) -> str:
 def _explanation(totals: Totals, width: int) -> Iterator[Line]:
     if width < NARROW or not totals.tokens:
         return
-    words = f"tokens are what the providers counted, {percent(totals.cached_tokens, totals.tokens)} of them read from a cache"
+    cached = percent(totals.cached_tokens, totals.tokens)
+    words = f"tokens of all requests, as the providers counted them; {cached} were read from a cache"
     estimated = sum(totals.estimated_cost.values())
     if estimated:
         words += f"; {money(estimated)} of the cost is estimated from list prices"

@@ -42,7 +42,7 @@ from sessiontree.render.cells import cell_width, fit, pad
 from sessiontree.render.entries import compaction_words, role_of, summary_text, without_markup, words_of
 from sessiontree.render.figures import plural
 from sessiontree.render.outcomes import result_text
-from sessiontree.render.steps import Step, figure_words, figures_of, steps_of
+from sessiontree.render.steps import Step, figure_words, figures_of_turn, steps_of
 from sessiontree.render.times import clock
 from sessiontree.render.turns import Turn, turns_of
 
@@ -69,14 +69,15 @@ class Reading(Record, frozen=True, kw_only=True):
 
 def conversation_lines(view: ThreadView, path: Sequence[Entry], reading: Reading) -> Iterator[Line]:
     """Draw a path."""
-    page = _Page(view, reading)
+    page = _Page(view, path, reading)
     for turn in turns_of(path):
         yield from page.turn(turn)
 
 
 class _Page:
-    def __init__(self, view: ThreadView, reading: Reading) -> None:
+    def __init__(self, view: ThreadView, path: Sequence[Entry], reading: Reading) -> None:
         self._view = view
+        self._shown = {entry.id for entry in path}
         self._reading = reading
         self._width = min(view.width, _WIDEST)
         self._branches = Branches(view.entries, view.thread.leaf)
@@ -111,14 +112,14 @@ class _Page:
         yield Line()
 
     def _siblings(self, entry: Entry) -> Iterator[Line]:
-        """Other answers to a message, by their labels or ids."""
+        """Other answers to a message than the one that is shown, by their labels or ids."""
         below = self._branches.children(entry.id)
-        if len(below) < 2:
+        others = [one for one in below if one.id not in self._shown]
+        if len(below) < 2 or not others:
             return
-        at = next((number for number, one in enumerate(below, start=1) if one.id in self._branches.active), len(below))
-        line = Line("  ", ("‹ ", DIM), (f"{at}/{len(below)}", NAME), (" ›", DIM))
-        line.add("  also " if self._width < NARROW else "  other answers: ", DIM)
-        others = [one for number, one in enumerate(below, start=1) if number != at]
+        at = "".join(f"{number}/" for number, one in enumerate(below, start=1) if one.id in self._shown)
+        line = Line("  ", ("‹ ", DIM), (f"{at}{len(below)}", NAME), (" ›", DIM))
+        line.add("  also " if self._width < NARROW else "  other answers: " if at else "  answers: ", DIM)
         for number, other in enumerate(others):
             name, style = self._name_of(other)
             line.add(", " if number else "", DIM).add(name, style)
@@ -258,7 +259,7 @@ class _Page:
 
     def _summary(self, turn: Turn, steps: Sequence[Step]) -> Iterator[Line]:
         """The dim line that ends a turn: model, steps, time, tokens, cost, failures."""
-        figures = figures_of(turn.all_entries, self._view.folder, steps)
+        figures = figures_of_turn(turn, self._branches, self._view.folder, steps)
         if not turn.entries or not (figures.steps or figures.models):
             return
         words = figure_words(figures, is_short=self._width < NARROW)

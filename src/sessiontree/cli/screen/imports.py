@@ -7,8 +7,9 @@ from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, Line, paragraph
-from sessiontree.cli.screen.threads import NARROW
+from sessiontree.cli.screen.hints import fitting
+from sessiontree.cli.screen.lines import ATTENTION, BOLD, DIM, GOOD, ID, PLAIN, Line, paragraph
+from sessiontree.cli.typed import typed_path
 from sessiontree.render.cells import cell_width, cut_middle, pad
 from sessiontree.render.figures import count, plural, size
 from sessiontree.render.threads import home_path
@@ -23,21 +24,30 @@ __all__ = ["found_lines", "report_lines"]
 
 _MOST_LISTED = 20
 _LEAST_FOLDER = 8
+_HEADED = 70
 
 
 def found_lines(
     found: Sequence[FoundSessions], titles: Mapping[str, str], home: str, now: datetime, width: int
 ) -> Iterator[Line]:
     """Draw the places with sessions: the tool, where, how many, how large, how new; below it what will be deleted."""
+
+    def row(mark: tuple[str, str], cells: Sequence[str], style: str = PLAIN) -> Line:
+        tool, folder, files, total, newest = cells
+        line = Line(mark, (pad(tool, widest), style))
+        line.add(f"  {pad(cut_middle(folder, room), room)}" if room > _LEAST_FOLDER else "", DIM)
+        figures = f" {pad(files, 7, is_right=True)} {pad(total, 9, is_right=True)}  {newest}"
+        return line.add(figures, style).cut(width)
+
     where = {one.folder: home_path(one.folder, home) for one in found}
     widest = max(cell_width(titles[one.format]) for one in found)
     room = min(max(cell_width(text) for text in where.values()), max(0, width - widest - 36))
+    if width >= _HEADED:
+        yield row(("  ", PLAIN), ("tool", "where", "files", "size", "newest"), DIM)
     for one in found:
-        line = Line(("✓ ", GOOD), pad(titles[one.format], widest))
-        line.add(f"  {pad(cut_middle(where[one.folder], room), room)}" if room > _LEAST_FOLDER else "", DIM)
         newest = when(moment_at(one.newest_ns, now), now)
-        figures = f" {pad(count(one.files), 7, is_right=True)} {pad(size(one.size), 9, is_right=True)}  {newest}"
-        yield line.add(figures).cut(width)
+        figures = (count(one.files), size(one.size), newest)
+        yield row(("✓ ", GOOD), (titles[one.format], where[one.folder], *figures))
         if one.lost_soon:
             day = short_day(moment_at(one.next_loss_ns, now).date())
             words = f"{one.lost_soon} of them are deleted there within a week, the first on {day}"
@@ -50,12 +60,13 @@ def report_lines(
     name: Callable[[str], tuple[str, str]],
     *,
     home: str,
+    command: Callable[[str], str],
     is_dry_run: bool,
     width: int,
 ) -> Iterator[Line]:
     """Draw what came in, a line for each tool, then conflicts and damage one by one.
 
-    ``name`` returns the short id and the title of a thread.
+    ``name`` returns the short id and the title of a thread, ``command`` a command as it is typed for the store.
     """
     for report in reports:
         is_fine = not (report.damage or report.conflicts)
@@ -63,8 +74,8 @@ def report_lines(
         words = f"{titles[report.format]}: {_facts(report, is_dry_run=is_dry_run)}"
         for number, line in enumerate(paragraph(words, width, lead="  ")):
             yield line if number else mark.extend(Line(line.plain.strip()))
-    yield from _conflicts(reports, name, width)
-    rest = "; what could be read is in" if any(report.threads for report in reports) else ""
+    yield from _conflicts(reports, name, command, home, width)
+    rest = "; the rest was brought in" if any(report.threads for report in reports) else ""
     yield from _listed("damaged place", [note for one in reports for note in one.damage], rest, home, width)
     remarks = [note for one in reports for note in (*one.of_kind("loss"), *one.of_kind("hint"))]
     yield from _listed("remark", remarks, "", home, width)
@@ -103,7 +114,13 @@ def _sessions(report: ImportReport, conflicts: AbstractSet[str]) -> str:
     return f"{read}, {unchanged}" if report.unchanged else read
 
 
-def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str, str]], width: int) -> Iterator[Line]:
+def _conflicts(
+    reports: Sequence[ImportReport],
+    name: Callable[[str], tuple[str, str]],
+    command: Callable[[str], str],
+    home: str,
+    width: int,
+) -> Iterator[Line]:
     """The sessions that differ from what the store has: how many records of each, and what keeps both."""
     found: dict[str, list[ImportNote]] = {}
     for note in (note for report in reports for note in report.conflicts):
@@ -118,9 +135,10 @@ def _conflicts(reports: Sequence[ImportReport], name: Callable[[str], tuple[str,
         yield Line("    ", (short, ID), f"  {title}", (number, DIM)).cut(width)
         yield from paragraph(notes[0].problem, width, DIM, lead="      ")
     yield from _rest(len(found))
-    command = "sessiontree import … --prefix other-"
-    words = "keep both: " if width >= NARROW else ""
-    yield Line((f"    {words}", DIM), command).cut(width)
+    for report in reports:
+        if report.conflicts:
+            again = f"sessiontree import --from {report.format} --prefix other- {typed_path(report.source, home)}"
+            yield from fitting(Line(("    keep both: ", DIM), command(again)), width)
 
 
 def _listed(noun: str, notes: Sequence[ImportNote], rest: str, home: str, width: int) -> Iterator[Line]:

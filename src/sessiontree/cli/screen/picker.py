@@ -176,16 +176,11 @@ def _side_by_side(left: Sequence[Line], right: Sequence[Line], width: int, rows:
 
 
 def _keys(state: PickerState, width: int) -> Line:
-    line = Line()
-    for key, words in (
-        ("↵", state.verb.split()[0]),
-        *state.keys[:2],
-        ("esc", "leave"),
-        *state.keys[2:],
-        ("↑↓", "move"),
-    ):
+    """The keys that fit; how to leave is always among them."""
+    line, leave = Line(), Line(("esc", BOLD), (" leave", DIM))
+    for key, words in (("↵", state.verb.split()[0]), *state.keys, ("↑↓", "move")):
         piece = Line((key, BOLD), (f" {words}   ", DIM))
-        if line.width + piece.width - 3 > width:
+        if line.width + piece.width + leave.width > width:
             break
         line.extend(piece)
-    return line.cut(width)
+    return line.extend(leave).cut(width)

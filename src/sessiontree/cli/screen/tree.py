@@ -11,9 +11,9 @@ from sessiontree.model import AssistantMessage, Compaction, Entry, Record, RunFa
 from sessiontree.render.branches import Branches, Run
 from sessiontree.render.figures import duration, plural
 from sessiontree.render.gists import Gist
-from sessiontree.render.steps import figures_of
+from sessiontree.render.steps import Figures, figures_of_turn
 from sessiontree.render.times import day
-from sessiontree.render.turns import Turn, is_prompt, turns_of
+from sessiontree.render.turns import is_prompt, turns_of
 
 __all__ = ["TreeFilter", "fold_words", "path_lines", "tree_lines"]
 
@@ -44,7 +44,7 @@ def tree_lines(
     """Draw all branches. ``keep`` chooses the entries that are shown, ``depth`` how far branches of branches are."""
     width = min(view.width, LISTS)
     branches = Branches(view.entries, view.thread.leaf, shows_all=shows_all)
-    turns = _path_turns(view, branches) if width >= _FIGURES_FROM else {}
+    figures = _path_figures(view, branches) if width >= _FIGURES_FROM else {}
     days = {day(entry.created_at, view.now) for entry in view.entries}
     last_day = ""
     for run in branches.runs():
@@ -61,7 +61,7 @@ def tree_lines(
                 yield rule(last_day, width, view.id_width + 2 + 2 * run.depth)
             lead = _lead(run, is_first=is_first, width=width)
             is_first = False
-            yield _line(view, row, run, lead, branches.head, width, turns)
+            yield _line(view, row, run, lead, branches.head, width, figures)
 
 
 def path_lines(view: ThreadView, width: int) -> Iterator[Line]:
@@ -77,9 +77,14 @@ def path_lines(view: ThreadView, width: int) -> Iterator[Line]:
                 yield beside(line, notes_line(view, row.entry, branches.head, has_clock=False), width)
 
 
-def _path_turns(view: ThreadView, branches: Branches) -> dict[str, Turn]:
+def _path_figures(view: ThreadView, branches: Branches) -> dict[str, Figures]:
+    """What the turns of the active path took, by their messages of the user."""
     path = [entry for entry in view.entries if entry.id in branches.active]
-    return {turn.prompt.id: turn for turn in turns_of(path) if turn.prompt is not None}
+    return {
+        turn.prompt.id: figures_of_turn(turn, branches, view.folder)
+        for turn in turns_of(path)
+        if turn.prompt is not None and turn.entries
+    }
 
 
 def _lead(run: Run[Entry], *, is_first: bool, width: int) -> str:
@@ -92,7 +97,7 @@ def _lead(run: Run[Entry], *, is_first: bool, width: int) -> str:
 
 
 def _line(  # noqa: PLR0917  a row is all of these
-    view: ThreadView, row: _Row, run: Run[Entry], lead: str, head: str | None, width: int, turns: dict[str, Turn]
+    view: ThreadView, row: _Row, run: Run[Entry], lead: str, head: str | None, width: int, figures: dict[str, Figures]
 ) -> Line:
     entry = row.entry
     if entry is None:
@@ -105,20 +110,15 @@ def _line(  # noqa: PLR0917  a row is all of these
         line.add("! ", ATTENTION).add(f"cut off: {what}", "" if run.is_active else DIM)
     else:
         line.extend(entry_line(view, entry, is_active=run.is_active, room=width - line.width - 14))
-    right = _figures(view, turns[entry.id]) if entry.id in turns else Line()
+    right = _figures(figures[entry.id]) if entry.id in figures else Line()
     at_head = row.last.id if row.last is not None and row.last.id == head else None
     notes = notes_line(view, entry, entry.id if at_head else head, has_clock=width >= _CLOCK_FROM)
     return beside(line, right.add("   " if right.spans else "").extend(notes), width)
 
 
-def _figures(view: ThreadView, turn: Turn) -> Line:
+def _figures(figures: Figures) -> Line:
     """How long a turn of the active path took and what it cost."""
-    figures = figures_of(turn.all_entries, view.folder)
-    if not turn.entries:
-        return Line()
-    cost = figures.cost
-    amount = cost.words
-    return Line((f"{duration(figures.seconds):>7} {amount:>7}", DIM))
+    return Line((f"{duration(figures.seconds):>7} {figures.cost.words:>7}", DIM))
 
 
 def _rows(view: ThreadView, run: Run[Entry], branches: Branches, *, is_folded: bool) -> Iterator[_Row]:

@@ -13,7 +13,7 @@ from sessiontree.render.branches import Branches, Run
 from sessiontree.render.cells import pad
 from sessiontree.render.entries import compaction_words, words_of
 from sessiontree.render.figures import count, duration
-from sessiontree.render.steps import Figures, figures_of
+from sessiontree.render.steps import Figures, figures_of_turn
 from sessiontree.render.times import clock, day
 from sessiontree.render.turns import Turn, is_prompt, turns_of
 
@@ -58,7 +58,7 @@ def _rows(view: ThreadView, branches: Branches) -> Iterator[_Row]:
             whole = turns.get(turn.prompt.id, turn) if turn.prompt is not None else turn
             start = turn.prompt or (turn.entries[0] if is_first else None)
             if start is not None:
-                figures = figures_of(whole.all_entries, view.folder)
+                figures = figures_of_turn(whole, branches, view.folder)
                 yield _Row(entry=start, run=run, figures=figures, is_first=is_first, last=whole.all_entries[-1])
                 is_first = False
             yield from (_Row(entry=one, run=run) for one in turn.entries if isinstance(one.payload, Compaction))

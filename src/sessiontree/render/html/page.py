@@ -33,7 +33,7 @@ from sessiontree.render.html.blocks import fold, image, markdown, preformatted, 
 from sessiontree.render.html.calls import loose_result, step_html
 from sessiontree.render.html.style import POLICY, STYLE
 from sessiontree.render.ids import ShortIds
-from sessiontree.render.steps import Figures, Step, figure_words, figures_of, results_in, steps_of
+from sessiontree.render.steps import Figures, Step, figure_words, figures_of_turn, results_in, steps_of
 from sessiontree.render.threads import ThreadSummary, summary_of, tool_of
 from sessiontree.render.turns import is_prompt, turns_of
 
@@ -138,7 +138,7 @@ class _Page:
     def _turn_ends(self) -> dict[str, Figures]:
         """What each turn of the active path took, by its last entry."""
         path = [entry for entry in self._entries if entry.id in self._branches.active]
-        return {turn.all_entries[-1].id: figures_of(turn.all_entries, self._folder) for turn in turns_of(path)}
+        return {turn.all_entries[-1].id: figures_of_turn(turn, self._branches, self._folder) for turn in turns_of(path)}
 
     def _name(self, entry: Entry) -> str:
         return text(words_of(entry, self._folder, _NAME_LENGTH))
