@@ -216,3 +216,13 @@ def test_the_audit_finds_what_it_looks_for() -> None:
 def test_a_huge_thread_of_logs_is_read_in_windows(sampled: Viewer) -> None:
     page = sampled.html(f"/t/{LOGS}")
     assert len(names(page)) <= 120
+
+
+def test_entries_that_nobody_reads_have_no_siblings(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("begin"), create=True)
+    start = viewer.journal.append("t", st.assistant("one"))
+    viewer.journal.append("t", st.user("left"))
+    viewer.journal.rewind("t", start.id)
+    viewer.journal.append("t", st.ModelChange(model="other"))
+    viewer.journal.append("t", st.user("kept"))
+    assert "kept" in viewer.html("/t/t")

@@ -213,11 +213,11 @@ def _words(visit: Visit, thread: Thread, node: Node, entry: Entry | None, steps:
 
 
 def siblings_of(outline: Outline, leaf: str | None, nodes: Sequence[Node]) -> dict[str, Siblings]:
-    """Return the siblings of each entry that has some."""
+    """Return the siblings of each entry that has some; only entries with a row of their own do."""
     tree = outline.tree(leaf)
     found: dict[str, Siblings] = {}
     for node in nodes:
-        family = tree.family(node.id)
+        family = tree.family(node.id) if node.is_shown else ()
         if len(family) < 2:
             continue
         at = next(place for place, one in enumerate(family) if one.id == node.id)
