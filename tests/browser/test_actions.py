@@ -241,6 +241,13 @@ def test_a_page_that_follows_a_thread_keeps_only_the_end_of_it(reading: Opener) 
     assert places == list(range(places[0], 1501))
 
 
+def test_a_thread_that_is_deleted_while_it_is_open_says_so(talk: tuple[Reader, list[str]]) -> None:
+    reader, _ = talk
+    reader.journal.delete_thread("t")
+    reader.page.wait_for_selector("#lease >> text=deleted")
+    assert "deleted" in reader.toast()
+
+
 def test_a_head_under_a_running_turn_is_not_moved(talk: tuple[Reader, list[str]]) -> None:
     reader, made = talk
     reader.journal.acquire_lease("t", owner="worker-2")

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import sessiontree as st
-from browser.conftest import Opener, at_rest, hold, until
+from browser.conftest import Opener, Reader, at_rest, hold, until
 from sample_store import LOGS, SHOP
 from sessiontree.web.addresses import thread_url
+from web.running import serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 def test_keys_move_through_entries_prompts_failures_and_branches(reading: Opener) -> None:
@@ -144,6 +150,19 @@ def test_enter_in_the_palette_waits_for_the_answer_to_what_was_typed(reading: Op
     reader.keys("Enter")
     release()
     page.wait_for_url(re.compile(re.escape(thread_url(LOGS))))
+
+
+def test_an_empty_store_shows_its_first_conversation_when_it_is_written(browser: Browser, tmp_path: Path) -> None:
+    with (
+        st.open(tmp_path / "new.db") as journal,
+        serving("--store", "new.db", folder=tmp_path) as address,
+    ):
+        reader = Reader(browser.new_page(), address, journal)
+        reader.page.wait_for_selector("text=waiting for the first entry")
+        journal.append("t", st.user("good morning"), create=True)
+        reader.page.wait_for_selector(".th >> text=good morning")
+        reader.page.wait_for_selector("text=Pick one")
+        reader.page.context.close()
 
 
 def test_search_answers_while_one_types(reading: Opener) -> None:

@@ -34,7 +34,18 @@ def test_facets_put_filters_into_the_query(talks: Viewer) -> None:
     assert 'href="/search?q=parser+role%3Auser"' in page
     assert 'href="/search?q=parser+model%3Am1"' in page
     assert len(talks.client.get("/search.json?q=parser role:user").json()["hits"]) == 1
-    assert 'class="chip on" href="/search?q=parser"' in talks.html("/search?q=parser role:user")
+    assert 'class="opt on" href="/search?q=parser"' in talks.html("/search?q=parser role:user")
+
+
+def test_the_filters_follow_the_words_while_one_types(talks: Viewer) -> None:
+    assert 'href="/search?q=profile+role%3Aassistant"' in talks.html("/search/hits?q=profile")
+
+
+def test_hits_stand_below_the_title_of_their_thread(talks: Viewer) -> None:
+    talks.journal.append("b", st.assistant("another parser"))
+    page = talks.html("/search?q=parser")
+    assert page.count(">Speed</a>") == 1
+    assert "3 results in 2 threads" in page
 
 
 @pytest.mark.parametrize("query", ["role:nobody", "-x", "after:never", '"', "*", "(", ":", "x" * 1000, "\x00"])

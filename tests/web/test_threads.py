@@ -16,7 +16,7 @@ def titles(page: str) -> list[str]:
 
 def test_an_empty_store_says_how_to_begin(viewer: Viewer) -> None:
     page = viewer.html("/")
-    assert "No conversations yet" in page
+    assert "This store is empty" in page
     assert "sessiontree import" in page
 
 

@@ -184,13 +184,13 @@ class Followers:
                 return
 
     async def _follow_list(self, followed: _Followed) -> None:
-        state: tuple[tuple[str, int, int], ...] = ()
+        state: tuple[tuple[str, int, int], ...] | None = None
         while True:
             page = await self._site.journal.list_threads(limit=20, is_empty=False)
             fresh = tuple((one.id, one.version, one.updated_ns) for one in page)
-            if state and fresh != state:
+            if state is not None and fresh != state:
                 followed.tell(Event("threads"))
-            state = fresh or state
+            state = fresh
             await asyncio.sleep(_LIST_SECONDS)
 
 

@@ -14,7 +14,7 @@ from sessiontree.render.entries import role_of
 from sessiontree.render.figures import plural
 from sessiontree.render.times import when
 from sessiontree.search import Hit, SearchOrder, Snippet
-from sessiontree.web.addresses import entry_url, with_query
+from sessiontree.web.addresses import entry_url, thread_url, with_query
 from sessiontree.web.declare import Page
 from sessiontree.web.frame import page
 from sessiontree.web.markup import Child, Html, icon, join, tag
@@ -27,6 +27,7 @@ _FACETS = ("role", "tool", "model")
 _DAYS = (("1d", "last day"), ("7d", "last week"), ("30d", "last month"))
 _MOST_FACETS = 8
 _ROLES = ("user", "assistant", "tool")
+_SIGNS = {"user": "prompt", "assistant": "answer", "tool": "terminal"}
 
 
 class SearchAsked(Record, frozen=True, kw_only=True):
@@ -98,12 +99,7 @@ def show(visit: Visit, asked: SearchAsked, found: Found) -> Html:
     main = tag(
         "main",
         tag("form", field, action="/search", class_="searchform", role="search"),
-        tag(
-            "div",
-            tag("aside", _facets_html(asked, found), class_="side", id="facets", aria_label="Filters"),
-            tag("div", show_hits(visit, asked, found), id="hits", aria_live="polite"),
-            class_="found",
-        ),
+        tag("div", show_found(visit, asked, found), class_="found", id="hits"),
         class_="search",
         id="content",
     )
@@ -111,73 +107,112 @@ def show(visit: Visit, asked: SearchAsked, found: Found) -> Html:
     return page(visit, title=title, body=main, current="/search", query=asked.q)
 
 
+def show_found(visit: Visit, asked: SearchAsked, found: Found) -> Html:
+    """The filters and the hits; only hits if they go on where a cursor stands."""
+    if asked.cursor:
+        return _hits(visit, asked, found)
+    facets = tag("aside", _facets_html(asked, found), class_="side", aria_label="Filters")
+    return join(facets, tag("div", _summary(asked, found), _hits(visit, asked, found)))
+
+
 def _facets_html(asked: SearchAsked, found: Found) -> list[Html]:
     groups = {"role": dict.fromkeys(_ROLES, 0), **found.facets}
-    shown = [_facet(asked, name, values) for name, values in groups.items()]
-    days = [_chip(asked, "after", value, name) for value, name in _DAYS]
-    shown.append(tag("section", tag("h2", "when", class_="h"), tag("div", days, class_="facets")))
+    shown = [
+        _group(name, [_filter(asked, name, value, value, number) for value, number in values.items()])
+        for name, values in groups.items()
+    ]
+    return [*shown, _group("when", [_filter(asked, "after", value, name) for value, name in _DAYS])]
+
+
+def _group(name: str, options: list[Html]) -> Html:
+    return tag("section", tag("h2", name.capitalize(), class_="h"), options)
+
+
+def _filter(asked: SearchAsked, name: str, value: str, shown: str, number: int = 0) -> Html:
+    """A filter: a click puts it into the query, another one takes it out."""
+    word = f"{name}:{value}"
+    words = asked.q.split()
+    is_on = word in words
+    query = " ".join(one for one in words if one != word) if is_on else f"{asked.q} {word}".strip()
+    order = asked.order if asked.order != "best" else None
+    return tag(
+        "a",
+        tag("span", shown, class_="cut grow"),
+        icon("check", is_small=True) if is_on else None,
+        tag("small", number) if number else None,
+        class_="opt on" if is_on else "opt",
+        href=with_query("/search", q=query, order=order),
+        aria_current="true" if is_on else None,
+    )
+
+
+def _summary(asked: SearchAsked, found: Found) -> Html | None:
+    if not found.hits:
+        return None
+    threads = len({hit.thread_id for hit in found.hits})
+    more = "+" if found.cursor else ""
     orders = [
         tag(
             "a",
             name,
             href=with_query("/search", q=asked.q, order=word),
-            class_="chip on" if asked.order == word else "chip",
+            aria_current="true" if asked.order == word else None,
         )
-        for word, name in (("best", "best first"), ("newest", "newest first"))
+        for word, name in (("best", "Best"), ("newest", "Newest"))
     ]
-    shown.append(tag("section", tag("h2", "order", class_="h"), tag("div", orders, class_="facets")))
-    return shown
+    return tag(
+        "div",
+        tag("b", f"{len(found.hits)}{more} results in {plural(threads, 'thread')}", class_="sum")
+        if len(found.hits) > 1
+        else tag("b", "1 result", class_="sum"),
+        tag("span", class_="grow"),
+        tag("span", orders, class_="seg", role="group", aria_label="Order"),
+        tag(
+            "a",
+            icon("json"),
+            class_="ib",
+            href=with_query("/search.json", q=asked.q, order=asked.order),
+            aria_label="As JSON",
+            title="As JSON",
+        ),
+        class_="row",
+    )
 
 
-def _facet(asked: SearchAsked, name: str, values: dict[str, int]) -> Html:
-    chips = [_chip(asked, name, value, f"{value} {number}" if number else value) for value, number in values.items()]
-    return tag("section", tag("h2", name, class_="h"), tag("div", chips, class_="facets"))
-
-
-def _chip(asked: SearchAsked, name: str, value: str, words: str) -> Html:
-    """A filter: a click puts it into the query, another one takes it out."""
-    word = f"{name}:{value}"
-    words_now = asked.q.split()
-    is_on = word in words_now
-    query = " ".join(one for one in words_now if one != word) if is_on else f"{asked.q} {word}".strip()
-    order = asked.order if asked.order != "best" else None
-    return tag("a", words, class_="chip on" if is_on else "chip", href=with_query("/search", q=query, order=order))
-
-
-def show_hits(visit: Visit, asked: SearchAsked, found: Found) -> Html:
-    """The hits alone."""
+def _hits(visit: Visit, asked: SearchAsked, found: Found) -> Html:
     if found.problem:
         return tag("p", found.problem[:1].upper() + found.problem[1:], class_="nothing")
     if not found.hits:
         return tag("p", "Nothing was found." if asked.q.strip() else "Type to search every message.", class_="nothing")
+    threads: dict[str, list[Hit]] = {}
+    for hit in found.hits:
+        threads.setdefault(hit.thread_id, []).append(hit)
     more = None
     if found.cursor:
         href = with_query("/search/hits", q=asked.q, order=asked.order, limit=asked.limit, cursor=found.cursor)
         more = tag("a", "More", class_="more", href=href, data_more=True)
-    count = (
-        tag("p", f"{plural(len(found.hits), 'result')}{'+' if found.cursor else ''}", class_="dim")
-        if not asked.cursor
-        else None
-    )
-    return join(count, [_hit(visit, hit) for hit in found.hits], more)
+    return join([_thread(visit, hits) for hits in threads.values()], more)
+
+
+def _thread(visit: Visit, hits: list[Hit]) -> Html:
+    """The hits of one thread, below its title."""
+    title = tag("a", hits[0].title or "a thread", class_="cut", dir="auto", href=thread_url(hits[0].thread_id))
+    number = tag("small", plural(len(hits), "result"), class_="dim nw")
+    return tag("section", tag("h2", title, number), [_hit(visit, hit) for hit in hits], class_="hitgroup")
 
 
 def _hit(visit: Visit, hit: Hit) -> Html:
     role = role_of(hit.entry)
-    sign = {"user": "prompt", "assistant": "answer", "tool": "terminal"}.get(role, "file")
+    message = hit.entry.message
+    is_failed = message is not None and any(result.is_error for result in message.tool_results)
+    sign = "cross" if is_failed else _SIGNS.get(role, "file")
     return tag(
         "a",
-        tag(
-            "span",
-            icon(sign, is_small=True),
-            tag("b", hit.title or "a thread", class_="cut", dir="auto"),
-            tag("span", role, class_="dim"),
-            tag("span", class_="grow"),
-            tag("time", when(hit.entry.created_at, visit.now), class_="dim nw"),
-            class_="row",
-        ),
+        icon(sign),
         tag("span", marked(hit.snippet), class_="sn", dir="auto"),
-        class_="hitrow",
+        tag("time", when(hit.entry.created_at, visit.now), class_="dim nw"),
+        tag("small", f"{role}, failed" if is_failed else role),
+        class_="hitrow fail" if is_failed else "hitrow",
         href=entry_url(hit.thread_id, hit.entry.id),
     )
 
@@ -197,9 +232,9 @@ PAGE = Page(
 )
 HITS = Page(
     path="/search/hits",
-    about="One page of hits, without the page around them.",
+    about="One page of hits with their filters, without the page around them.",
     asks=SearchAsked,
     answer=Found,
     load=load,
-    show=show_hits,
+    show=show_found,
 )

@@ -274,15 +274,14 @@ def _crumbs(reading: Reading) -> Html:
             href=entry_url(thread.id, crumb.id),
             dir="auto",
         )
-        pieces += [tag("span", "/", class_="sl"), siblings_html(thread.id, crumb.siblings), name]
+        arrows = tag("span", siblings_html(thread.id, crumb.siblings), class_=None if is_last else "far")
+        pieces += [tag("span", "/", class_="sl far"), arrows, name]
+    slash = tag("span", "/", class_="sl" if reading.crumbs else "sl far")
     if reading.is_elsewhere:
-        pieces += [tag("span", "/", class_="sl"), tag("span", "not the head", class_="live")]
+        pieces += [slash, tag("span", "not the head", class_="live")]
         pieces.append(tag("a", "go to the head", href=thread_url(thread.id), class_="u"))
     elif pieces[0] is not None:
-        pieces += [
-            tag("span", "/", class_="sl"),
-            tag("a", "head", href="#", data_do="head", class_="live" if reading.lease else ""),
-        ]
+        pieces += [slash, tag("a", "head", href="#", data_do="head", class_="live" if reading.lease else "")]
     return tag("nav", pieces, class_="crumbs", aria_label="Branch points")
 
 

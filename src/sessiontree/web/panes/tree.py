@@ -393,12 +393,13 @@ def _glyph(row: TreeRow) -> Html:
 
 
 def minimap_html(bars: Sequence[str]) -> Html:
-    """The whole path as bars: long is much text, dark is a prompt, red a failure."""
-    shown = []
+    """The whole path as bars, one shape for each kind: long is much text, dark is a prompt, red a failure."""
+    shapes: dict[str, list[str]] = {}
     for at, bar in enumerate(bars):
         kind, length = bar[0], int(bar[1])
         width = 23 if kind in "pc" else 5 + 2 * length
-        shown.append(tag("rect", class_=f"m-{kind}", x=5, y=10 * at + 2, width=width, height=6))
+        shapes.setdefault(kind, []).append(f"M5 {10 * at + 2}h{width}v6H5z")
+    shown = [tag("path", class_=f"m-{kind}", d="".join(shape)) for kind, shape in shapes.items()]
     frame = tag("rect", class_="vp", x=1.5, y=0, width=30, height=10, rx=3)
     return tag(
         "svg",

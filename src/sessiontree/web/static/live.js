@@ -1,7 +1,8 @@
 // What other processes commit appears here: one stream for each page.
 import { $, app, element, get, remember, say } from "./dom.js"
 import { entries, extend, isAtEnd } from "./transcript.js"
-import { draw } from "./tree.js"
+import { toast } from "./toast.js"
+import { redraw } from "./tree.js"
 import { refresh } from "./visit.js"
 
 let stream = null
@@ -27,13 +28,13 @@ const onEntries = (event) => {
   const { head, at } = app().dataset
   const isHere = app().dataset.leaf === head || !at
   app().dataset.head = news.leaf
-  if (!isHere) return draw()
+  if (!isHere) return redraw()
   app().dataset.leaf = news.leaf
   const { fresh, wasAtEnd } = extend(news)
   $("#count").textContent = news.count
   if (wasAtEnd && !document.hidden) seen()
   else { waiting += Math.max(0, fresh); pill() }
-  draw()
+  redraw()
   if (Date.now() - lastSaid > 10_000 && fresh > 0) { lastSaid = Date.now(); say(`${fresh} new entries`) }
 }
 
@@ -50,7 +51,14 @@ const onState = (event) => {
 const onMoved = () => {
   const here = $("#pages .e.sel") ?? entries()[0], y = here?.getBoundingClientRect().top ?? null
   if (!app().dataset.at) refresh(app().dataset.url, y)
-  else draw()
+  else redraw()
+}
+
+const onGone = () => {
+  stream.close()
+  const chip = Object.assign(document.createElement("span"), { className: "chip", textContent: "deleted" })
+  $("#lease").replaceChildren(chip)
+  toast("This thread was deleted; what is on the screen is all that is left of it.", { isBad: true })
 }
 
 const onThreads = async () => {
@@ -58,6 +66,7 @@ const onThreads = async () => {
   const isBusy = () => list.scrollTop > 40 || $("#filter")?.value
   if (!list || isBusy()) return
   const made = element(await get(`/threads${location.pathname === "/" ? location.search : ""}`))
+  if ($(".cards") && made.querySelector(".th")) return location.reload() // the store was empty
   const current = app()?.dataset.thread
   for (const one of made.querySelectorAll(".th")) if (one.dataset.thread === current) one.setAttribute("aria-current", "true")
   if (!isBusy()) list.replaceChildren(made)
@@ -70,9 +79,11 @@ const connect = () => {
   if (document.hidden) return
   const url = app() ? `${app().dataset.url}/live?after=${encodeURIComponent(app().dataset.head ?? "")}` : "/live"
   stream = new EventSource(url)
+  if ($(".cards")) stream.onopen = onThreads // the first entry may have come before the stream
   stream.addEventListener("entries", onEntries)
   stream.addEventListener("state", onState)
   stream.addEventListener("moved", onMoved)
+  stream.addEventListener("gone", onGone)
   stream.addEventListener("threads", onThreads)
 }
 

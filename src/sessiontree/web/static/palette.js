@@ -46,7 +46,7 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
       const head = one.group && one.group !== group ? `<li class="h" role="presentation">${escape(one.group)}</li>` : ""
       group = one.group ?? ""
       const name = one.html ? `<span class="cut grow">${one.html}</span>` : `<b class="cut">${escape(one.name)}</b><span class="dim cut grow">${escape(one.about ?? "")}</span>`
-      return `${head}<li role="option" id="o${number}" data-n="${number}"><i class="i i-${one.icon}"></i>${name}${one.right ? `<span class="dim nw">${escape(one.right)}</span>` : ""}${one.key ? `<kbd>${escape(one.key)}</kbd>` : ""}</li>`
+      return `${head}<li role="option" id="o${number}" data-n="${number}"><i class="i i-${one.icon}"></i>${name}${one.right ? `<span class="dim cut rt">${escape(one.right)}</span>` : ""}${one.key ? `<kbd>${escape(one.key)}</kbd>` : ""}</li>`
     }).join("")
     choose(chosen)
   }
@@ -68,7 +68,7 @@ export const palette = ({ query = "", options = null, title = "Search or act" } 
       draw([
         ...own,
         ...(threads.rows ?? []).slice(0, 6).map((one) => ({ group: "Threads", icon: "tree", name: one.title, about: one.folder ?? "", right: one.source ? "fork" : "", run: () => go(`/t/${segment(one.id)}`) })),
-        ...(hits.hits ?? []).map((one) => ({ group: "In messages", icon: "answer", html: marked(one.snippet), right: (one.title ?? "").slice(0, 30), run: () => go(`/t/${segment(one.thread_id)}?at=${encodeURIComponent(one.entry.id)}`) })),
+        ...(hits.hits ?? []).map((one) => ({ group: "In messages", icon: "answer", html: marked(one.snippet), right: (one.title ?? ""), run: () => go(`/t/${segment(one.thread_id)}?at=${encodeURIComponent(one.entry.id)}`) })),
         ...(words ? [{ group: "In messages", icon: "search", name: `Search everything for “${words}”`, run: () => { location.href = `/search?${new URLSearchParams({ q: words })}` } }] : []),
       ], at)
     } catch (error) { if (error.name !== "AbortError") throw error }

@@ -35,6 +35,15 @@ export const draw = async (params = {}) => {
   if (hadFocus) $(`#tree .tn[data-id="${CSS.escape(hadFocus)}"]`)?.focus({ preventScroll: true })
 }
 
+let isDrawing = false, isStale = false
+/** Draw again because something was committed. What comes while one drawing is under way needs only one more. */
+export const redraw = async () => {
+  isStale = true
+  if (isDrawing) return
+  isDrawing = true
+  try { while (isStale) { isStale = false; await draw() } } finally { isDrawing = false }
+}
+
 /** Select the row of an entry, or the nearest one above it where it has none. */
 export const mark = (id, place, { scroll = true } = {}) => {
   const all = rows()

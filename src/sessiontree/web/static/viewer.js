@@ -1,6 +1,6 @@
 // What must move. Everything else is plain HTML from the server.
 import { act } from "./actions.js"
-import { $, $$, app, column, element, get, isPhone, NoAnswer } from "./dom.js"
+import { $, $$, app, column, element, get, isPhone, NoAnswer, say } from "./dom.js"
 import { onKey } from "./keys.js"
 import { toast } from "./toast.js"
 import { go, select } from "./transcript.js"
@@ -67,6 +67,7 @@ const fill = async (box, url) => {
   try {
     $(box).replaceChildren(element(await get(url, { signal })))
     $(box).removeAttribute("aria-busy")
+    say($(".sum, .nothing", $(box))?.textContent ?? "")
   } catch (error) { if (error.name !== "AbortError") throw error }
 }
 document.addEventListener("input", ({ target }) => {
