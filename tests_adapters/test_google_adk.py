@@ -172,6 +172,18 @@ def test_state_of_apps_and_users_changes_with_the_event_or_not_at_all(url: str) 
     with_service(url, act)
 
 
+def test_a_session_whose_time_was_rounded_on_its_way_can_be_continued(url: str) -> None:
+    async def act(service: SessionTreeSessionService) -> None:
+        session = await service.create_session(**WHERE)
+        session.last_update_time -= 0.0001
+        await service.append_event(session, said("one"))
+        session.last_update_time -= 0.0001
+        await service.append_event(session, said("two"))
+        assert len((await again(service, session)).events) == 2
+
+    with_service(url, act)
+
+
 def test_many_sessions_change_one_app_at_once_and_lose_nothing(url: str) -> None:
     async def act(service: SessionTreeSessionService) -> None:
         sessions = [await service.create_session(**WHERE) for _ in range(12)]

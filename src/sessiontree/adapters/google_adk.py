@@ -140,7 +140,8 @@ class SessionTreeSessionService(AsyncAdapter, BaseSessionService):
     async def append_event(self, session: Session, event: Event) -> Event:
         """Append an event, and change all state that it changes in the same commit.
 
-        Raises StaleSessionError if the session has been changed since it was read.
+        Raises StaleSessionError if the session has been changed since it was read: it is later than the given one, whose last
+        event is not the last one either. The time alone would not do, as programs that pass a session on round it.
         """
         if event.partial:
             return event
@@ -193,7 +194,7 @@ class SessionTreeSessionService(AsyncAdapter, BaseSessionService):
             if thread.leaf == event.id:
                 return
             facts = await _facts(journal, thread)
-            if facts.updated > session.last_update_time:
+            if facts.updated > session.last_update_time and facts.at != _last_event(session):
                 raise StaleSessionError(
                     f"Session {session.id} was modified in storage since it was read; get it again."
                 )
@@ -212,6 +213,10 @@ class SessionTreeSessionService(AsyncAdapter, BaseSessionService):
             except (st.StaleLeafError, st.StaleVersionError, st.StaleDocumentError):
                 continue
             return
+
+
+def _last_event(session: Session) -> str | None:
+    return session.events[-1].id if session.events else None
 
 
 def entry_of(event: Event) -> st.NewEntry:
