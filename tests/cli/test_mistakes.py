@@ -11,6 +11,7 @@ import sessiontree as st
 from sample_store import SHOP
 from screens import Screen, plain
 from sessiontree.cli.context import CliContext
+from sessiontree.cli.screen.picker import PickerState, picker_lines
 from sessiontree.cli.summaries import titles
 
 
@@ -33,6 +34,34 @@ def test_an_import_that_finds_nothing_makes_no_store(
     assert "no sessions" in shown(screen, "import")
     assert "no sessions" in shown(screen, "import", "--watch")
     assert not screen.store.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (
+            ("continue", "3a19", "--in", "claud"),
+            "--in takes claude-code, codex, gemini, opencode, pi or goose, not “claud”. did you mean claude-code",
+        ),
+        (("ls", "-n", "0"), "--limit takes a whole number from 1, not “0”."),
+        (("ls", "-n", "ten"), "--limit takes a whole number from 1, not “ten”."),
+        (("web", "--port", "abc"), "--port takes a whole number from 0 to 65,535, not “abc”."),
+        (("tail", "3a19", "--for", "-1"), "--for takes a number from 0, not “-1.0”."),
+        (("lease", "3a19", "--ttl", "long"), "--ttl takes a number, not “long”."),
+        (("config", "shwo"), "ACTION takes show, not “shwo”. did you mean show"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_named_with_what_it_takes(
+    screen: Screen, arguments: tuple[str, ...], answer: str
+) -> None:
+    assert shown(screen, *arguments, code=2).startswith(f"✗ {answer}")
+
+
+def test_ids_that_fit_a_part_are_in_a_column(screen: Screen) -> None:
+    with st.open(screen.store) as journal:
+        journal.append("longer-3a19", st.user("hello"), create=True)
+    _, *rows = plain(screen.run("tree", "3a19", code=2)).splitlines()
+    assert [row[:17] for row in rows] == ["    e3a19        ", "    longer-3a19  "]
 
 
 def test_a_page_after_the_last_is_no_failed_filter(screen: Screen) -> None:
@@ -127,3 +156,12 @@ def test_the_picker_calls_an_untitled_thread_by_its_first_words(screen: Screen) 
     with closing(CliContext()) as cli:
         named = {one.id: words for one, words in titles(cli, cli.journal.list_threads().threads)}
     assert named["untitled"] == "where is the spanner?"
+
+
+@pytest.mark.parametrize("width", [40, 100])
+def test_a_picker_says_that_nothing_fits_and_always_how_to_leave(width: int) -> None:
+    state = PickerState(verb="show", query="zzz", rows=(), total=9, keys=(("tab", "tree"), ("^f", "fork")))
+    drawn = [line.plain for line in picker_lines(state, [], width, 20)]
+    assert "nothing fits" in drawn[2]
+    assert drawn[-1].rstrip().endswith("esc leave")
+    assert max(map(len, drawn)) <= width

@@ -23,6 +23,7 @@ from sessiontree.cli.screen.lines import DIM, ID, Line
 from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.summaries import title
 from sessiontree.model import Entry, Record, Thread
+from sessiontree.render.cells import cell_width, pad
 from sessiontree.render.entries import words_of
 from sessiontree.render.ids import ShortIds, runs_in
 from sessiontree.render.names import SIGNS, entries_named, has_entry, printed_as, splits, threads_named
@@ -237,5 +238,7 @@ def _moved_from(cli: CliContext, thread: Thread, count: int) -> str | None:
 def _ambiguous(part: str, found: list[str], short: ShortIds, what: str, words: Callable[[str], str]) -> UsageError:
     number = f"{len(found)}" if len(found) <= _CANDIDATES else f"more than {_CANDIDATES}"
     nouns = "threads" if what == "thread" else "entries"
-    advice = [Line("    ", (short[name], ID), "  ", words(name)) for name in found[:_CANDIDATES]]
+    shown = [(short[name], words(name)) for name in found[:_CANDIDATES]]
+    widest = max(cell_width(name) for name, _ in shown)
+    advice = [Line("    ", (pad(name, widest), ID), "  ", about) for name, about in shown]
     return UsageError(f"“{part}” fits {number} {nouns}; a longer part tells them apart.", advice)

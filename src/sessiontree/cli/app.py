@@ -191,11 +191,15 @@ def _in_short(cli: CliContext, error: SessionTreeError) -> str:
 
 def _sentence(error: click.ClickException) -> str:
     """What is wrong, in one sentence that names it in quotes."""
+    from sessiontree.cli.bad_values import sentence_about  # noqa: PLC0415  only needed after a mistake
+
     match error:
         case click.NoSuchOption(option_name=name):
             return f"There is no option “{name}”."
         case click.MissingParameter(param=click.Argument() as argument):
             return f"{argument.human_readable_name} is missing."
+        case click.BadParameter() if sentence := sentence_about(error):
+            return sentence
         case _:
             text = error.format_message()
             return text if text.endswith((".", "?")) else f"{text}."
@@ -209,6 +213,8 @@ def _without_passwords(text: str, arguments: list[str]) -> str:
 
 
 def _advice(error: click.ClickException) -> list[Line]:
+    from sessiontree.cli.bad_values import meant_by  # noqa: PLC0415  only needed after a mistake
+
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "sessiontree"
     lines: list[Line] = []
@@ -217,6 +223,8 @@ def _advice(error: click.ClickException) -> list[Line]:
         lines += did_you_mean([(name, "") for name in similar(error.option_name, known)])
         if not error.option_name.startswith("--"):
             lines.append(Line(("  an id that starts with a dash: ", DIM), f"{command} -- {error.option_name}"))
+    elif isinstance(error, click.BadParameter):
+        lines += did_you_mean([(name, "") for name in meant_by(error)])
     return [*lines, Line(("  how it is used: ", DIM), f"{command} --help")]
 
 

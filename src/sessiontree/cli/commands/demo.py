@@ -211,7 +211,7 @@ def _bar_line(name: str, tokens: int, most: int, cells: int) -> Line:
 def _next_steps(width: int) -> list[Line]:
     rows = (
         ("sessiontree import FOLDER", "bring in your own sessions"),
-        ("sessiontree web", "trees, transcripts and costs in the browser, live"),
+        ("sessiontree web", "trees, transcripts and costs in the browser"),
         ("docs/tutorial/first-journal.md", "20 lines of Python to do this yourself"),
     )
     widest = max(len(name) for name, _ in rows)

@@ -141,6 +141,8 @@ def _query(state: PickerState, width: int) -> Line:
 
 
 def _list(state: PickerState, width: int, rows: int) -> list[Line]:
+    if not state.rows:
+        return [Line(("  nothing fits", DIM))]
     first = max(0, state.chosen - rows + 1)
     shown = state.rows[first : first + rows]
     id_width = max((cell_width(row.short) for row in shown), default=4)
