@@ -187,7 +187,6 @@ def argument(name: str, about: str, **attributes: Any) -> Callable[[F], F]:
 def count_option(*names: str, default: int, minimum: int = 1, metavar: str = "N", about: str) -> Callable[[F], F]:
     """Declare an option that takes a number."""
     kind = click.IntRange(min=minimum)
-    kind.name = "whole number"
     return click.option(*names, type=kind, default=default, show_default=True, metavar=metavar, help=about)
 
 
