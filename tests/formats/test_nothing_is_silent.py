@@ -237,3 +237,16 @@ def test_a_document_of_gemini_is_known_whatever_its_name_says(tmp_path: Path) ->
     with st.open("memory:") as journal:
         import_sessions(journal, path)
         assert [one.text for one in journal.context("s").messages] == ["question", "answer"]
+
+
+@pytest.mark.parametrize("name", ["session.json", "session.jsonl"])
+def test_bytes_that_are_no_text_are_named(name: str, tmp_path: Path) -> None:
+    facts = {"sessionId": "s", "projectHash": "p", "startTime": "2026-08-01T10:00:00Z"}
+    said = {"id": "1", "type": "user", "content": "caf\u00e9"}
+    records = [facts | {"messages": [said]}] if name.endswith(".json") else [facts, said]
+    path = tmp_path / name
+    path.write_bytes("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records).encode("latin-1"))
+    with st.open("memory:") as journal:
+        report = import_sessions(journal, path)
+        assert [note.kind for note in report.notes if "UTF-8" in note.problem] == ["repair"]
+        assert [one.text for one in journal.context("s").messages] == ["caf\ufffd"]

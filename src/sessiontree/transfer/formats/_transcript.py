@@ -42,7 +42,7 @@ from sessiontree.transfer.formats._records import (
     with_origin,
 )
 from sessiontree.transfer.formats._resume import ResumePoint, is_unchanged_before
-from sessiontree.transfer.formats._wire import Json, array, as_text, objects, parse
+from sessiontree.transfer.formats._wire import Json, array, as_text, objects, parse_noting
 
 __all__ = [
     "FileFormat",
@@ -348,7 +348,7 @@ def json_records(path: Path, recorder: Recorder, place: Place = START) -> Iterat
         if line.body.isspace():
             continue
         try:
-            value = parse(line.body)
+            value = parse_noting(line.body, partial(recorder.mend, offset=line.offset))
         except _go.JsonError as error:
             several = records_of_line(line)
             if several:
@@ -379,7 +379,7 @@ def whole_json(path: Path, tally: Tally) -> Any:
 def document(body: bytes, place: str, tally: Tally) -> Any:
     """The value of a JSON document; of one that was cut off what stands before the cut. What is missing is noted."""
     try:
-        return parse(body)
+        return parse_noting(body, partial(tally.note, "repair", place))
     except (_go.JsonError, MemoryError) as error:
         problem = str(error)
     found = beginning_of(body)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -24,6 +25,7 @@ __all__ = [
     "mapping",
     "objects",
     "parse",
+    "parse_noting",
     "text",
     "usage",
     "when",
@@ -107,6 +109,19 @@ def parse(body: bytes | str) -> Any:
         return msgspec.json.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return _go.decode(body if isinstance(body, bytes) else body.encode("utf-8", "surrogatepass"))
+
+
+def parse_noting(body: bytes, note: Callable[[str], None]) -> Any:
+    """The JSON value; ``note`` is told if bytes in it are no text, for which U+FFFD stands in the value."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        value = parse(body)
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        note(f"byte {error.start} is not UTF-8, perhaps others neither; they were replaced by U+FFFD")
+    return value
 
 
 def decoded(value: Any) -> Any:
