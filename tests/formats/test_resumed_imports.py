@@ -36,13 +36,13 @@ def store(journal: st.Journal) -> dict[str, Any]:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the lines that were parsed."""
     sizes: list[int] = []
-    parse = _transcript.parse
+    parse = _transcript.parse_noting
 
-    def counted(body: bytes) -> Any:
+    def counted(body: bytes, note: Callable[[str], None]) -> Any:
         sizes.append(len(body))
-        return parse(body)
+        return parse(body, note)
 
-    monkeypatch.setattr(_transcript, "parse", counted)
+    monkeypatch.setattr(_transcript, "parse_noting", counted)
     return sizes
 
 
