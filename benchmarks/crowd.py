@@ -108,10 +108,11 @@ def _process(place: tuple[str, str], folder: str, chat: str, *, seconds: float, 
 @contextmanager
 def processes(system: System, number: int, seconds: float) -> Iterator[Any]:
     """Start processes that write to the store of a system; call the result for the counts of one burst."""
-    spawn = multiprocessing.get_context("spawn")
-    start, counts = spawn.Barrier(number + 1), spawn.Queue()
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([type(system).__module__, __name__])  # 64 processes that import take half a minute
+    start, counts = context.Barrier(number + 1), context.Queue()
     crew = [
-        spawn.Process(
+        context.Process(
             target=_process,
             args=(type(system).place(), str(system.folder), f"chat-{n}"),
             kwargs={"seconds": seconds, "start": start, "counts": counts},

@@ -6,13 +6,14 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from benchmarks import runner
+from benchmarks import runner, system
 from benchmarks.case import Case, Sample
 from benchmarks.goals import GOALS
 from benchmarks.plots import bars, lines, number
 from benchmarks.results import Run, load, save
 from benchmarks.runner import Limits, Measured, Runner
 from benchmarks.system import System
+from msgspec.structs import replace
 
 LIMITS = Limits(total_seconds=60, case_seconds=10, rounds=2, least_rounds=1, largest_size=10)
 MODULE = """
@@ -81,6 +82,34 @@ def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., d
         return {one.system: one for one in found}
 
     return measure
+
+
+def test_what_only_reads_a_store_is_measured_before_what_appends_to_it(tmp_path: Path) -> None:
+    lines: list[str] = []
+    cases = [_case("append", is_appending=True), _case("full read")]
+    Runner({}, tmp_path, LIMITS, lines.append).run(cases)
+    assert [line.partition(":")[0] for line in lines] == ["full read", "append"]
+
+
+def test_a_case_that_comes_after_the_end_says_so(tmp_path: Path) -> None:
+    no_time = replace(LIMITS, total_seconds=0)
+    found = Runner({"any": OnlyAppends}, tmp_path, no_time, lambda _: None).run([_case("append")])
+    assert [one.error for one in found] == ["the time of the run was over"]
+
+
+def test_a_peer_that_cannot_be_imported_is_left_out_with_its_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(system, "_modules", lambda _: ["benchmarks.systems.of_nobody"])
+    assert system.systems() == {}
+    assert "ModuleNotFoundError" in system.left_out()["benchmarks.systems.of_nobody"]
+
+
+class OnlyAppends(System):
+    name = "any"
+    append = None  # type: ignore[assignment]
+
+
+def _case(name: str, *, is_appending: bool = False) -> Case:
+    return Case(name=name, about="", run=_found_by_its_name, metrics={"m": "ms"}, is_appending=is_appending)
 
 
 def _found_by_its_name(system: System, size: int) -> Iterator[Sample]:

@@ -106,6 +106,23 @@ class ReadContract(Contract):
         with pytest.raises(EntryNotFoundError):
             journal.path_bodies("t", "nowhere")
 
+    def test_the_end_of_a_path_is_the_same_whoever_wrote_in_between(self, journal: Journal) -> None:
+        for thread in ("alone", "other", "mixed"):
+            journal.create_thread(thread)
+        fill(journal, "alone", *(f"a{number}" for number in range(5)))
+        for number in range(4):
+            fill(journal, "mixed", f"m{number}")
+            fill(journal, "other", f"o{number}")
+        fill(journal, "other", "o4", "o5")
+        fill(journal, "mixed", "m4", "m5", "m6")
+        for thread, whole in (("alone", 5), ("mixed", 7), ("other", 6)):
+            path = journal.path(thread)
+            assert len(path) == whole
+            for limit in range(1, whole + 2):
+                assert journal.path(thread, limit=limit) == path[-limit:]
+                bodies = journal.path_bodies(thread, limit=limit)
+                assert [one.id for one in bodies] == ids(path[-limit:])
+
     def test_a_long_path_is_searched_to_its_root(self, journal: Journal) -> None:
         journal.create_thread("t")
         journal.append("t", user("first"), id="first")
