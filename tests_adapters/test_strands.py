@@ -139,6 +139,22 @@ def test_what_is_wrong_is_named(repository: SessionTreeRepository) -> None:
     assert len(repository.list_messages("s", "a")) == 2
 
 
+def test_messages_follow_what_others_did_to_the_thread(repository: SessionTreeRepository) -> None:
+    begun(repository, messages=3)
+    thread = repository.thread("s", "a")
+    thread.move_leaf(thread.path()[1].id)
+    repository.create_message("s", "a", message(2))  # its number is free again
+    other = SessionTreeRepository(repository.journal)
+    other.create_message("s", "a", message(3))
+    with pytest.raises(SessionException, match="already exists"):
+        repository.create_message("s", "a", message(3))
+    repository.create_message("s", "a", message(4))
+    assert [one.message_id for one in repository.list_messages("s", "a")] == [0, 1, 2, 3, 4]
+    repository.delete_session("s")
+    begun(repository, messages=1)
+    assert [one.message_id for one in repository.list_messages("s", "a")] == [0]
+
+
 def test_a_fork_goes_its_own_way_and_survives_its_source(repository: SessionTreeRepository) -> None:
     begun(repository, messages=3)
     repository.fork_session("s", "f")

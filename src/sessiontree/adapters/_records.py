@@ -35,10 +35,13 @@ _TEXT = "json"
 """The only key of a record that is stored as text: frameworks write NaN and infinity, which the journal refuses."""
 
 
+_strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
+
+
 def kept(payload: P, framework: str, record: Any) -> P:
     """Return a payload with the record that it was made from."""
     try:
-        json.dumps(record, allow_nan=False)
+        _strict_json(record)
     except ValueError:
         record = {_TEXT: json.dumps(record)}
     except TypeError:

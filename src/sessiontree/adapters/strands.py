@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
 import sessiontree as st
 from sessiontree.adapters._extra import imports_of_extra
+from sessiontree.adapters._recent import Recent
 from sessiontree.adapters._records import kept, record_of, records_of, stored_record, thread_id_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
@@ -36,11 +37,19 @@ _MESSAGES = ("user_message", "assistant_message", "tool_call", "tool_result")
 _SESSION = "session"
 
 
+class _End(NamedTuple):
+    """Where the messages of an agent end: the leaf of its thread, and the number of its last message."""
+
+    leaf: str | None
+    number: int
+
+
 class SessionTreeRepository(SessionRepository):
     """A session repository. A message that is redacted is replaced on the path; ``undo`` of its thread shows it again."""
 
     def __init__(self, store: StoreOrJournal) -> None:
         self._source = JournalSource(store)
+        self._ends = Recent[_End]()
 
     @property
     def journal(self) -> st.Journal:
@@ -114,16 +123,24 @@ class SessionTreeRepository(SessionRepository):
     def create_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
         """Append a message. Raises SessionException if its number is taken."""
         thread = self.thread(session_id, agent_id)
+        known = self._ends.get(thread.id)
         try:
-            leaf = thread.thread().leaf
-            last = _records(thread.path_bodies(leaf, limit=1, types=_MESSAGES))
-            if last and last[0]["message_id"] >= session_message.message_id:
+            if known is not None and known.number < session_message.message_id:
+                with suppress(st.StaleLeafError):
+                    self._append(thread, session_message, known.leaf)
+                    return
+            end = _read_end(thread)
+            if end.number >= session_message.message_id:
                 raise SessionException(f"Message {session_message.message_id} already exists in agent {agent_id}")
-            thread.append(payload_of_message(session_message), expect_leaf=leaf)
+            self._append(thread, session_message, end.leaf)
         except st.ThreadNotFoundError as error:
             raise _no_agent(session_id, agent_id) from error
         except st.StaleLeafError as error:
             raise SessionException(f"Agent {agent_id} of session {session_id} is used by another process") from error
+
+    def _append(self, thread: st.ThreadHandle, message: SessionMessage, leaf: str | None) -> None:
+        entry = thread.append(payload_of_message(message), expect_leaf=leaf)
+        self._ends.put(thread.id, _End(entry.id, message.message_id))
 
     def read_message(self, session_id: str, agent_id: str, message_id: int, **kwargs: Any) -> SessionMessage | None:
         """Return a message; ``None`` if there is none."""
@@ -252,6 +269,12 @@ def _json(value: Any) -> str:
 
 def _records(bodies: Sequence[st.EntryBody]) -> list[Values]:
     return cast("list[Values]", records_of(bodies, FRAMEWORK))
+
+
+def _read_end(thread: st.ThreadHandle) -> _End:
+    leaf = thread.thread().leaf
+    last = _records(thread.path_bodies(leaf, limit=1, types=_MESSAGES))
+    return _End(leaf, last[0]["message_id"] if last else -1)
 
 
 def _number(entry: st.Entry) -> int:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import heapq
 import operator
 import random
-from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import islice
-from threading import Lock
 from typing import Any
 
 from langchain_core.runnables import RunnableConfig
@@ -26,6 +24,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from sessiontree.adapters._adapter import Adapter
+from sessiontree.adapters._recent import Recent
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.adapters.langgraph.reading import (
     CheckpointReader,
@@ -52,8 +51,6 @@ from sessiontree.model import Thread, ThreadFields, ThreadQuery
 
 __all__ = ["SessionTreeSaver"]
 
-_REMEMBERED_THREADS = 16
-
 
 class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     """A checkpointer on a store URL or an open journal, for sync and async graphs alike.
@@ -65,8 +62,7 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     def __init__(self, store: StoreOrJournal, *, serde: SerializerProtocol | None = None) -> None:
         BaseCheckpointSaver.__init__(self, serde=serde)
         Adapter.__init__(self, store)
-        self._known: OrderedDict[str, KnownCheckpoint] = OrderedDict()
-        self._lock = Lock()
+        self._known = Recent[KnownCheckpoint]()
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """Return the checkpoint of a config, or the last one on the path of its thread."""
@@ -112,7 +108,7 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
             serializer, before, checkpoint, new_versions, parent=get_checkpoint_id(config), metadata=facts
         )
         self._append_or_create(place.journal_thread, place.fields, planned.entries)
-        self._remember(place, planned.stored)
+        self._known.put(place.journal_thread, planned.stored)
         return place.config(checkpoint["id"])
 
     def put_writes(
@@ -139,7 +135,7 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
         changes = Changes()
         for thread in self._threads(str(thread_id)):
             changes.delete_thread(thread.id)
-            self._forget(thread.id)
+            self._known.forget(thread.id)
         self.journal.commit(changes)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -286,23 +282,11 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     def _checkpoint_before(self, place: Place, checkpoint_id: str | None) -> KnownCheckpoint | None:
         if checkpoint_id is None:
             return None
-        with self._lock:
-            known = self._known.get(place.journal_thread)
+        known = self._known.get(place.journal_thread)
         if known is not None and known.record.id == checkpoint_id:
             return known
         record = find_record(self.journal, place, checkpoint_id)
         return None if record is None else self._reader(place).known(record)
-
-    def _remember(self, place: Place, checkpoint: KnownCheckpoint) -> None:
-        with self._lock:
-            self._known[place.journal_thread] = checkpoint
-            self._known.move_to_end(place.journal_thread)
-            if len(self._known) > _REMEMBERED_THREADS:
-                self._known.popitem(last=False)
-
-    def _forget(self, journal_thread: str) -> None:
-        with self._lock:
-            self._known.pop(journal_thread, None)
 
     def _append_or_create(self, thread: str, fields: ThreadFields, new: Sequence[NewEntry]) -> None:
         try:
@@ -314,5 +298,5 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
         """Delete the other checkpoints of a place: it is deleted and written again, in one commit."""
         changes = rewrite(self.journal, place, Serializer(self.serde), is_kept)
         if changes is not None:
-            self._forget(place.journal_thread)
+            self._known.forget(place.journal_thread)
             self.journal.commit(changes)
