@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import httpx
@@ -37,3 +38,14 @@ def test_what_cannot_be_served_is_said(tmp_path: Path, arguments: list[str]) -> 
     assert done.returncode in {1, 2, 5}
     assert "Traceback" not in done.stderr
     assert done.stderr.startswith("✗")
+
+
+def test_the_demo_can_be_kept_and_names_the_command_that_shows_it(tmp_path: Path) -> None:
+    demo = [sys.executable, "-m", "sessiontree", "demo", "--keep", "shown"]
+    done = subprocess.run(demo, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=True)
+    assert "sessiontree web --store shown/journal.db" in done.stdout
+    with serving("--store", "shown/journal.db", folder=tmp_path) as address:
+        page = httpx.get(address, follow_redirects=True).text
+    assert "Fix the login test" in page
+    again = subprocess.run(demo, capture_output=True, text=True, cwd=tmp_path, timeout=120, check=False)
+    assert "has a store already" in again.stderr

@@ -12,8 +12,11 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from shlex import quote
+
+import click
 
 import sessiontree as st
 from sessiontree.cli.context import CliContext
@@ -23,6 +26,7 @@ from sessiontree.cli.screen.graph import log_lines
 from sessiontree.cli.screen.lines import BOLD, DIM, FAILURE, GOOD, TOOL, Line, paragraph
 from sessiontree.cli.screen.tree import tree_lines
 from sessiontree.cli.views import view_of
+from sessiontree.errors import InvalidInputError
 from sessiontree.render.cells import pad
 from sessiontree.render.figures import bar, count, duration, plural
 
@@ -40,18 +44,33 @@ _POLICY = st.CompactionPolicy(window_tokens=8_000, keep_recent_tokens=300, keep_
 _ROUNDS = 24
 
 
-@command("demo", examples=["sessiontree demo"])
-def demo(cli: CliContext) -> None:
+@command("demo", examples=["sessiontree demo", "sessiontree demo --keep demo    to see it in the browser afterwards"])
+@click.option("--keep", metavar="FOLDER", help="Keep the store in this folder, to look at it afterwards.")
+def demo(cli: CliContext, *, keep: str | None) -> None:
     """Show a killed agent, a resume, a branch, a fork, a rewind and a compaction, in a temporary folder."""
     started = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
+    with _kept(Path(keep)) if keep else _temporary() as folder:
         inner = CliContext()
-        inner.store_flag = str(Path(folder) / "journal.db")
+        inner.store_flag = str(folder / "journal.db")
         inner.is_colourless = cli.is_colourless
         try:
-            _Demo(cli, inner).play(started)
+            _Demo(cli, inner, is_kept=keep is not None).play(started)
         finally:
             inner.close()
+
+
+@contextmanager
+def _temporary() -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="sessiontree-demo-") as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def _kept(folder: Path) -> Iterator[Path]:
+    if (folder / "journal.db").exists():
+        raise InvalidInputError(f"{folder} has a store already; name another folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    yield folder
 
 
 def work(store: str) -> None:
@@ -77,7 +96,8 @@ def work(store: str) -> None:
 class _Demo:
     """The six steps. ``inner`` has the store of the demo, ``outer`` the screen."""
 
-    def __init__(self, outer: CliContext, inner: CliContext) -> None:
+    def __init__(self, outer: CliContext, inner: CliContext, *, is_kept: bool = False) -> None:
+        self._is_kept = is_kept
         self._out = outer.out
         self._width = min(outer.out.width, _WIDEST)
         self._inner = inner
@@ -85,7 +105,8 @@ class _Demo:
 
     def play(self, started: float) -> None:
         head = Line(("sessiontree demo", BOLD))
-        self._draw([head.add("  a store in a temporary folder" if self._width >= _NARROW else "", DIM)], indent=0)
+        where = "  a store that is kept" if self._is_kept else "  a store in a temporary folder"
+        self._draw([head.add(where if self._width >= _NARROW else "", DIM)], indent=0)
         for step in (self._kill, self._reopen, self._branch, self._fork, self._rewind, self._compact):
             step()
         findings = self._inner.journal.check()
@@ -94,7 +115,8 @@ class _Demo:
         self._draw([Line()], indent=0)
         took = f"  every checksum and every chain checked, {duration(time.monotonic() - started)}"
         self._draw([Line(("✓ ", GOOD), "The store is sound.").add(took if self._width >= _NARROW else "", DIM), Line()])
-        self._draw(_next_steps(self._width - 3))
+        kept = f" --store {quote(str(self._inner.store_flag))}" if self._is_kept else ""
+        self._draw(_next_steps(f"sessiontree web{kept}", self._width - 3))
 
     def _kill(self) -> None:
         self._say("An agent is killed in the middle of its work")
@@ -208,10 +230,10 @@ def _bar_line(name: str, tokens: int, most: int, cells: int) -> Line:
     )
 
 
-def _next_steps(width: int) -> list[Line]:
+def _next_steps(viewer: str, width: int) -> list[Line]:
     rows = (
         ("sessiontree import FOLDER", "bring in your own sessions"),
-        ("sessiontree web", "trees, transcripts and costs in the browser"),
+        (viewer, "trees, transcripts and costs in the browser"),
         ("docs/tutorial/first-journal.md", "20 lines of Python to do this yourself"),
     )
     widest = max(len(name) for name, _ in rows)
