@@ -33,18 +33,23 @@ DISTRIBUTED_BY = {
 
 _BY_TREE_FUNCTIONS = ("append_entry", "write_thread", "thread_now")
 
+# From 12.1.11 and 13.2.1 on, Citus plans a statement of a function again for every call, and keeps every one of these plans:
+# a node's process grew by 144 kB with each append. Plans that are made for one call are dropped with it.
+_PLANS = "plan_cache_mode=force_custom_plan"
+
 _HAS_CITUS = "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_extension WHERE extname = 'citus')"
 _EXISTING_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = 'sessiontree'"
 _PLACED_TABLES = """
 SELECT c.relname FROM pg_catalog.pg_dist_partition p JOIN pg_catalog.pg_class c ON c.oid = p.logicalrelid
 WHERE c.relnamespace = 'sessiontree'::regnamespace AND p.partmethod = 'h'"""
 _EXISTING_FUNCTIONS = "SELECT proname FROM pg_catalog.pg_proc WHERE pronamespace = 'sessiontree'::regnamespace"
-_PLACED_FUNCTIONS = """
+_PLACED_FUNCTIONS = f"""
 SELECT f.proname FROM pg_catalog.pg_dist_object o JOIN pg_catalog.pg_proc f ON f.oid = o.objid
 WHERE f.pronamespace = 'sessiontree'::regnamespace AND o.classid = 'pg_catalog.pg_proc'::regclass
-    AND o.distribution_argument_index IS NOT NULL"""
+    AND o.distribution_argument_index IS NOT NULL AND '{_PLANS}' = ANY(f.proconfig)"""
 _CREATE_TABLE = """
 SELECT create_distributed_table(%(table)s::regclass, %(column)s, colocate_with => %(with)s, shard_count => %(shards)s)"""
+_SET_PLANS = f"ALTER FUNCTION sessiontree.{{name}} SET {_PLANS}"
 _CREATE_FUNCTION = """
 SELECT create_distributed_function(oid::regprocedure, 'p_tree', colocate_with => 'sessiontree.head')
 FROM pg_catalog.pg_proc WHERE pronamespace = 'sessiontree'::regnamespace AND proname = %(name)s"""
@@ -62,7 +67,8 @@ def distribute(url: str, shards: int = 64) -> Distribution:
 
     All rows of a tree are on one node. Open the store once before, so that its tables exist. Rows that exist are moved, and
     writers wait meanwhile. Tables and functions that are in their place are left alone, so it can be repeated at any
-    time, and is repeated after an upgrade: tables that it added are on the coordinator until then.
+    time, and is repeated after an upgrade: tables that it added are on the coordinator until then, and functions that it
+    replaced are without their setting.
     """
     if not 1 <= shards <= _MAX_SHARDS:
         raise InvalidInputError(f"shards must be between 1 and {_MAX_SHARDS}, not {shards}")
@@ -104,12 +110,13 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
     known = {row[0] for row in connection.execute(_EXISTING_FUNCTIONS)}
     functions = [name for name in _BY_TREE_FUNCTIONS if name in known - distributed]
     for name in functions:
+        connection.execute(sql.SQL(_SET_PLANS).format(name=sql.Identifier(name)))
         connection.execute(_CREATE_FUNCTION, {"name": name})
     return Distribution(tables=tuple(tables), functions=tuple(functions))
 
 
 def misplaced() -> Steps[list[str]]:
-    """The tables and functions that are on the coordinator although others are distributed."""
+    """The tables and functions that are not as ``distribute`` leaves them although others are."""
     ((has_citus,),) = yield Statement(_HAS_CITUS)
     if not has_citus:
         return []

@@ -49,7 +49,9 @@ def inspect(namespace: str, place: str, progress: Progress | None = None) -> Ste
     yield ROLLBACK
     placement_problems = [
         Finding(
-            kind="placement", place=place, problem=f"{name} is not distributed; run: sessiontree postgres distribute"
+            kind="placement",
+            place=place,
+            problem=f"{name} is not distributed as it should be; run: sessiontree postgres distribute",
         )
         for name in (yield from misplaced())
     ]
