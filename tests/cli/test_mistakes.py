@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -164,3 +166,35 @@ def test_a_picker_says_that_nothing_fits_and_always_how_to_leave(width: int) -> 
     assert "nothing fits" in drawn[2]
     assert drawn[-1].rstrip().endswith("esc leave")
     assert max(map(len, drawn)) <= width
+
+
+ASKED_BY_NOBODY = """
+import os, sys
+from sessiontree.cli.context import CliContext, MissingError, is_missing
+cli = CliContext()
+cli.store_flag = "missing.db"
+try:
+    cli.readable_url  # what is loaded on first use must be there before nobody asks
+except MissingError:
+    pass
+if os.getuid() == 0:
+    os.setuid(65534)
+print(is_missing(sys.argv[1] + "/closed/store.db"))
+cli.store_flag = sys.argv[1] + "/unlisted/store.db"
+try:
+    cli.readable_url
+except MissingError as error:
+    print("missing")
+"""
+
+
+def test_a_store_is_called_missing_only_if_it_can_be_seen_that_it_is(tmp_path: Path) -> None:
+    """In a child that is nobody, as nothing is closed to root."""
+    for name, mode in (("closed", 0o000), ("unlisted", 0o111)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "other.db").touch()
+        (tmp_path / name).chmod(mode)
+    child = [sys.executable, "-c", ASKED_BY_NOBODY, "."]
+    tmp_path.chmod(0o755)
+    done = subprocess.run(child, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "False\nmissing\n", done.stderr

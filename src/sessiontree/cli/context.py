@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -253,16 +253,22 @@ def is_missing(url: str) -> bool:
     from sessiontree.journal.address import parse_url  # noqa: PLC0415  --help does not need it
 
     address = parse_url(url)
-    return address.kind in {"sqlite", "jsonl"} and not os.path.exists(address.target)  # noqa: PTH110  pathlib is slow
+    if address.kind not in {"sqlite", "jsonl"}:
+        return False
+    try:
+        os.stat(address.target)  # noqa: PTH116  pathlib is slow
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False  # it may be there: opening it says why it cannot be reached
+    return False
 
 
 def _no_store(location: Location) -> MissingError:
     path = Path(location.url.partition(":///")[2] or location.url)
-    siblings = (
-        [one.name for one in path.parent.iterdir() if one.suffix == path.suffix or one.is_dir()]
-        if path.parent.is_dir()
-        else []
-    )
+    siblings: list[str] = []
+    with suppress(OSError):  # a folder that is not there, or that may not be listed
+        siblings = [one.name for one in path.parent.iterdir() if one.suffix == path.suffix or one.is_dir()]
     advice = did_you_mean([(str(path.with_name(name)), "") for name in similar(path.name, siblings)])
     advice.append(Line(("  a new store:  ", DIM), f"sessiontree new --store {typed(location.shown)}"))
     return MissingError(f"There is no store at {location.shown}.", advice)
