@@ -15,6 +15,7 @@ from screens import Screen, plain
 from sessiontree.cli.context import CliContext
 from sessiontree.cli.screen.picker import PickerState, picker_lines
 from sessiontree.cli.summaries import titles
+from sessiontree.journal.address import data_file
 
 
 def shown(screen: Screen, *arguments: str, typed: str = "", code: int = 0) -> str:
@@ -198,3 +199,13 @@ def test_a_store_is_called_missing_only_if_it_can_be_seen_that_it_is(tmp_path: P
     tmp_path.chmod(0o755)
     done = subprocess.run(child, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.stdout == "False\nmissing\n", done.stderr
+
+
+def test_the_doctor_says_that_the_default_store_is_not_there_yet(screen: Screen, tmp_path: Path) -> None:
+    screen.set("XDG_DATA_HOME", str(tmp_path / "data"))
+    screen.store = Path(data_file())
+    screen.store.parent.mkdir(parents=True)
+    answer = shown(screen, "doctor")
+    assert "There is no store yet at" in answer
+    assert "opens" not in answer
+    assert not screen.store.exists()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from sessiontree.cli.context import CliContext
+from sessiontree.cli.context import CliContext, is_missing
 from sessiontree.cli.declare import command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.hints import fitting
@@ -42,6 +42,10 @@ def doctor(cli: CliContext, *, repair: bool, dry_run: bool) -> None:
     --repair moves torn lines of JSONL files aside, rebuilds the indexes, ids and heads of SQLite files, and discards the
     search index, which the next search rebuilds. Other damage stays: `copy` saves what is readable into a new store.
     """
+    if not cli.out.is_json and is_missing(cli.location.url) and cli.location.is_default:
+        cli.out.info(f"There is no store yet at {cli.location.shown}; the first import or thread makes it.")
+        cli.out.hint(("bring in your own sessions:", "sessiontree import"), ("start a thread:", "sessiontree new"))
+        return
     findings = _check(cli)
     if repair and not dry_run:
         _repair(cli)
