@@ -22,45 +22,57 @@ from sessiontree.model.passwords import address_without_password
 __all__ = ["COMMANDS", "program", "run"]
 
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "new": ("append", "Start a thread."),
-    "ls": ("ls", "List threads, most recently changed first."),
-    "show": ("show", "Show a conversation."),
-    "tree": ("tree", "Draw all branches of a thread."),
-    "log": ("tree", "List the entries of a thread, newest first; --graph draws branches."),
-    "search": ("search", "Search the text of all entries."),
-    "append": ("append", "Add a message to a thread."),
-    "fork": ("fork", "Create a thread that shares the history up to an entry."),
-    "rewind": ("rewind", "Move a thread back to an entry; nothing is deleted."),
-    "undo": ("rewind", "Undo the last move of the head."),
-    "redo": ("rewind", "Redo the last move that was undone."),
-    "label": ("fork", "Name an entry, or remove its name."),
-    "diff": ("diff", "Compare two branches."),
-    "compact": ("compact", "Shorten the context with a summary; nothing is deleted."),
-    "uncompact": ("compact", "Revert the last compaction."),
-    "context": ("show", "Print exactly what a model receives."),
-    "tail": ("tail", "Follow a thread as entries are added."),
-    "web": ("web", "Show the store in the browser."),
-    "stats": ("stats", "Count messages, tokens, cost and tool calls."),
-    "export": ("export", "Write a conversation as HTML, Markdown, JSON, JSONL or in another program's format."),
-    "import": ("import_", "Import sessions from other programs."),
-    "continue": ("continue_", "Go on with a conversation in another agent."),
-    "secrets": ("secrets", "Find keys and passwords in conversations, and erase them."),
-    "copy": ("copy", "Copy the whole store into another store of any kind."),
-    "backup": ("backup", "Back up the store into a folder, while it is being used."),
-    "restore": ("backup", "Make a store of a backup again."),
-    "lease": ("lease", "Show, acquire or release the lease of a thread."),
-    "archive": ("archive", "Archive a thread, or bring it back."),
-    "rm": ("rm", "Delete threads permanently."),
-    "prune": ("prune", "Delete archived threads that have not changed for a while."),
-    "doctor": ("doctor", "Check the store, and repair what can be repaired."),
-    "postgres": ("postgres", "Spread a PostgreSQL store over the nodes of a cluster."),
-    "config": ("config", "Show which store is used, and why."),
-    "completion": ("config", "Print the completion script for your shell."),
-    "mcp": ("mcp", "Let AI agents search and read your conversations, as an MCP server."),
-    "demo": ("demo", "Show the main features at work, in a temporary folder."),
+_GROUPS: dict[str, dict[str, tuple[str, str]]] = {
+    "Read": {
+        "ls": ("ls", "List threads, most recently changed first."),
+        "show": ("show", "Show a conversation."),
+        "tree": ("tree", "Draw all branches of a thread."),
+        "log": ("tree", "List the entries of a thread, newest first; --graph draws branches."),
+        "search": ("search", "Search the text of all entries."),
+        "diff": ("diff", "Compare two branches."),
+        "stats": ("stats", "Count messages, tokens, cost and tool calls."),
+        "tail": ("tail", "Follow a thread as entries are added."),
+        "web": ("web", "Show the store in the browser."),
+        "context": ("show", "Print exactly what a model receives."),
+    },
+    "Write and branch": {
+        "new": ("append", "Start a thread."),
+        "append": ("append", "Add a message to a thread."),
+        "fork": ("fork", "Create a thread that shares the history up to an entry."),
+        "rewind": ("rewind", "Move a thread back to an entry; nothing is deleted."),
+        "undo": ("rewind", "Undo the last move of the head."),
+        "redo": ("rewind", "Redo the last move that was undone."),
+        "label": ("fork", "Name an entry, or remove its name."),
+        "compact": ("compact", "Shorten the context with a summary; nothing is deleted."),
+        "uncompact": ("compact", "Revert the last compaction."),
+        "archive": ("archive", "Archive a thread, or bring it back."),
+        "rm": ("rm", "Delete threads permanently."),
+    },
+    "Other programs": {
+        "import": ("import_", "Import sessions from other programs."),
+        "export": ("export", "Write a conversation as HTML, Markdown, JSON, JSONL or in another program's format."),
+        "continue": ("continue_", "Go on with a conversation in another agent."),
+        "mcp": ("mcp", "Let AI agents search and read your conversations, as an MCP server."),
+    },
+    "The store": {
+        "doctor": ("doctor", "Check the store, and repair what can be repaired."),
+        "backup": ("backup", "Back up the store into a folder, while it is being used."),
+        "restore": ("backup", "Make a store of a backup again."),
+        "copy": ("copy", "Copy the whole store into another store of any kind."),
+        "prune": ("prune", "Delete archived threads that have not changed for a while."),
+        "secrets": ("secrets", "Find keys and passwords in conversations, and erase them."),
+        "lease": ("lease", "Show, acquire or release the lease of a thread."),
+        "postgres": ("postgres", "Spread a PostgreSQL store over the nodes of a cluster."),
+    },
+    "This program": {
+        "config": ("config", "Show which store is used, and why."),
+        "completion": ("config", "Print the completion script for your shell."),
+        "demo": ("demo", "Show the main features at work, in a temporary folder."),
+    },
 }
-"""The module of every command in ``cli/commands``, and its line in ``sessiontree --help``."""
+"""The commands as ``sessiontree --help`` groups them: the module of each in ``cli/commands``, and its line there."""
+
+COMMANDS = {name: row for group in _GROUPS.values() for name, row in group.items()}
 
 _HELP = """Durable conversation trees for LLM agents: search, read, branch and export them.
 
@@ -95,8 +107,10 @@ class _Program(click.Group):
         return found
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, about) for name, (_, about) in COMMANDS.items()])
+        widest = max(map(len, COMMANDS))
+        for heading, commands in _GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), about) for name, (_, about) in commands.items()])
 
 
 def _print_version(ctx: click.Context, _option: click.Parameter, is_given: Any) -> None:
