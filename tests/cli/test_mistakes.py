@@ -13,7 +13,8 @@ import sessiontree as st
 from sample_store import SHOP
 from screens import Screen, plain
 from sessiontree.cli.context import CliContext
-from sessiontree.cli.screen.picker import PickerState, picker_lines
+from sessiontree.cli.screen.lines import Line
+from sessiontree.cli.screen.picker import PickerRow, PickerState, picker_lines
 from sessiontree.cli.summaries import titles
 from sessiontree.journal.address import data_file
 
@@ -167,6 +168,16 @@ def test_a_picker_says_that_nothing_fits_and_always_how_to_leave(width: int) -> 
     assert "nothing fits" in drawn[2]
     assert drawn[-1].rstrip().endswith("esc leave")
     assert max(map(len, drawn)) <= width
+
+
+@pytest.mark.parametrize("width", [40, 60, 100])
+@pytest.mark.parametrize("before", ["many words ", "日本語の題"])
+def test_a_picker_shows_a_hit_at_the_end_of_a_long_title(width: int, before: str) -> None:
+    row = PickerRow(id="t1", short="a6b1", words=before * 20 + "Needle", right=Line("now"), found_by="")
+    state = PickerState(verb="show", query="needle", rows=(row,), total=1)
+    drawn = picker_lines(state, [], width, 20)
+    assert "Needle" in drawn[2].plain
+    assert max(line.width for line in drawn) <= width
 
 
 ASKED_BY_NOBODY = """

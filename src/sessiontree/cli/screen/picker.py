@@ -9,7 +9,7 @@ from sessiontree.cli.screen.lines import BOLD, DIM, ID, USER, Line, Span, beside
 from sessiontree.cli.screen.rows import ThreadView, entry_line, is_paired_result, notes_line
 from sessiontree.model import Record, Thread
 from sessiontree.render.branches import Branches
-from sessiontree.render.cells import cell_width, fit, pad
+from sessiontree.render.cells import CUT, cell_width, fit, pad
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.times import when
 from sessiontree.render.turns import is_bookkeeping
@@ -29,6 +29,8 @@ __all__ = [
 _BESIDE_FROM = 90
 _PREVIEW_BELOW = 7
 _FOUND = "1;4"
+_BEFORE_A_HIT = 4
+"""Of a title that is cut before a hit, a quarter of the room is left to what stands before it."""
 
 
 class PickerRow(Record, frozen=True, kw_only=True):
@@ -151,16 +153,29 @@ def _list(state: PickerState, width: int, rows: int) -> list[Line]:
         is_chosen = number == state.chosen
         line = Line(("▌ ", USER) if is_chosen else "  ", (pad(row.short, id_width), ID), "  ", row.mark)
         right = row.right.cut(max(8, width - line.width - 10))
-        words = fit(row.words, max(8, width - line.width - right.width - 2))
+        words = _fitting(row.words, state.query, max(8, width - line.width - right.width - 2))
         lines.append(beside(line.extend(_marked(words, state.query, BOLD if is_chosen else "")), right, width))
     return lines
 
 
+def _found_at(query: str, title: str) -> int:
+    """Where the query begins in a title, or -1."""
+    folded = title.casefold()
+    return folded.find(query.casefold()) if query.strip() and len(folded) == len(title) else -1
+
+
+def _fitting(title: str, query: str, cells: int) -> str:
+    """A title cut to its room: at the end, or at both ends if the query would be cut off."""
+    shown, at = fit(title, cells), _found_at(query, title)
+    if at < 0 or _found_at(query, shown) >= 0:
+        return shown
+    return fit(CUT + title[max(0, at - cells // _BEFORE_A_HIT) :], cells)
+
+
 def _marked(title: str, query: str, style: str) -> Line:
     """A title with the words of the query bold and underlined."""
-    line = Line()
-    at = title.casefold().find(query.casefold()) if query.strip() else -1
-    if at < 0 or len(title.casefold()) != len(title):
+    line, at = Line(), _found_at(query, title)
+    if at < 0:
         return line.add(title, style)
     end = at + len(query)
     return line.add(title[:at], style).add(title[at:end], _FOUND).add(title[end:], style)
