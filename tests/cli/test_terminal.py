@@ -175,6 +175,16 @@ def test_a_person_without_an_id_picks_by_letters_or_number(shell):
     assert (screen(child).rpartition("\x1b[?1049l")[2], child.exitstatus) == ("", 130)
 
 
+def test_a_row_of_the_picker_that_a_terminal_finds_too_wide_moves_no_other_row(shell):
+    child = shell.terminal("log", columns=40)
+    child.expect("leave")
+    child.send("\x1b")
+    drawn, _, after = (child.before + screen(child)).partition("\x1b[?7l")[2].partition("\x1b[?7h")
+    assert "A title" in drawn
+    assert after.startswith("\x1b[?25h")
+    assert not re.search(r"[^H\n]\x1b\[[JK]", drawn), "the last cell of a full line is erased"
+
+
 def test_a_person_without_an_entry_picks_one_of_any_branch(shell):
     child = shell.terminal("rewind")
     child.expect("leave")

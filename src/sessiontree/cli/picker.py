@@ -199,7 +199,8 @@ class _Picker:
         lines = picker_lines(self._state, self._preview(preview_width(width)), width, height)
         out = self._cli.out
         texts = [line.cut(width).painted(has_colour=out.has_colour) for line in lines[:height]]
-        text = "\x1b[H" + "\r\n".join(f"{one}\x1b[K" for one in texts) + "\x1b[J"
+        below = "\r\n\x1b[J" if len(texts) < height else ""
+        text = "\x1b[H" + "\r\n".join(f"\x1b[K{one}" for one in texts) + below
         sys.stderr.write(in_ascii(text) if out.is_plain_ascii else text)
         sys.stderr.flush()
 
@@ -211,19 +212,23 @@ def _copy(text: str) -> None:
 
 @contextmanager
 def _raw_screen() -> Iterator[Iterator[bytes]]:
-    """A screen of its own, with every key as it is pressed; both are given back at the end."""
+    """A screen of its own, with every key as it is pressed; both are given back at the end.
+
+    Lines do not wrap: terminals disagree about the width of joined emoji, and one row too many would move all others. The
+    cursor then stays on the last cell of a full line, so a line is erased before it is written, never after.
+    """
     import termios  # noqa: PLC0415  not on every system
     import tty  # noqa: PLC0415
 
     terminal = sys.stdin.fileno()
     before = termios.tcgetattr(terminal)
-    sys.stderr.write("\x1b[?1049h\x1b[?25l")
+    sys.stderr.write("\x1b[?1049h\x1b[?25l\x1b[?7l")
     try:
         tty.setraw(terminal)
         yield _keys(terminal)
     finally:
         termios.tcsetattr(terminal, termios.TCSADRAIN, before)
-        sys.stderr.write("\x1b[?25h\x1b[?1049l")
+        sys.stderr.write("\x1b[?7h\x1b[?25h\x1b[?1049l")
         sys.stderr.flush()
 
 
