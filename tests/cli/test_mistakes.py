@@ -180,6 +180,19 @@ def test_a_picker_shows_a_hit_at_the_end_of_a_long_title(width: int, before: str
     assert max(line.width for line in drawn) <= width
 
 
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_an_interrupted_import_says_that_what_came_in_is_kept(
+    screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("sessiontree.transfer.formats.import_sessions", interrupted)
+    answer = shown(screen, "import", str(tmp_path), "--from", "pi", *options, code=130)
+    kept = "" if options else "What came in so far is kept; the same command brings in the rest. "
+    assert answer == f"{kept}✗ Interrupted."
+
+
 ASKED_BY_NOBODY = """
 import os, sys
 from sessiontree.cli.context import CliContext, MissingError, is_missing

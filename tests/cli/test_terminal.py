@@ -78,6 +78,14 @@ def test_ctrl_c_ends_a_follower_with_130_and_without_a_trace(shell):
     assert child.exitstatus == 130
 
 
+def test_ctrl_c_is_the_way_to_stop_the_viewer_and_no_failure(shell):
+    child = shell.terminal("web", "--no-open")
+    child.expect("Ctrl-C stops the viewer")
+    child.sendintr()
+    said = screen(child)
+    assert ("stopped the viewer" in said, "✗" in said, child.exitstatus) == (True, False, 0), said
+
+
 def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell):
     """A loop of appends is interrupted again and again; the store stays sound, and what was acknowledged is there."""
     acknowledged = []

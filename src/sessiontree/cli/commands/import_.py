@@ -81,7 +81,12 @@ def import_(
         _watch(cli, sources)
         return
     began = cli.now_ns
-    reports = _import_all(cli, sources, prefix, dry_run=dry_run)
+    try:
+        reports = _import_all(cli, sources, prefix, dry_run=dry_run)
+    except KeyboardInterrupt:
+        if not dry_run:
+            cli.out.info("What came in so far is kept; the same command brings in the rest.")
+        raise
     if source is None and not prefix:
         remember_import(cli, began)
     if cli.out.is_json:

@@ -60,4 +60,7 @@ def web(cli: CliContext, *, port: int, host: str, names: tuple[str, ...], write:
             click.launch(address)
 
     site = Site(cli.readable_url, store=cli.location.name, is_read_only=not (is_loopback(host) or write))
-    serve(site, Binding(host=host, port=port, names=names), on_ready=tell)
+    try:
+        serve(site, Binding(host=host, port=port, names=names), on_ready=tell)
+    except KeyboardInterrupt:
+        cli.out.info("stopped the viewer")
