@@ -180,6 +180,19 @@ def test_a_picker_shows_a_hit_at_the_end_of_a_long_title(width: int, before: str
     assert max(line.width for line in drawn) <= width
 
 
+@pytest.mark.parametrize("height", [8, 10, 14, 15, 24])
+@pytest.mark.parametrize("width", [40, 100])
+def test_a_picker_on_a_low_screen_still_says_how_to_leave(width: int, height: int) -> None:
+    rows = tuple(
+        PickerRow(id=str(one), short=f"a6b{one}", words="words", right=Line("now"), found_by="") for one in range(30)
+    )
+    state = PickerState(verb="show", query="", rows=rows, total=30)
+    preview = [Line(f"line {number}") for number in range(30)]
+    drawn = [line.plain for line in picker_lines(state, preview, width, height)]
+    assert len(drawn) == height
+    assert drawn[-1].rstrip().endswith("esc leave")
+
+
 @pytest.mark.parametrize("options", [(), ("--dry-run",)])
 def test_an_interrupted_import_says_that_what_came_in_is_kept(
     screen: Screen, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]

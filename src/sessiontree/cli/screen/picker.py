@@ -28,6 +28,7 @@ __all__ = [
 
 _BESIDE_FROM = 90
 _PREVIEW_BELOW = 7
+_FEWEST_ROWS = 3
 _FOUND = "1;4"
 _BEFORE_A_HIT = 4
 """Of a title that is cut before a hit, a quarter of the room is left to what stands before it."""
@@ -126,13 +127,15 @@ def picker_lines(state: PickerState, preview: Sequence[Line], width: int, height
     """Draw the picker. Of the preview, the head and the end are shown, which says most; below the list only the end."""
     is_beside = width >= _BESIDE_FROM
     left_width = _list_width(width)
-    rows = height - 4 if is_beside else max(3, height - 5 - _PREVIEW_BELOW)
+    rows = height - 4 if is_beside else max(_FEWEST_ROWS, height - 5 - _PREVIEW_BELOW)
     left = [_query(state, left_width), Line(("─" * left_width, DIM)), *_list(state, left_width, rows)]
-    preview = [*preview[:3], *preview[3:][-(height - 5) :]] if is_beside else preview[3:][-_PREVIEW_BELOW:]
     if is_beside:
-        body = _side_by_side(left, list(preview)[: rows + 2], left_width, rows + 2)
+        ends = [*preview[:3], *preview[3:][-(height - 5) :]]
+        body = _side_by_side(left, ends[: rows + 2], left_width, rows + 2)
     else:
-        shown = [Line(" ").extend(line).cut(width) for line in list(preview)[:_PREVIEW_BELOW]]
+        room = max(0, min(_PREVIEW_BELOW, height - 5 - rows))
+        end = preview[max(3, len(preview) - room) :]
+        shown = [Line(" ").extend(line).cut(width) for line in end]
         body = [*left, Line(("─" * width, DIM)), *shown]
     return [*body, Line(("─" * width, DIM)), _keys(state, width)]
 
