@@ -108,7 +108,7 @@ def search(store: Path) -> None:
 def live(folder: Path, entries: int) -> None:
     from playwright.sync_api import sync_playwright  # noqa: PLC0415  only `make test-browser` installs it
 
-    store = folder / "live.db"
+    store = folder / f"live-{time.time_ns()}.db"  # a new one: a long thread opens at its beginning
     took: list[float] = []
     with st.open(store) as journal, serving(store) as (base, token, _), sync_playwright() as playwright:
         journal.append("t", st.user("begin"), create=True)
