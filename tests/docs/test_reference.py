@@ -16,6 +16,13 @@ from sessiontree.stores.rules.state import Fact
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 API = sorted((DOCS / "reference" / "api").glob("*.md"))
+PUBLIC_MODULES = [
+    *sorted((ROOT / "src/sessiontree/adapters").glob("[a-z]*.py")),
+    *(
+        ROOT / f"src/sessiontree/{name}/__init__.py"
+        for name in ("adapters/langgraph", "observe", "testing", "transfer/formats")
+    ),
+]
 # A value of another package, and literals and aliases, which Python gives the docstring of their type.
 WITHOUT_DOCSTRING = {"UNSET", "DIALECTS", "PRICES"}
 
@@ -25,6 +32,38 @@ def test_every_public_name_stands_in_the_reference_once() -> None:
         name for page in API for name in re.findall(r"^::: sessiontree\.(\w+)$", page.read_text(), re.MULTILINE)
     )
     assert named == Counter(set(st.__all__) - {"UNSET"})
+
+
+def test_every_name_of_a_public_module_stands_in_the_reference() -> None:
+    assert len(PUBLIC_MODULES) > 12
+    assert [name for path in PUBLIC_MODULES for name in exported(path) if name not in in_the_reference()] == []
+
+
+def test_every_name_that_a_page_imports_stands_in_the_reference() -> None:
+    imported = {
+        f"{module}.{name.strip()}"
+        for page in DOCS.rglob("*.md")
+        for module, names in re.findall(
+            r"^ *from (sessiontree[.][\w.]+) import ([\w, ]+)$", page.read_text(), re.MULTILINE
+        )
+        for name in names.split(",")
+    }
+    assert len(imported) > 20
+    assert sorted(imported - in_the_reference()) == []
+
+
+def exported(path: Path) -> list[str]:
+    """The names in ``__all__`` of a module, which is not imported: the frameworks of adapters are not installed."""
+    module = ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    found = re.search(r"^__all__ = \[(.*?)\]", path.read_text(), re.MULTILINE | re.DOTALL)
+    assert found, module
+    return [f"{module}.{name}" for name in re.findall(r'"(\w+)"', found[1])]
+
+
+def in_the_reference() -> set[str]:
+    """The names with a part of their own in the reference; those of the package also as names of the modules that have them."""
+    named = {name for page in API for name in re.findall(r"^::: ([\w.]+)$", page.read_text(), re.MULTILINE)}
+    return named | {f"sessiontree.transfer.formats.{name}" for name in st.__all__}
 
 
 def test_authors_of_stores_are_told_every_fact() -> None:
