@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
@@ -80,6 +81,46 @@ def test_every_public_class_function_and_method_has_a_docstring() -> None:
         if inspect.isclass(value):
             missing += [f"{name}.{part}" for part in public_parts(value) if not inspect.getdoc(getattr(value, part))]
     assert missing == []
+
+
+def test_every_parameter_and_field_is_explained() -> None:
+    """In the docstring of its function, its class or itself, or by its name on the page of parameters and fields."""
+    explained = set(re.findall(r"`(\w+)`", (DOCS / "reference/api/parameters.md").read_text()))
+    missing = []
+    for name in set(st.__all__) - WITHOUT_DOCSTRING:
+        value = getattr(st, name)
+        if inspect.isfunction(value):
+            missing += [f"{name}({part})" for part in unexplained(value, explained)]
+        if inspect.isclass(value) and not issubclass(value, Exception):
+            known = explained.union(*(words(kind.__doc__ or "") for kind in own_kinds(value)))
+            missing += [f"{name}.{part}" for part in set(fields_of(value)) - known - explained_fields(value)]
+            for method, function in inspect.getmembers(value, inspect.isfunction):
+                if not method.startswith("_"):
+                    missing += [f"{name}.{method}({part})" for part in unexplained(function, known)]
+    assert sorted(missing) == []
+
+
+def words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))
+
+
+def unexplained(function: Callable[..., object], known: set[str]) -> set[str]:
+    return set(inspect.signature(function).parameters) - {"self"} - known - words(function.__doc__ or "")
+
+
+def own_kinds(value: type) -> list[type]:
+    """The class and those of this package that it inherits from."""
+    return [kind for kind in value.__mro__ if kind.__module__.startswith("sessiontree")]
+
+
+def fields_of(value: type) -> tuple[str, ...]:
+    return getattr(value, "__struct_fields__", ())
+
+
+def explained_fields(value: type) -> set[str]:
+    """The fields with a docstring of their own below them."""
+    sources = "".join(map(inspect.getsource, own_kinds(value)))
+    return set(re.findall(r'^    (\w+):.*\n    """', sources, re.MULTILINE))
 
 
 def public_parts(value: type) -> list[str]:
