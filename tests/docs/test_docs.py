@@ -23,6 +23,13 @@ def test_the_code_of_the_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_python_stands_in_a_block_that_nothing_runs(page: Path) -> None:
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    others = [block for language, block in blocks if language not in ("console", "py", "python")]
+    assert [block for block in others if re.search(r"^(from|import) sessiontree", block, re.MULTILINE)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_the_links_of_the_page_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#: ]+)(?:#[^) ]*)?(?: \"\w+\")?\)", page.read_text(encoding="utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]

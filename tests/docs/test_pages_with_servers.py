@@ -1,0 +1,52 @@
+"""Code of the documentation that needs a server or a model runs too: it stands in blocks of `py`."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+import postgres_server
+import sessiontree as st
+from doc_pages import ROOT
+from long_conversations import SMALL, talk
+from model_server import Reply, chat_answer, model_server
+
+BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def test_the_code_about_postgresql_runs() -> None:
+    as_record, tenants = blocks(ROOT / "docs/howto/use-postgresql.md")
+    url, role = postgres_server.new_database(), f"acme_{secrets.token_hex(4)}"
+    names: dict[str, Any] = {"st": st, "url": url, "owner_url": url}
+    exec(as_record, names)
+    with names["journal"] as journal:
+        journal.create_thread("t")
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role} LOGIN")
+    exec(tenants.replace('"acme",', f'"{role}",'), names)
+    bound = url.replace("postgres@", f"{role}@")
+    with st.open(postgres_server.with_options(bound, namespace="acme")) as journal:
+        assert journal.thread("t").id == "t"
+
+
+@pytest.mark.xdist_group("model sdk")
+def test_the_code_about_summaries_by_models_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    (code,) = blocks(ROOT / "docs/howto/long-conversations.md")
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+    with model_server() as server, st.open("memory:") as journal:
+        server.replies = [Reply(body=chat_answer("The notes."))]
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        thread = journal.create_thread()
+        talk(journal, thread.id)
+        exec(code, {"journal": journal, "thread": thread, "policy": SMALL})
+        assert "The notes." in journal.context(thread.id).messages[0].text
