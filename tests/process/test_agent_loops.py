@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
-from model_server import ModelServer, Reply, StreamReply, model_server
+from model_server import ModelServer, Reply, StreamReply, messages_answer, model_server
 from provider_answers import EVENTS, Script, openai_responses
 
 ROOT = Path(__file__).parents[2]
@@ -75,6 +76,25 @@ def test_the_readme_shows_an_agent_of_twelve_lines() -> None:
 def test_the_tutorial_shows_the_same_agent_and_its_tool() -> None:
     shown = BLOCK.findall((ROOT / "docs/tutorial/agent.md").read_text(encoding="utf-8"))
     assert shown[:2] == [(EXAMPLES / name).read_text(encoding="utf-8") for name in ("weather.py", "agent.py")]
+
+
+def test_the_page_about_streaming_shows_the_agent_that_streams() -> None:
+    shown = BLOCK.findall((ROOT / "docs/howto/stream-answers.md").read_text(encoding="utf-8"))
+    assert shown == [(EXAMPLES / "openai_agent.py").read_text(encoding="utf-8")]
+
+
+def test_the_lines_of_the_tutorial_make_the_agent_one_of_anthropic(server: ModelServer, tmp_path: Path) -> None:
+    changed = BLOCK.findall((ROOT / "docs/tutorial/agent.md").read_text(encoding="utf-8"))[2]
+    client, request = changed.split("...\n")
+    code = (EXAMPLES / "agent.py").read_text(encoding="utf-8").replace("OPENAI_TOOLS", "ANTHROPIC_TOOLS")
+    code = code.replace("import openai", "import anthropic")
+    code = re.sub(r"^client, dialect = .*\n", client, code, flags=re.MULTILINE)
+    code = re.sub(r"^ *reply = .*\n", request, code, flags=re.MULTILINE)
+    (tmp_path / "agent.py").write_text(code, encoding="utf-8")
+    shutil.copy(EXAMPLES / "weather.py", tmp_path)
+    server.replies.append(Reply(body=messages_answer("It is sunny.")))
+    assert run(str(tmp_path / "agent.py"), server, tmp_path, "How is it in Oslo?") == "> It is sunny.\n"
+    assert server.requests[0][2]["tools"][0]["name"] == "weather"
 
 
 @pytest.mark.parametrize("agent", AGENTS)
