@@ -68,6 +68,27 @@ def test_a_terminal_chat_shows_what_was_said_before(server: ModelServer, tmp_pat
     assert run(tmp_path, "terminal_chat.py", typed="\n").splitlines()[:2] == ["user: hello", "assistant: Hi there."]
 
 
+def test_a_terminal_chat_shows_what_it_had_shown_when_it_was_killed(server: ModelServer, tmp_path: Path) -> None:
+    events = EVENTS["openai-chat"](Script(text=["one ", "two ", "three"], id="1"))
+    cut = StreamReply(events, pause_after=next(at for at, event in enumerate(events, 1) if b'"two "' in event))
+    server.replies.append(cut)
+    with subprocess.Popen(
+        [sys.executable, str(EXAMPLES / "terminal_chat.py")],
+        cwd=tmp_path,
+        env=os.environ | {"OPENAI_BASE_URL": f"{server.url}/v1", "OPENAI_API_KEY": "none"},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as chat:
+        assert chat.stdin is not None
+        assert chat.stdout is not None
+        chat.stdin.write(b"count\n")
+        chat.stdin.flush()
+        assert chat.stdout.read(len(b"> one two ")) == b"> one two "
+        chat.kill()
+    cut.go_on.set()
+    assert run(tmp_path, "terminal_chat.py", typed="\n").splitlines()[:2] == ["user: count", "assistant: one two "]
+
+
 def test_an_own_history_is_imported_and_found(tmp_path: Path) -> None:
     first, *hits = run(tmp_path, "own_history.py", str(TRANSCRIPTS / "claude-code"), "error").splitlines()
     assert " conversations, " in first
