@@ -9,7 +9,7 @@ import pytest
 
 from doc_pages import BLOCK, FRAMEWORKS, ROOT, run
 
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.mark.parametrize(
