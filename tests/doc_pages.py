@@ -11,6 +11,13 @@ FRAMEWORKS = ROOT / "docs/howto/frameworks"
 """Pages about frameworks that `make test` does not install: tests_adapters runs their code."""
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
+NEEDS_SERVER = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks_that_need_a_server(page: Path) -> list[str]:
+    """The programs of a page that need a model or a database: tests run them one by one, with a server."""
+    return NEEDS_SERVER.findall(page.read_text(encoding="utf-8"))
+
 
 def blocks(page: Path) -> str:
     """The page as a program; other lines become blank, so that line numbers in errors are the page's."""

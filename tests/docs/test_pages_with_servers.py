@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -12,19 +10,13 @@ import pytest
 
 import postgres_server
 import sessiontree as st
-from doc_pages import ROOT
+from doc_pages import ROOT, blocks_that_need_a_server
 from long_conversations import SMALL, talk
 from model_server import Reply, chat_answer, model_server
 
-BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def blocks(page: Path) -> list[str]:
-    return BLOCK.findall(page.read_text(encoding="utf-8"))
-
 
 def test_the_code_about_postgresql_runs() -> None:
-    as_record, tenants = blocks(ROOT / "docs/howto/use-postgresql.md")
+    as_record, tenants = blocks_that_need_a_server(ROOT / "docs/howto/use-postgresql.md")
     url, role = postgres_server.new_database(), f"acme_{secrets.token_hex(4)}"
     names: dict[str, Any] = {"st": st, "url": url, "owner_url": url}
     exec(as_record, names)
@@ -40,7 +32,7 @@ def test_the_code_about_postgresql_runs() -> None:
 
 @pytest.mark.xdist_group("model sdk")
 def test_the_code_about_summaries_by_models_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    (code,) = blocks(ROOT / "docs/howto/long-conversations.md")
+    (code,) = blocks_that_need_a_server(ROOT / "docs/howto/long-conversations.md")
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     with model_server() as server, st.open("memory:") as journal:

@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from doc_pages import blocks_that_need_a_server
 from model_server import ModelServer, Reply, StreamReply, messages_answer, model_server
 from provider_answers import EVENTS, Script, openai_responses
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 AGENTS = {"openai_agent.py": "openai-responses", "anthropic_agent.py": "anthropic", "gemini_agent.py": "gemini"}
-BLOCK = re.compile(r"^```py\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 LOOKING = Script(text=["Looking. "], call="weather", arguments=['{"ci', 'ty": "Oslo"}'], id="1")
 SUNNY = Script(text=["It is ", "sunny."], id="2")
@@ -68,23 +68,23 @@ def lines_of(agent: str) -> list[str]:
 
 
 def test_the_readme_shows_an_agent_of_twelve_lines() -> None:
-    shown = BLOCK.findall((ROOT / "README.md").read_text(encoding="utf-8"))
+    shown = blocks_that_need_a_server(ROOT / "README.md")
     assert shown == [(EXAMPLES / "agent.py").read_text(encoding="utf-8")]
     assert len([line for line in lines_of("agent.py") if not line.startswith(("import ", "from "))]) == 12
 
 
 def test_the_tutorial_shows_the_same_agent_and_its_tool() -> None:
-    shown = BLOCK.findall((ROOT / "docs/tutorial/agent.md").read_text(encoding="utf-8"))
+    shown = blocks_that_need_a_server(ROOT / "docs/tutorial/agent.md")
     assert shown[:2] == [(EXAMPLES / name).read_text(encoding="utf-8") for name in ("weather.py", "agent.py")]
 
 
 def test_the_page_about_streaming_shows_the_agent_that_streams() -> None:
-    shown = BLOCK.findall((ROOT / "docs/howto/stream-answers.md").read_text(encoding="utf-8"))
+    shown = blocks_that_need_a_server(ROOT / "docs/howto/stream-answers.md")
     assert shown == [(EXAMPLES / "openai_agent.py").read_text(encoding="utf-8")]
 
 
 def test_the_lines_of_the_tutorial_make_the_agent_one_of_anthropic(server: ModelServer, tmp_path: Path) -> None:
-    changed = BLOCK.findall((ROOT / "docs/tutorial/agent.md").read_text(encoding="utf-8"))[2]
+    changed = blocks_that_need_a_server(ROOT / "docs/tutorial/agent.md")[2]
     client, request = changed.split("...\n")
     code = (EXAMPLES / "agent.py").read_text(encoding="utf-8").replace("OPENAI_TOOLS", "ANTHROPIC_TOOLS")
     code = code.replace("import openai", "import anthropic")
