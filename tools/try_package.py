@@ -1,8 +1,8 @@
 """Build the package and try it as a stranger would: in empty environments, without the source tree.
 
-Run by ``make test-package``: the build is repeatable, the archives hold what they should and nothing else, the core and each
-extra alone can be installed and used, and so can the lowest versions that the ranges of the dependencies allow. The size of
-the core is written to ``docs/explanation/size.md``.
+Run by ``make test-package``: the build is repeatable, also from the source archive, the archives hold what they should and nothing
+else, the core and each extra alone can be installed and used, with the newest versions and with the lowest that the ranges of the
+dependencies allow. The size of the core is written to ``docs/explanation/size.md``, and may not grow beyond a limit.
 """
 
 from __future__ import annotations
@@ -48,6 +48,16 @@ assert "sessiontree/py.typed" in files
 assert any(file.endswith("licenses/LICENSE") for file in files)
 print(len(list(importlib.metadata.distributions())))
 """
+# The processor's time in milliseconds for the import alone, and until a store is open.
+IMPORT_TIME = """
+import time
+start = time.process_time()
+import sessiontree as st
+imported = time.process_time()
+with st.open("a.db"):
+    print(f"{(imported - start) * 1e3:.0f} {(time.process_time() - start) * 1e3:.0f}")
+"""
+MOST_PACKAGES, MOST_BYTES = 12, 20_000_000
 TEST_TOOLS = ("hypothesis", "pexpect", "pytest", "pytest-xdist")
 CONTRACT = [f"tests/contract/test_{store}.py" for store in ("memory", "sqlite", "jsonl")] + [
     "tests/unit/test_context.py"
@@ -66,13 +76,18 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
 def build(target: Path) -> tuple[Path, Path]:
     """Build both archives twice and return them; the two builds are the same bytes."""
     for folder in (target, target / "again"):
-        run(TOOLS / "python", "-m", "hatchling", "build", "-d", folder, cwd=ROOT, SOURCE_DATE_EPOCH="1577836800")
+        build_into(folder, ROOT)
     archives = sorted(path for path in target.iterdir() if path.is_file())
     for archive in archives:
         assert _hash(archive) == _hash(target / "again" / archive.name), f"{archive.name} differs from build to build"
     source, wheel = sorted(archives, key=lambda path: path.suffix == ".whl")
     run(TOOLS / "twine", "check", "--strict", source, wheel, cwd=target)
     return source, wheel
+
+
+def build_into(folder: Path, project: Path, *options: str) -> None:
+    command = (TOOLS / "python", "-m", "hatchling", "build", "-d", folder, *options)
+    run(*command, cwd=project, SOURCE_DATE_EPOCH="1577836800")
 
 
 def _hash(path: Path) -> str:
@@ -90,6 +105,15 @@ def check_contents(source: Path, wheel: Path) -> None:
     assert {"pyproject.toml", "LICENSE", "README.md", "src/sessiontree/py.typed"} <= set(names)
 
 
+def check_source(source: Path, wheel: Path, folder: Path) -> None:
+    """The source archive has all that a build needs: the wheel that it builds is the same."""
+    with tarfile.open(source) as archive:
+        archive.extractall(folder / "source", filter="data")
+    (unpacked,) = (folder / "source").iterdir()
+    build_into(folder / "from-source", unpacked, "-t", "wheel")
+    assert _hash(folder / "from-source" / wheel.name) == _hash(wheel), "the source archive builds another wheel"
+
+
 def environment(folder: Path, *requirements: str, options: tuple[str, ...] = ()) -> Path:
     """An empty environment with these packages; returns its folder of programs."""
     run(TOOLS / "uv", "venv", "--quiet", "--python", sys.executable, folder, cwd=folder.parent)
@@ -101,11 +125,25 @@ def environment(folder: Path, *requirements: str, options: tuple[str, ...] = ())
 
 
 def try_extras(wheel: Path, folder: Path) -> None:
+    """Use each extra alone, with the newest versions and with the lowest."""
     for extra in EXTRAS:
-        programs = environment(folder / extra, f"sessiontree[{extra}] @ file://{wheel}")
         use = USES.get(extra, f"import sessiontree.adapters.{extra.replace('-', '_')}")
-        run(programs / "python", "-c", use, cwd=folder)
-        print(f"sessiontree[{extra}]: ok", flush=True)
+        package = f"sessiontree[{extra}] @ file://{wheel}"
+        constraints = ("-c", str(lowest_versions(folder, extra)))
+        for name, options in ((extra, ()), (f"{extra}-lowest", constraints)):
+            programs = environment(folder / name, package, options=options)
+            run(programs / "python", "-c", use, cwd=folder)
+            print(f"sessiontree[{extra}]: ok in {name}", flush=True)
+
+
+def lowest_versions(folder: Path, *extras: str) -> Path:
+    """A file of constraints: the lowest versions that the core and these extras allow."""
+    file = folder / f"lowest-{'-'.join(extras)}.txt"
+    run(
+        TOOLS / "uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--no-header", "--no-annotate",
+        *(f"--extra={extra}" for extra in extras), ROOT / "pyproject.toml", "-o", file, cwd=folder,
+    )  # fmt: skip
+    return file
 
 
 def try_core(wheel: Path, folder: Path) -> str:
@@ -117,17 +155,21 @@ def try_core(wheel: Path, folder: Path) -> str:
     site = next((folder / "core" / "lib").iterdir()) / "site-packages"
     size = sum(path.stat().st_size for path in site.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     own = sum(path.stat().st_size for path in (site / "sessiontree").rglob("*.*") if path.suffix != ".pyc")
-    return f"| packages | size | of it sessiontree |\n|---|---|---|\n| {packages} | {size / 1e6:.1f} MB | {own / 1e6:.1f} MB |"
+    assert int(packages) <= MOST_PACKAGES, f"the core brings {packages} packages"
+    assert size <= MOST_BYTES, f"the core brings {size} bytes"
+    for _ in range(2):  # the first run compiles the modules
+        times = run(programs / "python", "-c", IMPORT_TIME, cwd=folder, PYTHONDONTWRITEBYTECODE="")
+    imported, opened = times.split()
+    return (
+        "| packages | size | of it sessiontree | import | import and open |\n|---|---|---|---|---|\n"
+        f"| {packages} | {size / 1e6:.1f} MB | {own / 1e6:.1f} MB | {imported} ms | {opened} ms |"
+    )
 
 
 def try_lowest(wheel: Path, folder: Path) -> None:
     """Run the contract with the lowest versions that are allowed."""
     extras = ("postgres", "tokens", "otel", "web")
-    lowest = folder / "lowest.txt"
-    run(
-        TOOLS / "uv", "pip", "compile", "--quiet", "--resolution", "lowest-direct", "--no-header", "--no-annotate",
-        *(f"--extra={extra}" for extra in extras), ROOT / "pyproject.toml", "-o", lowest, cwd=folder,
-    )  # fmt: skip
+    lowest = lowest_versions(folder, *extras)
     programs = environment(
         folder / "lowest", f"sessiontree[{','.join(extras)}] @ file://{wheel}", *TEST_TOOLS, options=("-c", str(lowest))
     )
@@ -148,6 +190,7 @@ def main() -> None:
         folder = Path(name)
         source, wheel = build(folder / "dist")
         check_contents(source, wheel)
+        check_source(source, wheel, folder)
         write_size(try_core(wheel, folder))
         try_extras(wheel, folder)
         try_lowest(wheel, folder)
