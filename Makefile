@@ -51,7 +51,7 @@ test-deep: $(READY)
 ADAPTERS := .venv-adapters
 ADAPTERS_OPENAI2 := .venv-adapters-openai2
 OPENAI2 := llama_index strands
-ADAPTER_FILES := $(shell find src/sessiontree/adapters tests_adapters examples/frameworks -name '*.py')
+ADAPTER_FILES := $(shell find src/sessiontree/adapters tests_adapters examples/frameworks benchmarks/adapters -name '*.py')
 FILES_OPENAI2 := $(foreach name,$(OPENAI2),$(foreach file,$(ADAPTER_FILES),$(if $(findstring $(name),$(file)),$(file))))
 FILES_OPENAI3 := $(filter-out $(FILES_OPENAI2),$(ADAPTER_FILES))
 test-adapters: $(ADAPTERS)/.ready $(ADAPTERS_OPENAI2)/.ready

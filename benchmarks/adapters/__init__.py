@@ -1,0 +1,1 @@
+"""What calls of frameworks cost with our classes and with their own."""
