@@ -11,6 +11,7 @@ from sessiontree.cli.screen.picker import is_fuzzy_match
 from sessiontree.cli.screen.progress import progress_bar
 from sessiontree.model.sanitize import for_terminal, one_line
 from sessiontree.render.branches import Branches
+from sessiontree.render.figures import size
 
 
 def entry(name: str, parent: str | None, payload: st.Payload | None = None) -> st.Entry:
@@ -119,9 +120,9 @@ def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_know
     with progress_bar("checking the store") as progress:
         assert "0:00:0" in shown_within(capsys, "checking the store")
         progress(40, 1000)
-        assert "/s" in shown_within(capsys, "40/1000")
+        assert "/s" in shown_within(capsys, "40 of 1,000")
         progress(1000, 1000)
-        shown_within(capsys, "1000/1000")
+        shown_within(capsys, "1,000 of 1,000")
 
 
 def test_progress_before_the_bar_appears_is_shown_when_it_does(capsys, monkeypatch):
@@ -130,7 +131,19 @@ def test_progress_before_the_bar_appears_is_shown_when_it_does(capsys, monkeypat
     monkeypatch.setattr("sessiontree.cli.screen.progress._DELAY_SECONDS", 0.2)
     with progress_bar("checking the store") as progress:
         progress(7, 9)
-        shown_within(capsys, "7/9")
+        shown_within(capsys, "7 of 9")
+
+
+def test_progress_in_bytes_is_shown_in_sizes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr("sessiontree.cli.screen.progress._DELAY_SECONDS", 0.0)
+    with progress_bar("importing", size) as progress:
+        shown_within(capsys, "importing")
+        progress(10_714_341, 59_415_891)
+        shown_within(capsys, f"{size(10_714_341)} of {size(59_415_891)}")
 
 
 def test_short_work_shows_nothing(capsys, monkeypatch):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from functools import cached_property
@@ -20,6 +20,7 @@ from sessiontree.cli.suggestions import did_you_mean, similar
 from sessiontree.cli.typed import typed
 from sessiontree.model import Record
 from sessiontree.model.passwords import address_without_password
+from sessiontree.render.figures import count
 from sessiontree.render.ids import ShortIds
 from sessiontree.render.names import address_of
 
@@ -223,17 +224,18 @@ class CliContext:
             self._journal = None
 
     @contextmanager
-    def progress(self, what: str) -> Iterator[Progress]:
+    def progress(self, what: str, figure: Callable[[int], str] = count) -> Iterator[Progress]:
         """Show a progress bar on stderr for work that takes longer than a second.
 
-        The body calls the yielded function with what is done and the total. Until its first call a timer is shown.
+        The body calls the yielded function with what is done and the total, which are written by ``figure``. Until its first
+        call a timer is shown.
         """
         if self.is_quiet or not sys.stderr.isatty():
             yield _ignore
             return
         from sessiontree.cli.screen.progress import progress_bar  # noqa: PLC0415  Rich is slow to load
 
-        with progress_bar(what) as advance:
+        with progress_bar(what, figure) as advance:
             yield advance
 
 

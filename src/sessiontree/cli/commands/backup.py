@@ -12,7 +12,7 @@ from sessiontree.cli.context import CliContext
 from sessiontree.cli.declare import FilePath, StoreAddress, argument, command, dry_run_option
 from sessiontree.cli.exit_codes import DAMAGED
 from sessiontree.cli.screen.lines import DIM, ID, Line
-from sessiontree.model import Progress, moment
+from sessiontree.model import moment
 from sessiontree.render.figures import plural, size, threads_and_records
 from sessiontree.render.times import iso, when
 
@@ -48,17 +48,13 @@ def backup(cli: CliContext, *, folder: Path, keep: int | None, is_listed: bool, 
         _list(cli, folder)
     else:
         journal = cli.open_existing()
-        with cli.progress("backing up, kB") as progress:
-            report = journal.backup(folder, keep=keep, progress=_in_kilobytes(progress))
+        with cli.progress("backing up", size) as progress:
+            report = journal.backup(folder, keep=keep, progress=progress)
         if cli.out.is_json:
             cli.out.json(report=report)
             return
         removed = f"; removed {plural(len(report.removed), 'older backup')}" if report.removed else ""
         cli.out.done(f"{report.id}: {size(report.bytes)}, of which {size(report.copied_bytes)} were copied{removed}")
-
-
-def _in_kilobytes(progress: Progress) -> Progress:
-    return lambda done, total: progress(done // 1000, total // 1000)
 
 
 def _list(cli: CliContext, folder: Path) -> None:
@@ -132,8 +128,8 @@ def restore(cli: CliContext, *, folder: Path, target: str, backup_id: str | None
         found = find_backup(folder, backup_id)
         cli.out.plan(f"would restore {found.id}, {size(found.bytes)}, into {target}")
         return
-    with cli.progress("restoring, kB") as progress:
-        report = restore_backup(folder, target, backup_id=backup_id, progress=_in_kilobytes(progress))
+    with cli.progress("restoring", size) as progress:
+        report = restore_backup(folder, target, backup_id=backup_id, progress=progress)
     if cli.out.is_json:
         cli.out.json(report=report)
     else:

@@ -189,7 +189,7 @@ def _import_all(
     from sessiontree.transfer.formats import import_everything, import_sessions  # noqa: PLC0415  slow to load
 
     reports: list[ImportReport] = []
-    with _target(cli, dry_run=dry_run) as journal, cli.progress("importing bytes") as progress:
+    with _target(cli, dry_run=dry_run) as journal, cli.progress("importing", size) as progress:
         for name, path in sources:
             if name:
                 found = [import_sessions(journal, path, format=name, prefix=prefix, progress=progress)]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from sessiontree.render.figures import count
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
@@ -21,9 +23,12 @@ _NARROW = 80
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Advance]:
-    """Show a bar on stderr; the body calls the yielded function with what is done and the total."""
-    bar = _DelayedBar(what)
+def progress_bar(what: str, figure: Callable[[int], str] = count) -> Iterator[Advance]:
+    """Show a bar on stderr; the body calls the yielded function with what is done and the total.
+
+    ``figure`` says how the numbers are written, such as ``size`` for bytes.
+    """
+    bar = _DelayedBar(what, figure)
     try:
         yield bar.advance
     finally:
@@ -33,8 +38,9 @@ def progress_bar(what: str) -> Iterator[Advance]:
 class _DelayedBar:
     """Starts by a timer, so that work that has not reported anything yet is visible as well: as a spinner with a clock."""
 
-    def __init__(self, what: str) -> None:
+    def __init__(self, what: str, figure: Callable[[int], str]) -> None:
         self._what = what
+        self._figure = figure
         self._started = time.monotonic()
         self._lock = threading.Lock()
         self._is_stopped = False
@@ -66,7 +72,7 @@ class _DelayedBar:
         with self._lock:
             if self._is_stopped:
                 return
-            self._task = progress.add_task(self._what, total=None, rate="")
+            self._task = progress.add_task(self._what, total=None, figures="")
             progress.start()
             self._progress = progress
         self._update(progress)
@@ -78,17 +84,18 @@ class _DelayedBar:
             progress.columns = _bar_columns(progress.console.width)
         done, total = self._position
         seconds = max(time.monotonic() - self._started, 0.001)
-        progress.update(self._task, completed=done, total=total, rate=f"{done / seconds:,.0f}/s")
+        figure = self._figure
+        figures = f"{figure(done)} of {figure(total)}, {figure(round(done / seconds))}/s"
+        progress.update(self._task, completed=done, total=total, figures=figures)
 
 
 def _bar_columns(width: int) -> tuple[str | ProgressColumn, ...]:
     """The columns once the total is known; a narrow screen shows the figures without the bar."""
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn  # noqa: PLC0415
 
     return (
         TextColumn("{task.description}"),
         *((BarColumn(),) if width >= _NARROW else ()),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]}"),
+        TextColumn("{task.fields[figures]}"),
         TimeRemainingColumn(),
     )
