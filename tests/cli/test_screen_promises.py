@@ -8,6 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 import postgres_server
 import sessiontree as st
@@ -221,3 +222,11 @@ def test_a_large_thread_shows_every_message_of_the_user(screen: Screen) -> None:
     with st.open(screen.store) as journal:
         prompts = [entry for entry in journal.entries(LOGS) if entry.type == "user_message"]
     assert len([line for line in shown.splitlines() if "❯ " in line]) == len(prompts)
+
+
+def test_an_answer_that_was_cut_off_is_not_drawn_as_a_whole_one(screen: Screen) -> None:
+    with st.open(screen.store) as journal:
+        journal.append("cut", st.user("How long is it?"), create=True)
+        journal.append("cut", replace(st.assistant("About three"), is_partial=True))
+    assert "! partial answer: About three" in plain(screen.run("tree", "cut"))
+    assert "● About three" not in plain(screen.run("tree", "cut"))

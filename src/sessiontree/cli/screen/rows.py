@@ -79,6 +79,8 @@ def entry_line(view: ThreadView, entry: Entry, *, is_active: bool, room: int = 0
             return Line((f"≈ {compaction_words(entry.payload)}", DIM))
         case RunFailure() | TurnMarker(status="failed" | "aborted"):
             return Line(("! ", ATTENTION), (f"cut off: {words_of(entry, view.folder)}", quiet))
+        case AssistantMessage(is_partial=True):
+            return Line(("! ", ATTENTION), (f"{role_of(entry)}: {words_of(entry, view.folder)}", quiet))
         case AssistantMessage():
             return Line(("● " if is_active else "○ ", quiet), (words_of(entry, view.folder), quiet))
         case UserMessage():
