@@ -13,6 +13,7 @@ from sessiontree.stores.postgres.tree_rows import (
     LARGEST_BATCH,
     NO_LIMIT,
     OF_THREAD,
+    THREAD_FIRST,
     TreeRows,
     range_of,
     seq_of,
@@ -34,25 +35,11 @@ UNION ALL
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT key FROM me)
     AND e.seq <= (SELECT upto FROM me) AND e.seq > (SELECT upto FROM me) - %(limit)s"""
-_RARE = f"""
-WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h
-    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
-    WHERE {OF_THREAD}
-)
-SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
-UNION ALL
+_RARE = f"""{THREAD_FIRST}
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND {IS_RARE}
     AND (e.owner = (SELECT key FROM me) OR (SELECT base FROM me) IS NOT NULL)"""
-_RARE_OWN = f"""
-WITH me AS (
-    SELECT t.key, t.base FROM sessiontree.head h
-    JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
-    WHERE {OF_THREAD}
-)
-SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
-UNION ALL
+_RARE_OWN = f"""{THREAD_FIRST}
 (SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
     WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND {IS_RARE}
     AND e.owner = (SELECT key FROM me) AND e.seq > %(above)s AND e.seq < %(below)s

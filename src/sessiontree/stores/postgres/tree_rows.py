@@ -20,7 +20,17 @@ from sessiontree.stores.postgres.rows import ENTRY_COLUMNS, HEAD_FROM, STATE_COL
 from sessiontree.stores.postgres.steps import Row, Statement, Steps, TreeLookup, to_bytes, to_text
 from sessiontree.stores.postgres.view import IS_ANCESTOR
 
-__all__ = ["FIRST_BATCH", "LARGEST_BATCH", "NO_LIMIT", "OF_THREAD", "TreeRows", "range_of", "seq_of", "split"]
+__all__ = [
+    "FIRST_BATCH",
+    "LARGEST_BATCH",
+    "NO_LIMIT",
+    "OF_THREAD",
+    "THREAD_FIRST",
+    "TreeRows",
+    "range_of",
+    "seq_of",
+    "split",
+]
 
 
 NO_LIMIT = 1 << 62
@@ -55,14 +65,15 @@ WITH tip AS (
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT owner FROM tip)
     AND e.seq <= (SELECT seq FROM tip) AND e.seq > (SELECT seq FROM tip) - %(limit)s"""
-_OWN = f"""
+THREAD_FIRST = f"""
 WITH me AS (
     SELECT t.key, t.base FROM sessiontree.head h
     JOIN sessiontree.thread t ON t.tree = %(tree)s AND t.id = h.id AND t.namespace = %(namespace)s
     WHERE {OF_THREAD}
 )
 SELECT base, key, NULL::bytea, NULL::bigint, NULL::bytea, NULL::bytea, NULL::bigint FROM me
-UNION ALL
+UNION ALL"""
+_OWN = f"""{THREAD_FIRST}
 SELECT {ENTRY_COLUMNS} FROM sessiontree.entry e
 WHERE e.tree = %(tree)s AND e.namespace = %(namespace)s AND e.owner = (SELECT key FROM me)
     AND e.seq > %(after)s AND e.seq <= greatest((SELECT key FROM me), %(after)s) + %(limit)s"""
