@@ -177,6 +177,33 @@ def test_search_answers_while_one_types(reading: Opener) -> None:
     page.wait_for_selector("#pages .e.sel")
 
 
+def test_a_hit_is_previewed_with_its_words_marked_before_it_is_opened(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open("/search?q=KeyError+role:tool")
+    page.wait_for_selector("#preview .e")
+    at_rest(page)
+    assert page.evaluate("CSS.highlights.get('found').size") > 0
+    assert page.locator("#preview details[open] >> text=KeyError").first.is_visible()
+    page.click("#preview .btn")
+    page.wait_for_selector("#pages .e.sel")
+
+
+def test_the_arrows_go_from_hit_to_hit_and_back_to_the_words(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open("/search?q=login")
+    page.wait_for_selector("#preview .e")
+    at_rest(page)
+    first = page.inner_text("#preview")
+    reader.keys("ArrowDown", "ArrowDown")
+    until(page, "document.querySelectorAll('.hitrow')[1].ariaCurrent === 'true'")
+    at_rest(page)
+    assert page.inner_text("#preview") != first
+    reader.keys("ArrowUp", "ArrowUp")
+    until(page, "document.activeElement.id === 'q'")
+    reader.keys("ArrowDown", "Enter")
+    page.wait_for_selector("#pages .e.sel")
+
+
 def test_the_list_filters_while_one_types_and_by_facets(reading: Opener) -> None:
     reader = reading()
     page = reader.open("/")

@@ -24,6 +24,37 @@ def test_hits_are_marked_and_lead_to_their_entries(talks: Viewer) -> None:
     assert f'href="/t/a?at={entry}#e-' in page
 
 
+def test_a_call_that_was_found_is_shown_as_the_transcript_shows_it(talks: Viewer) -> None:
+    call = st.call("c1", "bash", '{"command": "pytest -x tests/needle.py"}')
+    talks.journal.append("b", st.assistant(calls=[call]))
+    assert "<b>bash</b> <code>pytest -x tests/<mark>needle</mark>.py</code>" in talks.html("/search?q=needle")
+
+
+def test_a_preview_goes_from_the_prompt_to_what_came_of_the_entry(talks: Viewer) -> None:
+    journal = talks.journal
+    asked = journal.append("c", st.user("an earlier prompt"), create=True, fields={"title": "Files"})
+    prompt = journal.append("c", st.user("count the files"))
+    call = journal.append("c", st.assistant(calls=[st.call("c1", "bash", '{"command": "ls"}')]))
+    result = journal.append("c", st.tool_result("c1", "seven files"))
+    journal.append("c", st.user("on another branch"), parent=asked.id)
+    page = talks.html(f"/t/c/preview/{call.id}")
+    assert "count the files" in page
+    assert "seven files" in page
+    assert "an earlier prompt" not in page
+    assert "another branch" not in page
+    shown = talks.client.get(f"/t/c/preview/{result.id}.json").json()["entries"]
+    assert [one["id"] for one in shown] == [prompt.id, call.id, result.id]
+    assert talks.client.get("/t/c/preview/nothing").status_code == 404
+
+
+def test_a_result_that_was_found_is_opened_at_its_call(talks: Viewer) -> None:
+    journal = talks.journal
+    call = journal.append("a", st.assistant(calls=[st.call("c1", "bash", '{"command": "ls"}')]))
+    result = journal.append("a", st.tool_result("c1", "seven files"))
+    assert talks.client.get(f"/t/a.json?at={result.id}").json()["selected"] == call.id
+    assert f'data-selected="{call.id}"' in talks.html(f"/t/a?at={result.id}")
+
+
 def test_a_word_that_is_still_being_typed_is_found(talks: Viewer) -> None:
     assert len(talks.client.get("/search.json?q=pars").json()["hits"]) == 2
     assert "hits" not in talks.client.get('/search.json?q="pars"').json()

@@ -126,11 +126,11 @@ class Outline:
             return head
         if entry_id in self.places(head):
             return head
-        return self._end(self.tree(head).end_of(self._shown_at(entry_id)), entry_id)
+        return self._end(self.tree(head).end_of(self.shown_at(entry_id)), entry_id)
 
-    def _shown_at(self, entry_id: str) -> str:
-        """The entry itself, or the nearest one above it that has a row."""
-        node: Node | None = self.nodes[entry_id]
+    def shown_at(self, entry_id: str) -> str:
+        """Return the entry itself, or the nearest one above it that has a row: the call for a result."""
+        node = self.nodes.get(entry_id)
         while node is not None and not node.is_shown:
             node = self.nodes.get(node.parent) if node.parent is not None else None
         return node.id if node is not None else entry_id

@@ -8,7 +8,19 @@ from __future__ import annotations
 from typing import Any
 
 from sessiontree.web.declare import Action, Page
-from sessiontree.web.pages import actions, compare, context, facets, home, look_back, search, thread, threads, windows
+from sessiontree.web.pages import (
+    actions,
+    compare,
+    context,
+    facets,
+    home,
+    look_back,
+    preview,
+    search,
+    thread,
+    threads,
+    windows,
+)
 
 __all__ = ["ACTIONS", "PAGES"]
 
@@ -19,6 +31,7 @@ PAGES: tuple[Page[Any, Any], ...] = (
     facets.PAGE,
     home.PAGE,
     look_back.PAGE,
+    preview.PAGE,
     search.HITS,
     search.PAGE,
     thread.PAGE,

@@ -12,9 +12,13 @@ from sessiontree.errors import InvalidInputError
 from sessiontree.model import Record
 from sessiontree.render.entries import role_of
 from sessiontree.render.figures import plural
+from sessiontree.render.steps import steps_of
 from sessiontree.render.times import when
-from sessiontree.search import Hit, SearchOrder, Snippet
-from sessiontree.web.addresses import entry_url, thread_url, with_query
+from sessiontree.search import Hit, SearchOrder, SearchQuery, Snippet
+from sessiontree.search.query import parse_query
+from sessiontree.search.snippets import snippet_of
+from sessiontree.web.addresses import entry_url, segment, thread_url, with_query
+from sessiontree.web.assets import asset_url
 from sessiontree.web.declare import Page
 from sessiontree.web.frame import page
 from sessiontree.web.markup import Child, Html, icon, join, tag
@@ -50,19 +54,22 @@ class Found(Record, frozen=True, kw_only=True):
 
 async def load(visit: Visit, asked: SearchAsked) -> Found:
     """Search. The last word is taken as a beginning: somebody may still be typing it."""
-    query = asked.q.strip()
+    query = _query(asked)
     if not query:
         return Found()
-    is_word = query[-1].isalnum() and ":" not in query.rsplit(maxsplit=1)[-1] and query.count('"') % 2 == 0
     try:
-        found = await visit.journal.search(
-            f"{query}*" if is_word else query, order=asked.order, limit=asked.limit, cursor=asked.cursor or None
-        )
+        found = await visit.journal.search(query, order=asked.order, limit=asked.limit, cursor=asked.cursor or None)
     except InvalidInputError as error:
         if asked.cursor:
             raise
         return Found(problem=str(error))
     return Found(hits=found.hits, cursor=found.cursor, facets=_facets(found.hits))
+
+
+def _query(asked: SearchAsked) -> str:
+    query = asked.q.strip()
+    is_word = query[-1:].isalnum() and ":" not in query.rsplit(maxsplit=1)[-1] and query.count('"') % 2 == 0
+    return f"{query}*" if is_word else query
 
 
 def _facets(hits: Iterable[Hit]) -> dict[str, dict[str, int]]:
@@ -98,6 +105,8 @@ def show(visit: Visit, asked: SearchAsked, found: Found) -> Html:
     )
     main = tag(
         "main",
+        tag("link", rel="stylesheet", href=asset_url("search.css")),
+        tag("script", type="module", src=asset_url("search.js")),
         tag("form", field, action="/search", class_="searchform", role="search"),
         tag("div", show_found(visit, asked, found), class_="found", id="hits"),
         class_="search",
@@ -108,11 +117,12 @@ def show(visit: Visit, asked: SearchAsked, found: Found) -> Html:
 
 
 def show_found(visit: Visit, asked: SearchAsked, found: Found) -> Html:
-    """The filters and the hits; only hits if they go on where a cursor stands."""
+    """The filters, the hits, and room for a preview; only hits if they go on where a cursor stands."""
     if asked.cursor:
         return _hits(visit, asked, found)
     facets = tag("aside", _facets_html(asked, found), class_="side", aria_label="Filters")
-    return join(facets, tag("div", _summary(asked, found), _hits(visit, asked, found)))
+    preview = tag("aside", class_="preview", id="preview", aria_label="Preview") if found.hits else None
+    return join(facets, tag("div", _summary(asked, found), _hits(visit, asked, found)), preview)
 
 
 def _facets_html(asked: SearchAsked, found: Found) -> list[Html]:
@@ -191,17 +201,18 @@ def _hits(visit: Visit, asked: SearchAsked, found: Found) -> Html:
     if found.cursor:
         href = with_query("/search/hits", q=asked.q, order=asked.order, limit=asked.limit, cursor=found.cursor)
         more = tag("a", "More", class_="more", href=href, data_more=True)
-    return join([_thread(visit, hits) for hits in threads.values()], more)
+    query = parse_query(_query(asked), now=visit.now)
+    return join([_thread(visit, query, hits) for hits in threads.values()], more)
 
 
-def _thread(visit: Visit, hits: list[Hit]) -> Html:
+def _thread(visit: Visit, query: SearchQuery, hits: list[Hit]) -> Html:
     """The hits of one thread, below its title."""
     title = tag("a", hits[0].title or "a thread", class_="cut", dir="auto", href=thread_url(hits[0].thread_id))
     number = tag("small", plural(len(hits), "result"), class_="dim nw")
-    return tag("section", tag("h2", title, number), [_hit(visit, hit) for hit in hits], class_="hitgroup")
+    return tag("section", tag("h2", title, number), [_hit(visit, query, hit) for hit in hits], class_="hitgroup")
 
 
-def _hit(visit: Visit, hit: Hit) -> Html:
+def _hit(visit: Visit, query: SearchQuery, hit: Hit) -> Html:
     role = role_of(hit.entry)
     message = hit.entry.message
     is_failed = message is not None and any(result.is_error for result in message.tool_results)
@@ -209,12 +220,29 @@ def _hit(visit: Visit, hit: Hit) -> Html:
     return tag(
         "a",
         icon(sign),
-        tag("span", marked(hit.snippet), class_="sn", dir="auto"),
+        tag("span", _said(query, hit), class_="sn", dir="auto"),
         tag("time", when(hit.entry.created_at, visit.now), class_="dim nw"),
         tag("small", f"{role}, failed" if is_failed else role),
         class_="hitrow fail" if is_failed else "hitrow",
         href=entry_url(hit.thread_id, hit.entry.id),
+        data_preview=thread_url(hit.thread_id, f"/preview/{segment(hit.entry.id)}"),
     )
+
+
+def _said(query: SearchQuery, hit: Hit) -> list[Child]:
+    """What was found: in what was said, else in a call as it is shown elsewhere, else in all that can be found."""
+    message = hit.entry.message
+    if message is None:
+        return marked(hit.snippet)
+    said = snippet_of(message.text, query)
+    if said.marks:
+        return marked(said)
+    for step in steps_of([hit.entry]):
+        called = snippet_of(step.gist.object, query)
+        if called.marks:
+            return [tag("b", step.gist.name), " ", tag("code", marked(called))]
+    names = {result.name for result in message.tool_results if result.name}
+    return [*(item for name in sorted(names) for item in (tag("b", name), " ")), *marked(hit.snippet)]
 
 
 def marked(snippet: Snippet) -> list[Child]:

@@ -47,11 +47,15 @@ class ThreadAt(Record, frozen=True, kw_only=True):
 
 
 class Reading(Record, frozen=True, kw_only=True):
-    """A thread as it is read: a window of its tree and of the branch that leads through the entry asked for."""
+    """A thread as it is read: a window of its tree and of the branch that leads through the entry asked for.
+
+    ``selected`` is that entry, or the one that it is shown with: a result is shown with its call.
+    """
 
     thread: Thread
     title: str
     transcript: Transcript
+    selected: str = ""
     tree: TreeWindow | None = None
     crumbs: tuple[Crumb, ...] = ()
     prompts: tuple[Prompt, ...] = ()
@@ -84,13 +88,15 @@ async def load(visit: Visit, asked: ThreadAt) -> Reading:
     leaf = outline.leaf_for(asked.at or None, thread.leaf)
     total = len(outline.path(leaf))
     start = total - WINDOW if total > _FROM_START else 0
-    if asked.at:
-        start = outline.places(leaf).get(asked.at, total) - _BEFORE
+    selected = outline.shown_at(asked.at) if asked.at else ""
+    if selected:
+        start = outline.places(leaf).get(selected, total) - _BEFORE
     transcript = await transcript_of(visit, thread, outline, leaf, start=start)
-    tree = await load_tree(visit, thread, outline, Drawing(leaf), marks=marks, around=asked.at or None)
+    tree = await load_tree(visit, thread, outline, Drawing(leaf), marks=marks, around=selected or None)
     return Reading(
         thread=thread,
         title=thread.title.strip() or first_words(transcript.entries) or title_of(thread, visit.now),
+        selected=selected,
         transcript=transcript,
         tree=tree,
         crumbs=await crumbs_of(visit, thread, outline, leaf),
@@ -107,7 +113,7 @@ def show(visit: Visit, asked: ThreadAt, reading: Reading) -> Html:
     body = tag(
         "div",
         threads_pane(visit, reading.threads, reading.thread.id),
-        tree_pane(reading.thread, reading.tree, asked.at),
+        tree_pane(reading.thread, reading.tree, reading.selected),
         _transcript(visit, reading),
         class_="app",
         data_thread=reading.thread.id,
@@ -116,6 +122,7 @@ def show(visit: Visit, asked: ThreadAt, reading: Reading) -> Html:
         data_leaf=reading.transcript.leaf,
         data_total=reading.transcript.total,
         data_at=asked.at or None,
+        data_selected=reading.selected or None,
         data_live=reading.lease.owner if reading.lease else None,
         data_title=reading.title,
     )

@@ -221,7 +221,7 @@ export const mount = () => {
     isWaiting = true
     requestAnimationFrame(() => { isWaiting = false; frame() })
   }, { passive: true })
-  const wanted = app().dataset.at && byId(app().dataset.at)
+  const wanted = app().dataset.selected && byId(app().dataset.selected)
   if (wanted) { select(wanted, { block: "start", focus: false }) } else if (total() > 400 || app().dataset.live) col.scrollTop = col.scrollHeight
   frame()
 }
