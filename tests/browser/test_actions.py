@@ -187,6 +187,13 @@ def test_copying_needs_one_key(talk: tuple[Reader, list[str]]) -> None:
     assert made[1] in reader.page.evaluate("navigator.clipboard.readText()")
 
 
+def test_the_outline_grows_with_the_prompts_that_others_write(talk: tuple[Reader, list[str]]) -> None:
+    reader, _ = talk
+    made = reader.journal.append("t", st.user("five, from elsewhere"))
+    reader.page.wait_for_selector(f'#prompts a[data-id="{made.id}"]', state="attached")
+    assert reader.page.inner_text("#pt") == "3"
+
+
 def test_two_browsers_see_what_a_process_writes_and_what_the_other_does(reading: Opener) -> None:
     first, second = reading(), reading(scheme="dark")
     first.journal.append("t", st.user("hello"), create=True, fields={"title": "Live"})

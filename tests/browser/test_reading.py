@@ -204,6 +204,15 @@ def test_the_arrows_go_from_hit_to_hit_and_back_to_the_words(reading: Opener) ->
     page.wait_for_selector("#pages .e.sel")
 
 
+def test_the_files_that_a_branch_changed_stand_in_its_outline(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open(f"/t/{SHOP}")
+    page.wait_for_selector("#files a")
+    assert page.locator("#files a").first.inner_text().split() == ["login.py", "+4", "−2"]
+    page.locator("#files a").first.click()
+    page.wait_for_selector("#hits .hitrow")
+
+
 def test_the_list_filters_while_one_types_and_by_facets(reading: Opener) -> None:
     reader = reading()
     page = reader.open("/")

@@ -226,3 +226,15 @@ def test_entries_that_nobody_reads_have_no_siblings(viewer: Viewer) -> None:
     viewer.journal.append("t", st.ModelChange(model="other"))
     viewer.journal.append("t", st.user("kept"))
     assert "kept" in viewer.html("/t/t")
+
+
+def test_the_files_of_a_branch_are_those_that_its_calls_changed(viewer: Viewer) -> None:
+    edit = '{"path": "src/a.py", "oldText": "one\\n", "newText": "two\\nthree\\n"}'
+    asked = viewer.journal.append("a", st.user("edit it"), create=True)
+    viewer.journal.append("a", st.assistant(calls=[st.call("c1", "edit", edit)]))
+    tip = viewer.journal.append("a", st.tool_result("c1", "done"))
+    viewer.journal.append("a", st.user("leave it"), parent=asked.id)
+    assert viewer.client.get("/t/a/files.json").json() == {}
+    found = viewer.client.get(f"/t/a/files.json?at={tip.id}").json()["files"]
+    assert found == [{"path": "src/a.py", "added": 2, "removed": 1}]
+    assert "Files in this branch" in viewer.html(f"/t/a/files?at={tip.id}")

@@ -144,10 +144,11 @@ def _transcript(visit: Visit, reading: Reading) -> Html:
     )
     outline = tag(
         "aside",
-        prompts_html(visit, reading.thread, reading.prompts),
+        tag("div", prompts_html(visit, reading.thread, reading.prompts), id="prompts"),
+        tag("div", id="files"),
         class_="outline",
         id="outline",
-        aria_label="Prompts",
+        aria_label="Prompts and files",
     )
     pill = tag(
         "button", icon("arrow-down", is_small=True), tag("span"), class_="pill", id="pill", hidden=True, type="button"

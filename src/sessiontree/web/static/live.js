@@ -1,5 +1,6 @@
 // What other processes commit appears here: one stream for each page.
 import { $, app, element, get, remember, say } from "./dom.js"
+import { promptsChanged, showFiles } from "./outline.js"
 import { entries, extend, isAtEnd } from "./transcript.js"
 import { toast } from "./toast.js"
 import { redraw } from "./tree.js"
@@ -35,6 +36,7 @@ const onEntries = (event) => {
   if (wasAtEnd && !document.hidden) seen()
   else { waiting += Math.max(0, fresh); pill() }
   redraw()
+  if (news.html.includes('class="e prompt"')) promptsChanged()
   if (Date.now() - lastSaid > 10_000 && fresh > 0) { lastSaid = Date.now(); say(`${fresh} new entries`) }
 }
 
@@ -45,7 +47,7 @@ const onState = (event) => {
   else delete app().dataset.live
   if ($("#lease")) $("#lease").replaceChildren(element(news.lease))
   if (news.title && $("#title")) $("#title").textContent = news.title
-  if (was && !news.holder) say("turn finished")
+  if (was && !news.holder) { say("turn finished"); showFiles() }
 }
 
 const onMoved = () => {

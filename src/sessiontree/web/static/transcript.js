@@ -114,7 +114,7 @@ export const jump = async (selector, by) => {
   const from = selected() ?? visible()
   if (!from) return
   const place = +from.dataset.at
-  const links = selector === ".prompt" ? $$("#outline a[data-at]") : []
+  const links = selector === ".prompt" ? $$("#prompts a") : []
   const found = links.length ? (by > 0 ? links.find((one) => +one.dataset.at > place) : links.findLast((one) => +one.dataset.at < place)) : null
   if (found) return go(+found.dataset.at, found.dataset.id)
   const all = entries().filter((one) => one.matches(selector) || one.querySelector(selector))
@@ -135,7 +135,7 @@ const frame = () => {
   else if (end < total() && first.bottom < box.bottom + NEAR) more(false)
   const here = visible()
   const place = here ? +here.dataset.at : 0
-  const links = $$("#outline a[data-at]")
+  const links = $$("#prompts a")
   const at = Math.max(0, links.findLastIndex((one) => +one.dataset.at <= place))
   links.forEach((one, number) => one.toggleAttribute("aria-current", number === at))
   if (links[at]) {

@@ -1,6 +1,7 @@
 // Going to another thread or branch without losing the frame: the server's page is fetched and its panes are put in.
 import { $, app, element, get, isPhone } from "./dom.js"
 import { mount as mountLive } from "./live.js"
+import { mount as mountOutline } from "./outline.js"
 import { mount as mountPanes } from "./panes.js"
 import { mount as mountTranscript } from "./transcript.js"
 import { mount as mountTree } from "./tree.js"
@@ -9,6 +10,7 @@ export const mountAll = () => {
   mountPanes()
   mountTree()
   mountTranscript()
+  mountOutline()
   mountLive()
 }
 
