@@ -181,6 +181,7 @@ HOSTILE_PAGES = (
         "/t/t/entries",
         "/t/t/tree",
         "/t/t/prompts",
+        "/t/t/files",
         "/t/t/context",
         "/compare?a=t",
         "/look-back",
@@ -194,7 +195,8 @@ def test_hostile_content_in_every_field_of_every_type_is_only_text(viewer: Viewe
     made = hostile_thread(viewer.journal, "t", hostile)
     shown = {type(entry.payload) for entry in viewer.journal.entries("t")}
     assert {kind for kind in get_args(KnownPayload) if kind not in shown} == {st.Queued}
-    for path in (*HOSTILE_PAGES, *(f"/t/t/e/{entry.id}" for entry in made)):
+    whole = [f"/t/t/{kind}/{entry.id}" for entry in made for kind in ("e", "preview")]
+    for path in (*HOSTILE_PAGES, *whole):
         page = viewer.html(path)
         assert audited(page) == [], path
         assert not re.search("[\x00-\x08\x1b\u202e\u2066\u200b]", page), path
