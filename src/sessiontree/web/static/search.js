@@ -34,7 +34,12 @@ const choose = async (row) => {
     pane.replaceChildren(element(await get(row.dataset.preview, { signal })))
     pane.ariaBusy = "false"
     mark(pane, new Set($$("mark", row).map((one) => one.textContent.toLowerCase())))
-  } catch (error) { if (error.name !== "AbortError") throw error }
+  } catch (error) {
+    if (error.name === "AbortError") return
+    pane.replaceChildren()
+    pane.ariaBusy = "false"
+    throw error
+  }
 }
 
 const first = () => { const row = $(".hitrow"); if (row && !$(".hitrow[aria-current]")) choose(row) }
