@@ -3,7 +3,6 @@
 Run as a program in each process: ``python postgres_load.py URL SECONDS CALLERS THREADS REPORT``.
 """
 
-import json
 import logging
 import random
 import subprocess
@@ -11,9 +10,10 @@ import sys
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
+import msgspec
 import psycopg
 
 import sessiontree as st
@@ -22,26 +22,37 @@ from postgres_server import with_options
 THREADS = 100
 
 
-def make_threads(url, count=THREADS) -> None:
+def make_threads(url: str, count: int = THREADS) -> None:
     with st.open(url) as journal:
         for number in range(count):
             journal.create_thread(f"shared-{number}")
 
 
+class Report(msgspec.Struct, frozen=True):
+    """What a caller did."""
+
+    acknowledged: list[tuple[str, str]]
+    """Threads and entries."""
+    tokens: list[tuple[str, int]]
+    """Threads and the tokens of the leases on them."""
+    refused: dict[str, int]
+    fault: str
+
+
 class Caller:
     """One thread of one process; remembers what was acknowledged."""
 
-    def __init__(self, journal, name, threads) -> None:
+    def __init__(self, journal: st.Journal, name: str, threads: int) -> None:
         self.journal = journal
         self.name = name
         self.random = random.Random(name)
         self.threads = threads
-        self.acknowledged = []
-        self.tokens = []
-        self.refused = Counter()
+        self.acknowledged: list[tuple[str, str]] = []
+        self.tokens: list[tuple[str, int]] = []
+        self.refused = Counter[str]()
         self.fault = ""
 
-    def run(self, seconds) -> None:
+    def run(self, seconds: float) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
@@ -79,24 +90,19 @@ class Caller:
                 if path:
                     self.journal.rewind(thread, path[0].id)
 
-    def keep(self, *entries: Any) -> None:
+    def keep(self, *entries: st.Entry) -> None:
         self.acknowledged += [(entry.thread_id, entry.id) for entry in entries]
 
-    def report(self):
-        return {
-            "acknowledged": self.acknowledged,
-            "tokens": self.tokens,
-            "refused": dict(self.refused),
-            "fault": self.fault,
-        }
+    def report(self) -> Report:
+        return Report(acknowledged=self.acknowledged, tokens=self.tokens, refused=dict(self.refused), fault=self.fault)
 
 
-def patient(url):
+def patient(url: str) -> str:
     """The address with more patience than a restart takes on a busy machine."""
     return with_options(url, open_retry_seconds=60, retry_seconds=60, pool_timeout_seconds=60)
 
 
-def crowd(url, seconds, callers, threads=THREADS):
+def crowd(url: str, seconds: float, callers: int, threads: int = THREADS) -> list[Report]:
     """Several callers in this process; their reports."""
     with st.open(patient(url)) as journal:
         crew = [Caller(journal, f"{time.time_ns()}-{number}", threads) for number in range(callers)]
@@ -108,7 +114,9 @@ def crowd(url, seconds, callers, threads=THREADS):
     return [caller.report() for caller in crew]
 
 
-def start_processes(url, seconds, processes, callers, folder: Path, threads=THREADS):
+def start_processes(
+    url: str, seconds: float, processes: int, callers: int, folder: Path, threads: int = THREADS
+) -> Callable[[], list[Report]]:
     """Several processes with several callers each; call the result to wait for their reports."""
     reports = [folder / f"report-{number}.json" for number in range(processes)]
     running = [
@@ -116,19 +124,19 @@ def start_processes(url, seconds, processes, callers, folder: Path, threads=THRE
         for report in reports
     ]
 
-    def finish():
+    def finish() -> list[Report]:
         codes = [process.wait(timeout=seconds + 120) for process in running]
         assert codes == [0] * processes, codes
-        return [report for file in reports for report in json.loads(file.read_text())]
+        return [report for file in reports for report in msgspec.json.decode(file.read_bytes(), type=list[Report])]
 
     return finish
 
 
-def verify(url, reports):
+def verify(url: str, reports: list[Report]) -> int:
     """Nothing acknowledged is lost or doubled, chains are whole, tokens only grow."""
-    faults = [report["fault"] for report in reports if report["fault"]]
+    faults = [report.fault for report in reports if report.fault]
     assert not faults, faults
-    acknowledged = [tuple(pair) for report in reports for pair in report["acknowledged"]]
+    acknowledged = [pair for report in reports for pair in report.acknowledged]
     assert len(acknowledged) == len(set(acknowledged))
     with psycopg.connect(url) as connection:
         rows = connection.execute(
@@ -140,11 +148,11 @@ def verify(url, reports):
     assert max(stored.values(), default=1) == 1
     with st.open(url) as journal:
         assert journal.check() == []
-    granted = Counter(tuple(token) for report in reports for token in report["tokens"])
+    granted = Counter(token for report in reports for token in report.tokens)
     assert max(granted.values(), default=1) == 1, "a token was given to two holders"
     for report in reports:
-        last = {}
-        for thread, token in report["tokens"]:
+        last: dict[str, int] = {}
+        for thread, token in report.tokens:
             assert token > last.get(thread, 0)
             last[thread] = token
     return len(acknowledged)
@@ -153,4 +161,4 @@ def verify(url, reports):
 if __name__ == "__main__":
     _, target, span, callers, threads, place = sys.argv
     logging.getLogger("psycopg.pool").setLevel(logging.CRITICAL)
-    Path(place).write_text(json.dumps(crowd(target, float(span), int(callers), int(threads))))
+    Path(place).write_bytes(msgspec.json.encode(crowd(target, float(span), int(callers), int(threads))))

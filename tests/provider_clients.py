@@ -26,7 +26,7 @@ def stream(dialect: str, url: str, request: dict[str, Any]) -> Iterable[Any]:
             return client.responses.create(model=MODEL, stream=True, **request)  # type: ignore[no-any-return]
         case "anthropic":
             messages = anthropic.Anthropic(base_url=url, api_key="none", max_retries=0).messages
-            return messages.create(model=MODEL, max_tokens=100, stream=True, **request)
+            return messages.create(model=MODEL, max_tokens=100, stream=True, **request)  # type: ignore[no-any-return]
         case _:
             return _gemini(url).models.generate_content_stream(model=MODEL, contents=request["contents"])
 
@@ -40,10 +40,10 @@ async def stream_async(dialect: str, url: str, request: dict[str, Any]) -> Async
             return await client.chat.completions.create(model=MODEL, stream=True, **options, **request)  # type: ignore[call-overload,no-any-return]
         case "openai-responses":
             client = openai.AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
-            return await client.responses.create(model=MODEL, stream=True, **request)
+            return await client.responses.create(model=MODEL, stream=True, **request)  # type: ignore[no-any-return]
         case "anthropic":
             messages = anthropic.AsyncAnthropic(base_url=url, api_key="none", max_retries=0).messages
-            return await messages.create(model=MODEL, max_tokens=100, stream=True, **request)
+            return await messages.create(model=MODEL, max_tokens=100, stream=True, **request)  # type: ignore[no-any-return]
         case _:
             return await _gemini(url).aio.models.generate_content_stream(model=MODEL, contents=request["contents"])
 

@@ -4,8 +4,11 @@ from pathlib import Path
 from typing import Any
 
 import sessiontree as st
+from known import of_kind
 from sessiontree.stores.commands import Command, Result
-from sessiontree.stores.protocol import Store
+from sessiontree.stores.embedded import EmbeddedStore
+from sessiontree.stores.protocol import Backend, Store
+from sessiontree.stores.sqlite import SqliteBackend
 
 DURABLE = ("sqlite", "jsonl")
 ALL = ("memory", *DURABLE)
@@ -25,6 +28,14 @@ def reopened(journal: st.Journal, store: str, folder: Path, **options: Any) -> s
         return journal
     journal.close()
     return open_journal(store, folder, **options)
+
+
+def backend_of(journal: st.Journal) -> Backend:
+    return of_kind(EmbeddedStore, journal.store).backend
+
+
+def sqlite_backend(journal: st.Journal) -> SqliteBackend:
+    return of_kind(SqliteBackend, backend_of(journal))
 
 
 def fill(journal: st.Journal, thread_id: str, *names: str) -> list[st.Entry]:

@@ -16,6 +16,9 @@ What = tuple[str | int | bytes, ...]
 
 Contents = dict[bytes, What]
 
+Script = list[tuple[Any, ...]]
+"""Edits: what to do, to which path, and how."""
+
 
 def contents(root: Path) -> Contents:
     """Everything below a folder but our own."""
@@ -77,7 +80,7 @@ edits = some.one_of(
 scripts = some.lists(edits, max_size=12)
 
 
-def perform(root: Path, script: list[tuple[Any, ...]]) -> None:
+def perform(root: Path, script: Script) -> None:
     """Do edits as a program would, skipping what cannot be done."""
     for edit in script:
         try:
