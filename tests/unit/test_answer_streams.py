@@ -113,7 +113,9 @@ def test_the_stream_helpers_of_the_sdks_work_too(server: ModelServer, chat: st.T
             assert [(call.id, call.arguments) for call in answer.message.tool_calls] == [
                 (call.id, call.arguments) for call in at_once.message.tool_calls
             ]
-            assert (answer.entry.payload.model, answer.entry.payload.usage) == (at_once.model, at_once.usage)
+            payload = answer.entry.payload
+            assert isinstance(payload, st.AssistantMessage | st.ToolCallMessage)
+            assert (payload.model, payload.usage) == (at_once.model, at_once.usage)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

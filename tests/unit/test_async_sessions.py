@@ -3,6 +3,8 @@
 import asyncio
 import subprocess
 import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
 
 import pytest
 
@@ -12,19 +14,19 @@ HELLO = {"role": "user", "content": "hello"}
 HI = {"role": "assistant", "content": "hi"}
 
 
-def run(play):
-    async def main():
+def run(play: Callable[[st.AsyncJournal], Coroutine[None, None, None]]) -> None:
+    async def main() -> None:
         async with st.open_async("memory:") as journal:
             await play(journal)
 
     asyncio.run(main())
 
 
-def test_a_simple_store_truncates_replaces_undoes_and_redoes():
-    async def play(journal):
+def test_a_simple_store_truncates_replaces_undoes_and_redoes() -> None:
+    async def play(journal: st.AsyncJournal) -> None:
         store = st.AsyncSimpleStore(journal)
 
-        async def texts():
+        async def texts() -> list[str]:
             return [message.text for message in await store.get_history("chat")]
 
         assert await texts() == []
@@ -49,8 +51,8 @@ def test_a_simple_store_truncates_replaces_undoes_and_redoes():
     run(play)
 
 
-def test_checkpointed_sessions_snapshot_rewind_clone_and_fork():
-    async def play(journal):
+def test_checkpointed_sessions_snapshot_rewind_clone_and_fork() -> None:
+    async def play(journal: st.AsyncJournal) -> None:
         sessions = st.AsyncCheckpointedSessions(journal)
         await sessions.set_state("", [HELLO], user_turns=1)
         await sessions.snapshot("", "u1")
@@ -68,10 +70,10 @@ def test_checkpointed_sessions_snapshot_rewind_clone_and_fork():
     run(play)
 
 
-def test_checkpointed_sessions_take_a_folder_along(tmp_path):
+def test_checkpointed_sessions_take_a_folder_along(tmp_path: Path) -> None:
     file = tmp_path / "app.py"
 
-    async def play(journal):
+    async def play(journal: st.AsyncJournal) -> None:
         sessions = st.AsyncCheckpointedSessions(journal)
         await sessions.set_state("chat", [HELLO], user_turns=1)
         await sessions.snapshot("chat", "u1")
@@ -84,7 +86,7 @@ def test_checkpointed_sessions_take_a_folder_along(tmp_path):
     run(play)
 
 
-def test_the_sync_classes_do_not_load_asyncio():
+def test_the_sync_classes_do_not_load_asyncio() -> None:
     code = "import sys, sessiontree as st; st.SessionManager, st.SimpleStore, st.CheckpointedSessions; "
     code += "from sessiontree.journal.memory import JournalMemory; print('asyncio' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

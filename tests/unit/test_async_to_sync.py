@@ -13,13 +13,13 @@ sys.path.append(str(ROOT / "tools"))
 import async_to_sync  # noqa: E402
 
 
-def test_the_generated_modules_are_current():
+def test_the_generated_modules_are_current() -> None:
     script = ROOT / "tools/async_to_sync.py"
     done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_syntax_and_names_are_replaced():
+def test_syntax_and_names_are_replaced() -> None:
     source = '''
     import asyncio
 
@@ -56,7 +56,7 @@ def test_syntax_and_names_are_replaced():
     ''')
 
 
-def test_of_what_differs_the_else_block_is_kept_as_it_is():
+def test_of_what_differs_the_else_block_is_kept_as_it_is() -> None:
     source = """
     def wait(seconds):
         if True:  # ASYNC
@@ -78,7 +78,7 @@ def test_of_what_differs_the_else_block_is_kept_as_it_is():
     """)
 
 
-def test_what_has_no_blocking_form_is_refused_with_its_place(tmp_path, monkeypatch):
+def test_what_has_no_blocking_form_is_refused_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(async_to_sync, "ROOT", tmp_path)
     source = tmp_path / "work_async.py"
     source.write_text("import asyncio\n\nasync def rest():\n    await asyncio.gather()\n")
@@ -86,7 +86,7 @@ def test_what_has_no_blocking_form_is_refused_with_its_place(tmp_path, monkeypat
         async_to_sync.generate(source)
 
 
-def test_a_class_that_would_exist_twice_is_refused(tmp_path, monkeypatch):
+def test_a_class_that_would_exist_twice_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(async_to_sync, "ROOT", tmp_path)
     source = tmp_path / "work_async.py"
     source.write_text("class AsyncWork:\n    pass\n\n\nclass Options:\n    pass\n")
@@ -94,14 +94,16 @@ def test_a_class_that_would_exist_twice_is_refused(tmp_path, monkeypatch):
         async_to_sync.generate(source)
 
 
-def run_main(tmp_path, monkeypatch, *arguments):
+def run_main(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     monkeypatch.setattr(async_to_sync, "ROOT", tmp_path)
     monkeypatch.setattr(async_to_sync, "PACKAGE", tmp_path)
     monkeypatch.setattr(sys, "argv", ["async_to_sync.py", *arguments])
     return async_to_sync.main()
 
 
-def test_a_stale_file_and_one_without_a_source_are_named(tmp_path, monkeypatch, capsys):
+def test_a_stale_file_and_one_without_a_source_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     source, target = tmp_path / "work_async.py", tmp_path / "work.py"
     source.write_text("async def rest():\n    return 1\n")
     assert run_main(tmp_path, monkeypatch) == 0
@@ -116,7 +118,7 @@ def test_a_stale_file_and_one_without_a_source_are_named(tmp_path, monkeypatch, 
     assert "work.py: its source is gone" in capsys.readouterr().err
 
 
-def test_a_module_with_a_hand_written_twin_is_left_alone(tmp_path, monkeypatch):
+def test_a_module_with_a_hand_written_twin_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "work_async.py").write_text("async def rest():\n    return 1\n")
     (tmp_path / "work.py").write_text("def rest():\n    return 2\n")
     assert run_main(tmp_path, monkeypatch) == 0

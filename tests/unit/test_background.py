@@ -8,10 +8,10 @@ from sessiontree.journal._background import Background
 from sessiontree.journal._background_async import AsyncBackground
 
 
-def test_a_repeated_job_runs_until_it_returns_false():
+def test_a_repeated_job_runs_until_it_returns_false() -> None:
     background, runs = Background(), []
 
-    def job():
+    def job() -> bool:
         runs.append(1)
         return len(runs) < 3
 
@@ -23,10 +23,10 @@ def test_a_repeated_job_runs_until_it_returns_false():
     assert len(runs) == 3
 
 
-def test_a_job_whose_key_is_running_is_not_started_twice():
+def test_a_job_whose_key_is_running_is_not_started_twice() -> None:
     background, started, go_on = Background(), [], threading.Event()
 
-    def job():
+    def job() -> None:
         started.append(1)
         go_on.wait(10)
 
@@ -39,19 +39,19 @@ def test_a_job_whose_key_is_running_is_not_started_twice():
     assert started == [1]
 
 
-def test_the_same_in_tasks():
-    async def check():
+def test_the_same_in_tasks() -> None:
+    async def check() -> None:
         background, started, beats, go_on = AsyncBackground(), [], [], asyncio.Event()
 
-        async def job():
+        async def job() -> None:
             started.append(1)
             await go_on.wait()
 
-        async def beat():
+        async def beat() -> bool:
             beats.append(1)
             return len(beats) < 3
 
-        async def forever():
+        async def forever() -> None:
             await asyncio.sleep(3600)
 
         background.every(0, beat, name="three times")

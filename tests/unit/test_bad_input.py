@@ -12,13 +12,13 @@ import pytest
 
 import sessiontree as st
 from sessiontree.stores._io import file_system_of, refuse_network
-from stores import DURABLE, fill, ids, open_journal, url_of
+from stores import DURABLE, fill, ids, open_journal, sqlite_backend, url_of
 
 on_durable = pytest.mark.parametrize("store", DURABLE)
 NOBODY = 65534
 
 
-def test_an_sqlite_file_of_a_newer_format_is_refused_untouched(tmp_path):
+def test_an_sqlite_file_of_a_newer_format_is_refused_untouched(tmp_path: Path) -> None:
     open_journal("sqlite", tmp_path).close()
     file = tmp_path / "journal"
     with sqlite3.connect(file) as connection:
@@ -31,7 +31,7 @@ def test_an_sqlite_file_of_a_newer_format_is_refused_untouched(tmp_path):
     assert file.read_bytes() == before
 
 
-def test_a_jsonl_folder_of_a_newer_format_is_refused_untouched(tmp_path):
+def test_a_jsonl_folder_of_a_newer_format_is_refused_untouched(tmp_path: Path) -> None:
     open_journal("jsonl", tmp_path).close()
     marker = tmp_path / "journal" / "sessiontree.json"
     marker.write_text('{"format":"sessiontree-jsonl","version":99}')
@@ -42,7 +42,7 @@ def test_a_jsonl_folder_of_a_newer_format_is_refused_untouched(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"hello", b"SQLite format 3\x00", b"x" * 5000])
-def test_a_file_that_is_not_ours_is_refused_untouched(tmp_path, content):
+def test_a_file_that_is_not_ours_is_refused_untouched(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "journal").write_bytes(content)
     for store in DURABLE:
         with pytest.raises(st.ForeignStoreError, match="choose another path"):
@@ -50,7 +50,7 @@ def test_a_file_that_is_not_ours_is_refused_untouched(tmp_path, content):
     assert _content_of(tmp_path) == {"journal": content}
 
 
-def test_a_database_of_another_program_is_refused_untouched(tmp_path):
+def test_a_database_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "journal") as connection:
         connection.execute("CREATE TABLE thread (id TEXT)")
     connection.close()
@@ -60,7 +60,7 @@ def test_a_database_of_another_program_is_refused_untouched(tmp_path):
     assert _content_of(tmp_path) == before
 
 
-def test_a_folder_that_is_not_ours_is_refused_untouched(tmp_path):
+def test_a_folder_that_is_not_ours_is_refused_untouched(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     (tmp_path / "journal" / "thesis.txt").write_text("mine")
     for store in DURABLE:
@@ -71,7 +71,9 @@ def test_a_folder_that_is_not_ours_is_refused_untouched(tmp_path):
 
 @on_durable
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device"])
-def test_a_pipe_a_socket_or_a_device_is_refused_untouched_and_not_waited_for(store, kind, tmp_path):
+def test_a_pipe_a_socket_or_a_device_is_refused_untouched_and_not_waited_for(
+    store: str, kind: str, tmp_path: Path
+) -> None:
     place = tmp_path / "journal"
     with socket.socket(socket.AF_UNIX) as listener:
         match kind:
@@ -87,7 +89,7 @@ def test_a_pipe_a_socket_or_a_device_is_refused_untouched_and_not_waited_for(sto
     assert not Path("/dev/null-gate").exists()
 
 
-def test_a_folder_whose_marker_is_a_pipe_is_refused_and_not_waited_for(tmp_path):
+def test_a_folder_whose_marker_is_a_pipe_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "journal").mkdir()
     os.mkfifo(tmp_path / "journal" / "sessiontree.json")
     with pytest.raises(st.ForeignStoreError, match="is a pipe"):
@@ -95,17 +97,17 @@ def test_a_folder_whose_marker_is_a_pipe_is_refused_and_not_waited_for(tmp_path)
 
 
 @on_durable
-def test_a_path_through_a_file_is_a_store_error(store, tmp_path):
+def test_a_path_through_a_file_is_a_store_error(store: str, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     with pytest.raises(st.ForeignStoreError, match="a part of its path is a file"):
         open_journal(store, tmp_path / "file" / "below")
 
 
-def test_a_full_disk_keeps_what_was_there_and_takes_nothing_of_the_new(tmp_path):
+def test_a_full_disk_keeps_what_was_there_and_takes_nothing_of_the_new(tmp_path: Path) -> None:
     with open_journal("sqlite", tmp_path) as journal:
         journal.create_thread("t")
         fill(journal, "t", "a")
-        writer = journal.store.backend._writer
+        writer = sqlite_backend(journal)._writer
         pages = writer.execute("PRAGMA page_count").fetchone()[0]
         writer.execute(f"PRAGMA max_page_count = {pages + 2}")
         big = [st.NewEntry(content=st.user("small"), id="small"), st.NewEntry(content=st.user("x" * 100_000), id="big")]
@@ -118,7 +120,7 @@ def test_a_full_disk_keeps_what_was_there_and_takes_nothing_of_the_new(tmp_path)
         assert journal.check() == []
 
 
-def test_a_write_that_the_system_refuses_poisons_and_its_outcome_is_settled_by_id(tmp_path):
+def test_a_write_that_the_system_refuses_poisons_and_its_outcome_is_settled_by_id(tmp_path: Path) -> None:
     """A limit on the size of files makes SQLite's own write fail, as a broken disk would."""
     printed = _in_child(
         tmp_path,
@@ -145,7 +147,7 @@ def test_a_write_that_the_system_refuses_poisons_and_its_outcome_is_settled_by_i
 
 
 @on_durable
-def test_a_folder_without_write_permission_says_so(store, tmp_path):
+def test_a_folder_without_write_permission_says_so(store: str, tmp_path: Path) -> None:
     """In a child that is nobody, as root may write everywhere."""
     tmp_path.chmod(0o755)
     shut = tmp_path / "shut"
@@ -172,7 +174,7 @@ def test_a_folder_without_write_permission_says_so(store, tmp_path):
     assert list(shut.iterdir()) == []
 
 
-def test_a_network_file_system_is_refused_by_its_mount(tmp_path):
+def test_a_network_file_system_is_refused_by_its_mount(tmp_path: Path) -> None:
     mounts = tmp_path / "mountinfo"
     shared = tmp_path / "shared disk"
     shared.mkdir()
@@ -192,7 +194,9 @@ def test_a_network_file_system_is_refused_by_its_mount(tmp_path):
 
 
 @on_durable
-def test_stores_refuse_a_network_file_system_before_they_touch_it(store, tmp_path, monkeypatch):
+def test_stores_refuse_a_network_file_system_before_they_touch_it(
+    store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mounts = tmp_path / "mountinfo"
     mounts.write_text(f"99 21 0:50 / {tmp_path} rw - cifs //server/share rw\n")
     monkeypatch.setattr("sessiontree.stores._io.refuse_network.__defaults__", (mounts,))
@@ -202,7 +206,7 @@ def test_stores_refuse_a_network_file_system_before_they_touch_it(store, tmp_pat
 
 
 @pytest.mark.parametrize("body", [b"not json", b"\xff\xfe", b'{"type":"user_message"}', b"[]"])
-def test_a_spoiled_body_is_shown_as_damaged_and_hides_no_neighbour(tmp_path, body):
+def test_a_spoiled_body_is_shown_as_damaged_and_hides_no_neighbour(tmp_path: Path, body: bytes) -> None:
     with open_journal("sqlite", tmp_path) as journal:
         journal.create_thread("t")
         fill(journal, "t", "a", "b", "c")
@@ -227,7 +231,9 @@ def test_a_spoiled_body_is_shown_as_damaged_and_hides_no_neighbour(tmp_path, bod
         ("DELETE FROM move WHERE number = 1", "reflog", "a b c"),
     ],
 )
-def test_a_spoiled_chain_never_hangs_hides_nothing_and_is_found(tmp_path, damage, kind, shown):
+def test_a_spoiled_chain_never_hangs_hides_nothing_and_is_found(
+    tmp_path: Path, damage: str, kind: str, shown: str
+) -> None:
     """In a child with a time limit, as a loop inside SQLite could not be interrupted here."""
     with open_journal("sqlite", tmp_path) as journal:
         journal.create_thread("t")
@@ -252,16 +258,16 @@ def test_a_spoiled_chain_never_hangs_hides_nothing_and_is_found(tmp_path, damage
 
 
 @pytest.mark.parametrize("url", ["", "mysql://x", "sqlite:", "sqlite:///", "sqlite://host/x", "jsonl:///", "memory:x"])
-def test_an_address_of_no_store_is_refused(url):
+def test_an_address_of_no_store_is_refused(url: str) -> None:
     with pytest.raises(st.StoreUrlError, match="use memory:"):
         st.open(url)
 
 
-def _content_of(folder):
+def _content_of(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def _in_child(folder, code):
+def _in_child(folder: Path, code: str) -> list[str]:
     head = f"import sessiontree as st\njournal = st.open({url_of('sqlite', folder)!r})\n"
     done = subprocess.run(
         [sys.executable, "-c", head + textwrap.dedent(code)],

@@ -1,12 +1,14 @@
 """CheckpointedSessions on every store: checkpoints of sessions and clones, fork ids, folders, lists, odd input."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sessiontree as st
 from opened import open_store
-from sessiontree.sessions.checkpointed import clone_messages
+from sessiontree.sessions.checkpointed import CheckpointedSession, clone_messages
 
 HELLO = {"role": "user", "content": "hello"}
 HI = {"role": "assistant", "content": "hi"}
@@ -14,7 +16,7 @@ AGAIN = {"role": "user", "content": "again"}
 
 
 @pytest.fixture(params=["memory", "sqlite", "jsonl", "postgres", "sqlite-async"])
-def journal(request, tmp_path):
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
     """A journal whose clock stands still: nothing may depend on times that differ."""
     with open_store(request.param, tmp_path, clock=lambda: 7) as opened:
         yield opened
@@ -22,14 +24,14 @@ def journal(request, tmp_path):
 
 
 @pytest.fixture
-def root(tmp_path) -> Path:
+def root(tmp_path: Path) -> Path:
     folder = tmp_path / "root"
     folder.mkdir()
     (folder / "a").write_text("one")
     return folder
 
 
-def talked(journal, root=None):
+def talked(journal: st.Journal, root: Path | None = None) -> st.CheckpointedSessions:
     """A session with a checkpoint on its path and one on another branch."""
     sessions = st.CheckpointedSessions(journal)
     sessions.set_state("chat", [HELLO], user_turns=1)
@@ -43,11 +45,11 @@ def talked(journal, root=None):
     return sessions
 
 
-def checkpoints(session):
+def checkpoints(session: CheckpointedSession) -> dict[str, list[dict[str, Any]]]:
     return {name: list(messages) for name, messages in session.checkpoints.items()}
 
 
-def test_a_session_shows_its_checkpoints(journal, root):
+def test_a_session_shows_its_checkpoints(journal: st.Journal, root: Path) -> None:
     sessions = talked(journal, root)
     session = sessions.get("chat")
     assert checkpoints(session) == {"u1": [HELLO], "u2": [HELLO, HI, AGAIN]}
@@ -64,7 +66,7 @@ def test_a_session_shows_its_checkpoints(journal, root):
         sessions.checkpoints("unknown")
 
 
-def test_a_clone_has_the_checkpoints_of_its_source_and_outlives_it(journal, root):
+def test_a_clone_has_the_checkpoints_of_its_source_and_outlives_it(journal: st.Journal, root: Path) -> None:
     sessions = talked(journal, root)
     clone = sessions.clone("chat", "copy")
     assert (list(clone.messages), clone.user_turns) == ([HELLO, AGAIN], 3)
@@ -84,7 +86,7 @@ def test_a_clone_has_the_checkpoints_of_its_source_and_outlives_it(journal, root
     assert (root / "a").read_text() == "one"
 
 
-def test_a_clone_and_its_source_do_not_see_each_others_later_checkpoints(journal):
+def test_a_clone_and_its_source_do_not_see_each_others_later_checkpoints(journal: st.Journal) -> None:
     sessions = talked(journal)
     sessions.clone("chat", "copy")
     sessions.set_state("chat", [AGAIN], user_turns=9)
@@ -98,7 +100,7 @@ def test_a_clone_and_its_source_do_not_see_each_others_later_checkpoints(journal
         sessions.rewind("copy", "later")
 
 
-def test_a_clone_never_replaces_a_session(journal):
+def test_a_clone_never_replaces_a_session(journal: st.Journal) -> None:
     sessions = talked(journal)
     first = sessions.clone("chat", "copy")
     for source, target in (("chat", "copy"), ("chat", "chat"), ("copy", "chat")):
@@ -111,7 +113,7 @@ def test_a_clone_never_replaces_a_session(journal):
         sessions.clone("unknown", "other")
 
 
-def test_an_empty_session_can_be_cloned_and_rewound(journal):
+def test_an_empty_session_can_be_cloned_and_rewound(journal: st.Journal) -> None:
     sessions = st.CheckpointedSessions(journal)
     sessions.get_or_create("empty")
     assert sessions.clone("empty", "copy").messages == ()
@@ -121,7 +123,7 @@ def test_an_empty_session_can_be_cloned_and_rewound(journal):
     assert sessions.rewind("empty", "start").messages == ()
 
 
-def test_fork_ids_never_repeat(journal):
+def test_fork_ids_never_repeat(journal: st.Journal) -> None:
     sessions = st.CheckpointedSessions(journal)
     assert [sessions.new_fork_id("a"), sessions.new_fork_id("a"), sessions.new_fork_id("b")] == [
         "a#fork-1",
@@ -151,14 +153,14 @@ def test_fork_ids_do_not_repeat_after_old_threads_were_deleted(journal: st.Journ
     assert sessions.new_fork_id("a") == "a#fork-2"
 
 
-def test_a_fork_of_an_unknown_session_uses_no_id_up(journal):
+def test_a_fork_of_an_unknown_session_uses_no_id_up(journal: st.Journal) -> None:
     sessions = st.CheckpointedSessions(journal)
     with pytest.raises(st.ThreadNotFoundError):
         sessions.fork("unknown")
     assert sessions.new_fork_id("unknown") == "unknown#fork-1"
 
 
-def test_only_its_own_sessions_are_listed(journal):
+def test_only_its_own_sessions_are_listed(journal: st.Journal) -> None:
     sessions = talked(journal)
     sessions.fork("chat")
     sessions.new_fork_id("nobody")
@@ -171,7 +173,7 @@ def test_only_its_own_sessions_are_listed(journal):
     assert {session.id for session in sessions.list()} == {"chat", "chat#fork-1", "plain"}
 
 
-def test_files_are_stored_without_a_snapshot_of_the_messages(journal, root):
+def test_files_are_stored_without_a_snapshot_of_the_messages(journal: st.Journal, root: Path) -> None:
     sessions = st.CheckpointedSessions(journal)
     sessions.get_or_create("chat")
     sessions.snapshot_files("chat", "u1", root)
@@ -189,7 +191,7 @@ def test_files_are_stored_without_a_snapshot_of_the_messages(journal, root):
     assert (back.messages, back.user_turns, (root / "a").read_text()) == ((HELLO,), 1, "one")
 
 
-def test_a_folder_that_was_renamed_is_restored_where_it_is_now(journal, root):
+def test_a_folder_that_was_renamed_is_restored_where_it_is_now(journal: st.Journal, root: Path) -> None:
     sessions = talked(journal, root)
     (root / "a").write_text("two")
     renamed = root.rename(root.with_name("renamed"))
@@ -202,7 +204,7 @@ def test_a_folder_that_was_renamed_is_restored_where_it_is_now(journal, root):
     assert ((renamed / "a").read_text(), sessions.get("chat").user_turns) == ("three", 3)
 
 
-def test_each_of_two_folders_goes_back_to_its_own_files(journal, root):
+def test_each_of_two_folders_goes_back_to_its_own_files(journal: st.Journal, root: Path) -> None:
     sessions = talked(journal)
     other = root.with_name("other")
     other.mkdir()
@@ -217,7 +219,7 @@ def test_each_of_two_folders_goes_back_to_its_own_files(journal, root):
             assert (folder / "a").read_text() == text
 
 
-def test_what_another_session_did_in_a_folder_can_stop_a_rewind(journal, root):
+def test_what_another_session_did_in_a_folder_can_stop_a_rewind(journal: st.Journal, root: Path) -> None:
     sessions = talked(journal, root)
     clone = sessions.fork("chat").id
     (root / "a").write_text("by the source")
@@ -234,7 +236,7 @@ def test_what_another_session_did_in_a_folder_can_stop_a_rewind(journal, root):
     assert ((root / "a").read_text(), sessions.get(clone).user_turns) == ("by the source", 3)
 
 
-def test_nothing_is_made_for_an_unknown_session(journal, root):
+def test_nothing_is_made_for_an_unknown_session(journal: st.Journal, root: Path) -> None:
     sessions = st.CheckpointedSessions(journal)
     for attempt in (
         lambda: sessions.get("unknown"),
@@ -252,10 +254,11 @@ def test_nothing_is_made_for_an_unknown_session(journal, root):
     assert sessions.list() == []
 
 
-def test_what_cannot_be_stored_changes_nothing(journal):
+def test_what_cannot_be_stored_changes_nothing(journal: st.Journal) -> None:
     sessions = talked(journal)
     before = sessions.get("chat")
-    for messages, turns in ((["text"], 1), ([HELLO], "1"), ([HELLO], True), ([{"n": float("nan")}], 1)):
+    wrong: list[tuple[Any, Any]] = [(["text"], 1), ([HELLO], "1"), ([HELLO], True), ([{"n": float("nan")}], 1)]
+    for messages, turns in wrong:
         with pytest.raises(st.InvalidInputError):
             sessions.set_state("chat", messages, user_turns=turns)
         with pytest.raises(st.InvalidInputError):
@@ -264,7 +267,7 @@ def test_what_cannot_be_stored_changes_nothing(journal):
     assert [session.id for session in sessions.list()] == ["chat"]
 
 
-def test_what_was_returned_shares_nothing_with_the_store(journal):
+def test_what_was_returned_shares_nothing_with_the_store(journal: st.Journal) -> None:
     sessions = st.CheckpointedSessions(journal)
     said = {"role": "user", "content": [{"type": "text", "text": "hello"}], "meta": {"deep": [1]}}
     given = clone_messages([said])
@@ -276,7 +279,7 @@ def test_what_was_returned_shares_nothing_with_the_store(journal):
     assert sessions.get("chat").messages == sessions.rewind("chat", "u1").messages == (said,)
 
 
-def test_a_session_is_not_changed_by_setting_what_it_has(journal):
+def test_a_session_is_not_changed_by_setting_what_it_has(journal: st.Journal) -> None:
     sessions = talked(journal)
     before = len(journal.entries("chat"))
     sessions.set_state("chat", [HELLO, AGAIN], user_turns=3)

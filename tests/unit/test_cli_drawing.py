@@ -24,24 +24,24 @@ def picture(entries: list[st.Entry], leaf: str | None) -> list[str]:
     return ["  " * run.depth + one.id + ("*" if run.is_active else "") for run in runs for one in run.entries]
 
 
-def test_the_active_path_runs_straight_down_and_branches_hang_from_it():
+def test_the_active_path_runs_straight_down_and_branches_hang_from_it() -> None:
     entries = [entry("a", None), entry("b", "a"), entry("c", "b"), entry("x", "a"), entry("y", "x"), entry("z", "x")]
     assert picture(entries, "c") == ["a*", "  x", "    y", "  z", "b*", "c*"]
     assert picture(entries, "z") == ["a*", "  b", "  c", "x*", "  y", "z*"]
 
 
-def test_several_roots_are_drawn_too():
+def test_several_roots_are_drawn_too() -> None:
     assert picture([entry("a", None), entry("b", None)], "a") == ["  b", "a*"]
 
 
-def test_bookkeeping_is_left_out_and_the_head_is_what_was_last_said():
+def test_bookkeeping_is_left_out_and_the_head_is_what_was_last_said() -> None:
     chain = [entry("0", None), entry("1", "0", st.TurnMarker(status="started")), entry("2", "1")]
     assert picture(chain, "2") == ["0*", "2*"]
     assert Branches(chain, "1").head == "0"
     assert [one.id for run in Branches(chain, "2", shows_all=True).runs() for one in run.entries] == ["0", "1", "2"]
 
 
-def test_a_hundred_thousand_entries_in_a_chain_and_in_a_comb_are_drawn():
+def test_a_hundred_thousand_entries_in_a_chain_and_in_a_comb_are_drawn() -> None:
     chain = [entry("0", None)] + [entry(str(number), str(number - 1)) for number in range(1, 100_000)]
     assert len(picture(chain, "99999")) == 100_000
     comb = [entry("0", None)]
@@ -51,7 +51,7 @@ def test_a_hundred_thousand_entries_in_a_chain_and_in_a_comb_are_drawn():
 
 
 @given(some.lists(some.integers(0, 30), min_size=1, max_size=30), some.integers(0, 29))
-def test_every_entry_is_drawn_once(parents, leaf):
+def test_every_entry_is_drawn_once(parents: list[int], leaf: int) -> None:
     entries = [entry("0", None)]
     entries += [entry(str(at), str(min(parent, at - 1))) for at, parent in enumerate(parents[1:], start=1)]
     drawn = picture(entries, str(min(leaf, len(entries) - 1)))
@@ -59,7 +59,7 @@ def test_every_entry_is_drawn_once(parents, leaf):
 
 
 @given(some.text())
-def test_no_control_character_survives(text):
+def test_no_control_character_survives(text: str) -> None:
     clean = for_terminal(text)
     assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]", clean)
     assert "\n" not in one_line(text, 40)
@@ -78,16 +78,16 @@ def test_no_control_character_survives(text):
         ("back\rward", "back<U+000D>ward"),
     ],
 )
-def test_escape_sequences_go_and_controls_get_names(raw, clean):
+def test_escape_sequences_go_and_controls_get_names(raw: str, clean: str) -> None:
     assert for_terminal(raw) == clean
 
 
-def test_letters_in_order_match():
+def test_letters_in_order_match() -> None:
     assert is_fuzzy_match("bdgt", "Budget of March")
     assert not is_fuzzy_match("xyz", "Budget of March")
 
 
-def test_a_comb_of_branches_is_indented_no_deeper_than_its_size_can_be_halved():
+def test_a_comb_of_branches_is_indented_no_deeper_than_its_size_can_be_halved() -> None:
     with st.open("memory:") as journal:
         journal.create_thread("comb")
         for entry in reversed(journal.append_many("comb", [st.user(f"{number}") for number in range(500)])):
@@ -98,14 +98,14 @@ def test_a_comb_of_branches_is_indented_no_deeper_than_its_size_can_be_halved():
     assert max(run.depth for run in runs) <= 12
 
 
-def test_a_sequence_without_an_end_hides_nothing_of_a_text():
+def test_a_sequence_without_an_end_hides_nothing_of_a_text() -> None:
     assert for_terminal("before \x1b]0;the rest\nof the text") == "before 0;the rest\nof the text"
     assert for_terminal("a\x9dhidden?") == "ahidden?"
     assert for_terminal("a\x1b]52;c;cGFzcw==\x07b") == "ab"
     assert len(for_terminal("\x9d" * 200_000)) > 0
 
 
-def shown_within(capsys, text: str) -> str:
+def shown_within(capsys: pytest.CaptureFixture[str], text: str) -> str:
     """What is on stderr once the text has come."""
     shown = ""
     while text not in shown:
@@ -113,7 +113,9 @@ def shown_within(capsys, text: str) -> str:
     return shown
 
 
-def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_known(capsys, monkeypatch):
+def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_known(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("sessiontree.cli.screen.progress._DELAY_SECONDS", 0.0)
@@ -125,7 +127,9 @@ def test_a_clock_shows_up_in_long_work_and_becomes_a_bar_once_the_amount_is_know
         shown_within(capsys, "1,000 of 1,000")
 
 
-def test_progress_before_the_bar_appears_is_shown_when_it_does(capsys, monkeypatch):
+def test_progress_before_the_bar_appears_is_shown_when_it_does(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "120")
     monkeypatch.setattr("sessiontree.cli.screen.progress._DELAY_SECONDS", 0.2)
@@ -146,7 +150,7 @@ def test_progress_in_bytes_is_shown_in_sizes(
         shown_within(capsys, f"{size(10_714_341)} of {size(59_415_891)}")
 
 
-def test_short_work_shows_nothing(capsys, monkeypatch):
+def test_short_work_shows_nothing(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sessiontree.cli.screen.progress._DELAY_SECONDS", 60.0)
     with progress_bar("nothing much") as progress:
         progress(1, 2)

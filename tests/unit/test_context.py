@@ -144,12 +144,12 @@ def test_a_compaction_without_a_summary_drops_the_head() -> None:
 
 
 def test_a_reverted_compaction_does_not_count() -> None:
-    said = [user("a"), compacted(first_kept_entry_id="e1"), user("b")]
+    said: list[Payload] = [user("a"), compacted(first_kept_entry_id="e1"), user("b")]
     assert texts(*said, Compaction(id="k2", reverts="k1"), user("c")) == ["a", "b", "c"]
 
 
 def test_a_reverted_compaction_can_be_named_by_its_entry() -> None:
-    said = [user("a"), Compaction(summary="s", first_kept_entry_id="e1"), user("b")]
+    said: list[Payload] = [user("a"), Compaction(summary="s", first_kept_entry_id="e1"), user("b")]
     assert texts(*said, Compaction(reverts="e1")) == ["a", "b"]
 
 
@@ -161,7 +161,7 @@ def test_reverting_brings_the_compaction_before_back() -> None:
 
 
 def test_a_revert_can_be_reverted() -> None:
-    said = [user("a"), compacted("one", first_kept_entry_id="e1"), Compaction(id="k2", reverts="k1")]
+    said: list[Payload] = [user("a"), compacted("one", first_kept_entry_id="e1"), Compaction(id="k2", reverts="k1")]
     found = texts(*said, Compaction(id="k3", reverts="k2"))
     assert [extract_summary(text) for text in found] == ["one"]
 
@@ -224,7 +224,11 @@ def test_usage_from_before_a_compaction_is_ignored() -> None:
 
 
 def test_usage_under_a_reverted_compaction_is_ignored() -> None:
-    said = [user("hi"), compacted(first_kept_entry_id="e1"), assistant("x", usage=Usage(total_tokens=50))]
+    said: list[Payload] = [
+        user("hi"),
+        compacted(first_kept_entry_id="e1"),
+        assistant("x", usage=Usage(total_tokens=50)),
+    ]
     context = build_context(path(*said, Compaction(reverts="k1")))
     assert context.tokens == sum(segment.token_estimate for segment in context.segments)
 

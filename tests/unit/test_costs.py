@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from datetime import timedelta, timezone
 from pathlib import Path
 
@@ -23,7 +24,7 @@ def answer(model: str, tokens: int = 0, cost: float = 0.0) -> st.AssistantMessag
 
 
 @pytest.fixture(params=STORES)
-def journal(request: pytest.FixtureRequest, tmp_path: Path):
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
     with open_store(request.param, tmp_path) as journal:
         yield journal
 

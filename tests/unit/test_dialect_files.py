@@ -26,7 +26,7 @@ def request(name: str, *messages: Message) -> Wire:
 def content(name: str, part: Any) -> Any:
     """Return what a request holds of a part that the user sent."""
     body = request(name, user([part]).message)
-    sent = body.get("messages") or body.get("input") or body.get("contents")
+    (sent,) = (body[name] for name in ("messages", "input", "contents") if body.get(name))
     return sent[0].get("content") or sent[0].get("parts")
 
 
@@ -226,7 +226,8 @@ def test_the_json_text_of_an_answer_is_an_answer(name: str) -> None:
 @pytest.mark.parametrize("name", st.DIALECTS)
 def test_what_is_no_answer_is_refused_with_what_to_pass(name: str) -> None:
     others = [answer for other, answer in ANSWERS.items() if other != name]
-    for body in (None, [], "", "hello", b"\xff", 3, {}, {"text": "hello"}, *others):
+    wrong: list[Any] = [None, [], "", "hello", b"\xff", 3, {}, {"text": "hello"}, *others]
+    for body in wrong:
         if name == "anthropic" and isinstance(body, dict) and "content" in body:
             continue
         with pytest.raises(st.InvalidInputError, match=r"takes a whole response"):

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from known import present
 from sessiontree.context import Context
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import Message
-from sessiontree.model.builders import payload_of
+from sessiontree.model.builders import message_of, payload_of
 from sessiontree.model.codec import decode_payload, encode_payload
 from validation.validators import faults
 
@@ -437,5 +438,4 @@ def test_a_conversation_can_move_to_any_other_provider(name: str, body: Wire, ta
 
 
 def through_store(message: Message) -> Message:
-    stored = decode_payload(encode_payload(payload_of(message)))
-    return stored.message  # type: ignore[union-attr]
+    return present(message_of(decode_payload(encode_payload(payload_of(message)))))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from sessiontree.stores._io import Files
 from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.protocol import Durability
 from sessiontree.stores.sqlite import SqliteBackend
-from sessiontree.testing.faults import FaultyFiles
 
 
 @pytest.mark.parametrize("durability", ["power_loss", "process_crash"])
@@ -28,11 +27,10 @@ def test_sqlite_never_damages_its_file_and_leaves_the_sync_of_a_commit_to_the_st
     assert pragma == {"synchronous": 1, "journal_mode": "wal", "secure_delete": 1}
 
 
-class CountingFiles(FaultyFiles):
+class CountingFiles(Files):
     """Counts syncs of files."""
 
     def __init__(self) -> None:
-        super().__init__("never", 1, errno.EIO)
         self.syncs = 0
 
     def sync(self, file: int) -> None:
@@ -41,7 +39,7 @@ class CountingFiles(FaultyFiles):
 
 
 @pytest.mark.parametrize(("durability", "syncs"), [("power_loss", 1), ("process_crash", 0)])
-def test_jsonl_syncs_once_for_each_acknowledged_append(tmp_path: Path, durability, syncs) -> None:
+def test_jsonl_syncs_once_for_each_acknowledged_append(tmp_path: Path, durability: Durability, syncs: int) -> None:
     files = CountingFiles()
     with st.Journal(EmbeddedStore(JsonlBackend(tmp_path / "j", durability=durability, files=files))) as journal:
         journal.create_thread("t")
@@ -71,12 +69,14 @@ def test_a_repeated_append_is_acknowledged_only_after_a_sync_of_its_own(tmp_path
 def test_a_durability_that_does_not_exist_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(st.InvalidInputError, match="nope"):
-        st.open(url, durability="nope")
+        st.open(url, durability="nope")  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("url", ["sqlite:///j.db", "jsonl:///j"])
-def test_a_store_stays_where_it_was_opened_when_the_process_changes_its_folder(tmp_path, monkeypatch, url) -> None:
+def test_a_store_stays_where_it_was_opened_when_the_process_changes_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
     (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
     monkeypatch.chdir(tmp_path / "here")

@@ -6,7 +6,7 @@ import sessiontree as st
 
 
 @pytest.mark.parametrize("text", ["", " \n", "\u200b", "\ufeff", "\u2060", "```\n```"])
-def test_a_summary_without_a_word_is_refused_and_the_context_stays(text):
+def test_a_summary_without_a_word_is_refused_and_the_context_stays(text: str) -> None:
     with st.open("memory:") as journal:
         journal.create_thread("t")
         for number in range(40):

@@ -32,7 +32,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize(("error", "advice"), EXAMPLES, ids=lambda value: type(value).__name__)
-def test_an_error_says_what_to_do_and_carries_its_ids(error, advice):
+def test_an_error_says_what_to_do_and_carries_its_ids(error: st.SessionTreeError, advice: str) -> None:
     assert advice in str(error)
     assert vars(error)
     for name, value in vars(error).items():
@@ -43,11 +43,11 @@ def test_an_error_says_what_to_do_and_carries_its_ids(error, advice):
 DEFINED = {name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, Exception)}
 
 
-def test_every_error_is_a_public_name():
+def test_every_error_is_a_public_name() -> None:
     assert set(st.__all__) >= DEFINED
 
 
-def test_the_tree_is_drawn_as_it_is():
+def test_the_tree_is_drawn_as_it_is() -> None:
     drawn = re.findall(r"^    ([│├└─ ]*)(\w+Error)", errors.__doc__, re.MULTILINE)
     assert sorted(name for _, name in drawn) == sorted(DEFINED)
     above = {}
@@ -57,12 +57,12 @@ def test_the_tree_is_drawn_as_it_is():
             assert getattr(errors, name).__bases__[0] is above[len(branch) // 4 - 1]
 
 
-def test_input_and_address_errors_are_value_errors_too():
+def test_input_and_address_errors_are_value_errors_too() -> None:
     assert issubclass(st.InvalidInputError, ValueError)
     assert issubclass(st.StoreUrlError, ValueError)
 
 
 @pytest.mark.parametrize("error", [error for error, _ in EXAMPLES], ids=lambda error: type(error).__name__)
-def test_an_error_crosses_to_another_process(error):
+def test_an_error_crosses_to_another_process(error: st.SessionTreeError) -> None:
     again = pickle.loads(pickle.dumps(error))
     assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

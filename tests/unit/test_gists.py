@@ -27,7 +27,7 @@ THREE = "one\ntwo\nthree\n"
 PATCH = "*** Begin Patch\n*** Update File: src/a.py\n@@\n-x = 1\n+x = 2\n+y = 3\n*** End Patch"
 BLOCKS = "<<<<<<< SEARCH\n:start_line:3\n-------\nold\n=======\nnew\nmore\n>>>>>>> REPLACE"
 
-CALLS: list[tuple[str, str, Any, str, tuple[str, str, str]]] = [
+CALLS: list[tuple[str, str, Any, str | None, tuple[str, str, str]]] = [
     ("Claude Code", "Read", {"file_path": f"{FOLDER}/src/a.py", "offset": 10, "limit": 71}, THREE, ("read", "src/a.py:10-80", "3 lines")),
     ("Claude Code", "Edit", {"file_path": f"{FOLDER}/a.py", "old_string": "x\ny", "new_string": "x\nz\nw"}, "ok", ("edit", "a.py", "+2 −1")),
     ("Claude Code", "MultiEdit", {"file_path": "a", "edits": [{"old_string": "x", "new_string": "y"}] * 2}, "ok", ("edit", "a", "+2 −2")),
@@ -80,7 +80,9 @@ CALLS: list[tuple[str, str, Any, str, tuple[str, str, str]]] = [
     [case[1:] for case in CALLS],
     ids=[f"{agent}: {name}" for agent, name, *_ in CALLS],
 )
-def test_a_call_is_told_in_a_few_words(name: str, arguments: Any, said: str, expected: tuple[str, str, str]) -> None:
+def test_a_call_is_told_in_a_few_words(
+    name: str, arguments: Any, said: str | None, expected: tuple[str, str, str]
+) -> None:
     assert gist(name, arguments, said) == expected
 
 

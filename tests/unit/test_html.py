@@ -3,13 +3,16 @@
 import base64
 import hashlib
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
+from known import present
 from sample_store import SHOP, make_sample
 from sessiontree.render.html import PageContent, markdown, preformatted, render_html
 
@@ -30,20 +33,20 @@ class Page(HTMLParser):
         self.text = ""
         self.feed(text)
 
-    def handle_starttag(self, tag, attrs):
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))
 
-    def handle_data(self, data):
+    def handle_data(self, data: str) -> None:
         self.text += data
 
 
-def page_of(*payloads, title: str = "talk", labels=None) -> str:
+def page_of(*payloads: st.Payload, title: str = "talk", labels: Sequence[str] = ()) -> str:
     with st.open("memory:") as journal:
         thread = journal.create_thread("t", title=title)
         for payload in payloads:
             journal.append("t", payload)
         entries = tuple(journal.entries("t"))
-        names = dict.fromkeys(labels or (), entries[0].id)
+        names = dict.fromkeys(labels, entries[0].id)
         return render_html(PageContent(thread=journal.thread(thread.id), entries=entries, labels=names))
 
 
@@ -71,7 +74,7 @@ EVIL = [
 
 
 @pytest.mark.parametrize("evil", EVIL)
-def test_hostile_content_stays_text_wherever_it_stands(evil):
+def test_hostile_content_stays_text_wherever_it_stands(evil: str) -> None:
     page = page_of(
         st.user(evil),
         st.assistant(evil, calls=[st.call("c", evil, evil)], reasoning=evil),
@@ -87,14 +90,14 @@ def test_hostile_content_stays_text_wherever_it_stands(evil):
 
 
 @given(some.text(max_size=200))
-def test_any_text_gives_a_harmless_page(text):
+def test_any_text_gives_a_harmless_page(text: str) -> None:
     assert_harmless(page_of(st.user(text), title=text))
 
 
-def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
+def test_the_policy_allows_the_one_style_sheet_and_nothing_else() -> None:
     page = page_of(st.user("hello"))
-    policy = next(tag["content"] for name, tag in Page(page).tags if tag.get("http-equiv"))
-    style = re.search(r"<style>(.*?)</style>", page, re.DOTALL)[1]
+    policy = present(next(tag["content"] for name, tag in Page(page).tags if tag.get("http-equiv")))
+    style = present(re.search(r"<style>(.*?)</style>", page, re.DOTALL))[1]
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     assert f"style-src 'sha256-{digest}'" in policy
     assert policy.startswith("default-src 'none'")
@@ -103,7 +106,7 @@ def test_the_policy_allows_the_one_style_sheet_and_nothing_else():
     assert "@import" not in style
 
 
-def test_markdown_is_rendered_and_tools_are_folded():
+def test_markdown_is_rendered_and_tools_are_folded() -> None:
     page = page_of(
         st.user("*hi* `code`"),
         st.assistant(calls=[st.call("c", "bash", '{"cmd": "ls"}')]),
@@ -114,7 +117,7 @@ def test_markdown_is_rendered_and_tools_are_folded():
     assert '<span class="add">+new</span>' in page
 
 
-def test_other_branches_are_folded_in_where_they_left():
+def test_other_branches_are_folded_in_where_they_left() -> None:
     with st.open("memory:") as journal:
         journal.create_thread("t")
         first = journal.append("t", st.user("first"))
@@ -126,7 +129,7 @@ def test_other_branches_are_folded_in_where_they_left():
     assert main.index("first") < main.index("left alone · 1 entry") < main.index("taken")
 
 
-def test_the_page_has_contents_a_map_of_branches_and_what_each_turn_took(tmp_path):
+def test_the_page_has_contents_a_map_of_branches_and_what_each_turn_took(tmp_path: Path) -> None:
     make_sample(tmp_path / "j.db")
     with st.open(tmp_path / "j.db") as journal:
         entries = tuple(journal.entries(SHOP))
@@ -148,18 +151,18 @@ def test_the_page_has_contents_a_map_of_branches_and_what_each_turn_took(tmp_pat
     assert page.count("<details") == page.count("</details>")
 
 
-def test_code_has_the_colours_of_its_language():
+def test_code_has_the_colours_of_its_language() -> None:
     assert '<span class="k">for</span>' in markdown("```python\nfor x in y: pass\n```")
     assert markdown("```klingon\n<b>\n```") == '<pre><code class="language-klingon">&lt;b&gt;\n</code></pre>\n'
 
 
-def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written():
+def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written() -> None:
     page = page_of(st.user("x" * 1_000_000), *[st.user(f"message {number}") for number in range(1000)])
     assert "message 999" in page
     assert_harmless(page)
 
 
-def test_images_are_inline_or_named_never_fetched():
+def test_images_are_inline_or_named_never_fetched() -> None:
     inside = st.ImagePart(data="iVBORw0KGgo=", mime="image/png")
     outside = st.ImagePart(url="http://evil.example/x.png")
     svg = st.ImagePart(data="PHN2Zz4=", mime="image/svg+xml")
@@ -168,7 +171,7 @@ def test_images_are_inline_or_named_never_fetched():
     assert sources == ["data:image/png;base64,iVBORw0KGgo="]
 
 
-def test_tables_are_tables_and_what_they_hold_is_escaped():
+def test_tables_are_tables_and_what_they_hold_is_escaped() -> None:
     page = markdown("| a | b |\n|---|:-:|\n| <b onclick=x> | [j](javascript:x) |\n\n~~gone~~")
     assert "<table>" in page
     assert "<b " not in page
@@ -177,7 +180,7 @@ def test_tables_are_tables_and_what_they_hold_is_escaped():
     assert "<s>gone</s>" in page
 
 
-def test_the_headings_of_a_diff_are_neither_added_nor_removed():
+def test_the_headings_of_a_diff_are_neither_added_nor_removed() -> None:
     page = preformatted("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new")
     assert '<span class="del">-old</span><span class="add">+new</span>' in page
     assert page.count('class="at"') == 4

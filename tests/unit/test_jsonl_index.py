@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -58,7 +59,7 @@ def spoil_by_cutting(index: Path) -> None:
     "spoil",
     [Path.unlink, spoil_with_garbage, spoil_with_another_version, spoil_with_bad_rows, spoil_by_cutting],
 )
-def test_a_missing_or_broken_index_is_rebuilt(folder: Path, spoil) -> None:
+def test_a_missing_or_broken_index_is_rebuilt(folder: Path, spoil: Callable[[Path], None]) -> None:
     spoil(folder / "index.db")
     assert listed(folder) == ALL
     with sqlite3.connect(folder / "index.db") as database:
@@ -68,13 +69,13 @@ def test_a_missing_or_broken_index_is_rebuilt(folder: Path, spoil) -> None:
 
 def test_a_list_reads_only_the_files_that_changed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    original = Tree.read.__func__
+    original = Tree.read
 
-    def counting(cls: type[Tree], name: str, path: Path) -> Tree:
+    def counting(name: str, path: Path) -> Tree:
         read.append(name)
-        return original(cls, name, path)
+        return original(name, path)
 
-    monkeypatch.setattr(Tree, "read", classmethod(counting))
+    monkeypatch.setattr(Tree, "read", counting)
     assert listed(folder) == ALL
     assert read == []
     writer = JsonlBackend(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,30 +44,29 @@ class Author:
         self.now += pick.randrange(-5, 20)
         one, two = pick.choice(THREADS), pick.choice(THREADS)
         some = pick.choice(self.known) if self.known and pick.random() < 0.8 else None
-        return pick.choice(
-            [
-                lambda: create(one, self.now, title=f"title {self.now}"),
-                lambda: fork(one, two, some, self.now),
-                lambda: delete(one) if pick.random() < 0.15 else create(one, self.now),
-                lambda: self.append(one, some),
-                lambda: self.append(one, some),
-                lambda: self.append(one, some),
-                lambda: MoveLeaf(thread_id=one, to_entry=some, reason="rewind", at_ns=self.now),
-                lambda: Undo(thread_id=one, at_ns=self.now),
-                lambda: Redo(thread_id=one, at_ns=self.now),
-                lambda: AcquireLease(
-                    thread_id=one, turn_id=f"t{self.now}", owner="o", now_ns=self.now, expires_ns=self.now + 30
-                ),
-                lambda: RenewLease(thread_id=one, token=self.now - 5, expires_ns=self.now + 50),
-                lambda: ReleaseLease(thread_id=one, token=self.now - 7),
-                lambda: ClearLease(thread_id=one, now_ns=self.now),
-                lambda: UpdateThread(
-                    thread_id=one,
-                    changed=Thread(id=one, tree=one, created_ns=0, updated_ns=0, title=f"new {self.now}", tags=("x",)),
-                    fields=("title", "tags"),
-                ),
-            ]
-        )()
+        make: list[Callable[[], Command]] = [
+            lambda: create(one, self.now, title=f"title {self.now}"),
+            lambda: fork(one, two, some, self.now),
+            lambda: delete(one) if pick.random() < 0.15 else create(one, self.now),
+            lambda: self.append(one, some),
+            lambda: self.append(one, some),
+            lambda: self.append(one, some),
+            lambda: MoveLeaf(thread_id=one, to_entry=some, reason="rewind", at_ns=self.now),
+            lambda: Undo(thread_id=one, at_ns=self.now),
+            lambda: Redo(thread_id=one, at_ns=self.now),
+            lambda: AcquireLease(
+                thread_id=one, turn_id=f"t{self.now}", owner="o", now_ns=self.now, expires_ns=self.now + 30
+            ),
+            lambda: RenewLease(thread_id=one, token=self.now - 5, expires_ns=self.now + 50),
+            lambda: ReleaseLease(thread_id=one, token=self.now - 7),
+            lambda: ClearLease(thread_id=one, now_ns=self.now),
+            lambda: UpdateThread(
+                thread_id=one,
+                changed=Thread(id=one, tree=one, created_ns=0, updated_ns=0, title=f"new {self.now}", tags=("x",)),
+                fields=("title", "tags"),
+            ),
+        ]
+        return pick.choice(make)()
 
     def append(self, thread_id: str, parent: str | None) -> Append:
         if self.known and self.random.random() < 0.1:

@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as some
 
+import sessiontree as st
 from sessiontree.model import Thread, ThreadQuery
 from sessiontree.stores.listing import page_of, sort_by_created
 
@@ -19,10 +20,13 @@ threads = some.lists(
 
 
 @given(threads, some.sampled_from(["created", "updated"]), some.integers(1, 5))
-def test_pages_put_together_are_the_whole_list_newest_first(found, order, limit):
-    time = {"created": lambda thread: thread.created_ns, "updated": lambda thread: thread.updated_ns}[order]
-    expected = sorted(found, key=lambda thread: (-time(thread), thread.id))
-    shown, cursor = [], None
+def test_pages_put_together_are_the_whole_list_newest_first(
+    found: list[st.Thread], order: st.ThreadOrder, limit: int
+) -> None:
+    times = {thread.id: thread.created_ns if order == "created" else thread.updated_ns for thread in found}
+    expected = sorted(found, key=lambda thread: (-times[thread.id], thread.id))
+    shown: list[st.Thread] = []
+    cursor = None
     while True:
         page = page_of(found, ThreadQuery(order=order, limit=limit, cursor=cursor))
         assert len(page) <= limit
@@ -33,7 +37,7 @@ def test_pages_put_together_are_the_whole_list_newest_first(found, order, limit)
     assert shown == expected
 
 
-def test_a_list_without_a_query_and_a_sort_return_everything_they_are_given():
+def test_a_list_without_a_query_and_a_sort_return_everything_they_are_given() -> None:
     threads = [
         Thread(id=f"t{number:02}", tree="t", created_ns=number // 2, updated_ns=-number, is_archived=number % 3 == 0)
         for number in range(120)

@@ -84,13 +84,14 @@ def test_an_answer_that_cannot_be_read_is_refused_with_the_place(name: str, body
 
 @pytest.mark.parametrize("name", st.DIALECTS)
 def test_what_is_no_request_is_refused(name: str) -> None:
-    for body in (
+    wrong: list[Any] = [
         None,
         [],
         "x",
         {"messages": 5, "input": 5, "contents": 5},
         {"messages": [0], "input": [0], "contents": [0]},
-    ):
+    ]
+    for body in wrong:
         with pytest.raises(st.InvalidInputError):
             st.DIALECTS[name].from_request(body)
 

@@ -52,7 +52,7 @@ def test_no_field_of_a_thread_takes_a_value_of_another_type(store: str, field: s
 def test_what_json_would_turn_into_something_else_is_refused(field: str, value: Any) -> None:
     with st.open("memory:") as journal:
         with pytest.raises(st.InvalidInputError):
-            journal.create_thread("t", **{field: value})  # type: ignore[misc]
+            journal.create_thread("t", **{field: value})
         assert len(journal.list_threads()) == 0
 
 
@@ -73,7 +73,7 @@ def test_tags_may_come_as_any_row_of_words() -> None:
 def test_blobs_of_an_entry_must_be_a_tuple_of_hashes(store: str, blobs: Any, tmp_path: Path) -> None:
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t")
-        contents = [st.user("first"), st.NewEntry(content=st.user("x"), blobs=blobs)]
+        contents: list[st.Payload | st.NewEntry] = [st.user("first"), st.NewEntry(content=st.user("x"), blobs=blobs)]
         with pytest.raises(st.InvalidInputError, match="blob"):
             journal.append_many("t", contents)
         assert journal.entries("t") == []

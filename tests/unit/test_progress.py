@@ -1,6 +1,8 @@
 """Long work tells how far it has come, in steps that end with everything done."""
 
 import asyncio
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -11,7 +13,7 @@ from stores import ALL, open_journal
 on_every_store = pytest.mark.parametrize("store", ALL)
 
 
-class Heard(list):
+class Heard(list[tuple[int, int]]):
     """Every step that was reported."""
 
     def __call__(self, done: int, total: int) -> None:
@@ -29,7 +31,7 @@ def fill(journal: st.Journal, thread_id: str, messages: int = 600) -> None:
 
 
 @on_every_store
-def test_a_check_counts_up_to_everything_there_is(store, tmp_path):
+def test_a_check_counts_up_to_everything_there_is(store: str, tmp_path: Path) -> None:
     with open_journal(store, tmp_path) as journal:
         fill(journal, "one")
         fill(journal, "two")
@@ -39,7 +41,7 @@ def test_a_check_counts_up_to_everything_there_is(store, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["markdown", "json", "jsonl"])
-def test_an_export_counts_entries_and_writes_the_same(format):
+def test_an_export_counts_entries_and_writes_the_same(format: Literal["markdown", "json", "jsonl"]) -> None:
     heard = Heard()
     with st.open("memory:") as journal:
         fill(journal, "one")
@@ -47,7 +49,7 @@ def test_an_export_counts_entries_and_writes_the_same(format):
     heard.check()
 
 
-def test_a_page_counts_entries_and_is_the_same():
+def test_a_page_counts_entries_and_is_the_same() -> None:
     heard = Heard()
     with st.open("memory:") as journal:
         fill(journal, "one")
@@ -56,7 +58,7 @@ def test_a_page_counts_entries_and_is_the_same():
     heard.check()
 
 
-def test_a_compaction_counts_the_messages_that_it_sums_up():
+def test_a_compaction_counts_the_messages_that_it_sums_up() -> None:
     heard = Heard()
     policy = st.CompactionPolicy(keep_recent_tokens=100, chunk_tokens=5_000)
     with st.open("memory:") as journal:
@@ -66,7 +68,7 @@ def test_a_compaction_counts_the_messages_that_it_sums_up():
     assert heard[-1][0] == result.removed_messages
 
 
-def test_the_async_verbs_tell_too():
+def test_the_async_verbs_tell_too() -> None:
     async def run() -> list[Heard]:
         heard = [Heard(), Heard(), Heard()]
         async with st.open_async("memory:") as journal:

@@ -1,10 +1,13 @@
 """The pure rules: the reflog's replay, and decisions that write nothing."""
 
+from typing import Literal
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
 import sessiontree as st
+from known import of_kind
 from sessiontree.errors import ThreadNotFoundError
 from sessiontree.model import Move
 from sessiontree.stores._tree_state import TreeState
@@ -13,39 +16,40 @@ from sessiontree.stores.rules.decide import decide
 from sessiontree.stores.rules.reflog import replay
 
 
-def _moves(*steps):
+def _moves(*steps: tuple[st.MoveReason, str | None, str | None]) -> list[Move]:
     return [
         Move(number=number, thread_id="t", from_entry=start, to_entry=end, reason=reason)
         for number, (reason, start, end) in enumerate(steps, 1)
     ]
 
 
-def test_without_moves_there_is_nothing_to_undo_or_redo():
+def test_without_moves_there_is_nothing_to_undo_or_redo() -> None:
     history = replay([])
     assert (history.undo, history.redo, history.last) == ((), (), None)
 
 
-def test_an_undo_takes_a_move_off_one_stack_and_onto_the_other():
+def test_an_undo_takes_a_move_off_one_stack_and_onto_the_other() -> None:
     history = replay(_moves(("rewind", "c", "b"), ("rewind", "b", "a"), ("undo", "a", "b")))
     assert (history.undo, history.redo) == (("c",), ("a",))
 
 
-def test_a_redo_finds_what_was_appended_before_the_undo():
+def test_a_redo_finds_what_was_appended_before_the_undo() -> None:
     history = replay(_moves(("rewind", "c", "a"), ("undo", "x", "c"), ("redo", "c", "x")))
     assert (history.undo, history.redo) == (("c",), ())
 
 
-def test_a_new_move_forgets_what_could_be_redone():
+def test_a_new_move_forgets_what_could_be_redone() -> None:
     history = replay(_moves(("rewind", "c", "a"), ("undo", "a", "c"), ("reset", "c", None)))
     assert (history.undo, history.redo) == (("c",), ())
 
 
 @given(some.lists(some.sampled_from(["move", "undo", "redo"]), max_size=30))
-def test_undoing_everything_leads_back_to_the_start(wishes):
-    leaf, moves = "start", []
+def test_undoing_everything_leads_back_to_the_start(wishes: list[Literal["move", "undo", "redo"]]) -> None:
+    leaf: str | None = "start"
+    moves: list[Move] = []
     for number, wish in enumerate(wishes):
         history = replay(moves)
-        target = {"move": [f"e{number}"], "undo": history.undo, "redo": history.redo}[wish]
+        target = {"move": (f"e{number}",), "undo": history.undo, "redo": history.redo}[wish]
         if target:
             moves += _moves((wish, leaf, target[-1]))
             leaf = target[-1]
@@ -55,7 +59,7 @@ def test_undoing_everything_leads_back_to_the_start(wishes):
     assert leaf == "start"
 
 
-def test_a_command_for_an_unknown_thread_is_refused_without_a_fact():
+def test_a_command_for_an_unknown_thread_is_refused_without_a_fact() -> None:
     state = TreeState(lambda node: pytest.fail("nothing to read"))
     for command in (
         MoveLeaf(thread_id="no", to_entry=None, reason="move", at_ns=0),
@@ -131,9 +135,9 @@ def test_what_a_caller_does_to_an_answer_does_not_reach_the_store() -> None:
         thread = journal.create_thread("t", custom={"k": [1]})
         entry = journal.append("t", st.Custom(name="n", data={"k": [1]}))
         thread.custom["k"].append(2)
-        entry.payload.data["k"].append(2)
+        of_kind(st.Custom, entry.payload).data["k"].append(2)
         assert journal.thread("t").custom == {"k": [1]}
-        assert journal.entry("t", entry.id).payload.data == {"k": [1]}
+        assert of_kind(st.Custom, journal.entry("t", entry.id).payload).data == {"k": [1]}
         assert journal.check() == []
 
 

@@ -310,7 +310,7 @@ def test_states_can_be_set_and_hooks_called_by_hand(journal: st.Journal) -> None
     manager.hooks.add(lambda end: called.append(f"{end.phase} {end.reason}"))
     manager.get_or_create(KEY)
     for state in ("idle", "active", "suspended", "active", "archived"):
-        assert manager.set_state(KEY, state).state == state  # type: ignore[arg-type]
+        assert manager.set_state(KEY, state).state == state
     with pytest.raises(st.InvalidInputError, match="not to 'compacting'"):
         manager.set_state(KEY, "compacting")
     called.clear()

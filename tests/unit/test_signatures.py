@@ -4,6 +4,7 @@ The other pairs are generated: see test_async_to_sync.py.
 """
 
 import inspect
+from collections.abc import Callable
 
 import pytest
 
@@ -26,11 +27,11 @@ ASYNC_NAMES = {"commit": "acommit", "read": "aread", "mark": "amark", "wait": "a
 RETURN_AT_ONCE = {"turn", "watch", "iter_threads"}
 
 
-def _methods(kind):
+def _methods(kind: type) -> dict[str, Callable[..., object]]:
     return {name: value for name, value in inspect.getmembers(kind, inspect.isfunction) if not name.startswith("_")}
 
 
-def _parameters(function):
+def _parameters(function: Callable[..., object]) -> list[tuple[str, object, object]]:
     return [(one.name, one.kind, one.default) for one in inspect.signature(function).parameters.values()]
 
 
@@ -43,7 +44,13 @@ def _parameters(function):
         (OpenAISummarizer, AsyncOpenAISummarizer),
     ],
 )
-def test_both_have_the_same_methods_and_parameters(blocking, awaiting):
+def test_both_have_the_same_methods_and_parameters(
+    blocking: type[Background] | type[Listener] | type[AnthropicSummarizer] | type[OpenAISummarizer],
+    awaiting: type[AsyncBackground]
+    | type[AsyncListener]
+    | type[AsyncAnthropicSummarizer]
+    | type[AsyncOpenAISummarizer],
+) -> None:
     assert _parameters(blocking) == _parameters(awaiting)
     assert set(_methods(blocking)) == set(_methods(awaiting))
     for name, method in _methods(blocking).items():
@@ -54,12 +61,15 @@ def test_both_have_the_same_methods_and_parameters(blocking, awaiting):
     ("blocking", "awaiting"),
     [(Store, AsyncStore), (EmbeddedStore, AsyncEmbeddedStore), (PostgresStore, AsyncPostgresStore)],
 )
-def test_stores_of_both_kinds_have_the_same_verbs(blocking, awaiting):
+def test_stores_of_both_kinds_have_the_same_verbs(
+    blocking: type[Store] | type[EmbeddedStore] | type[PostgresStore],
+    awaiting: type[AsyncStore] | type[AsyncEmbeddedStore] | type[AsyncPostgresStore],
+) -> None:
     assert _parameters(blocking) == _parameters(awaiting)
     for name, async_name in ASYNC_NAMES.items():
         assert _parameters(getattr(blocking, name)) == _parameters(getattr(awaiting, async_name)), name
 
 
 @pytest.mark.parametrize("name", _methods(st.AsyncJournal))
-def test_every_verb_is_awaited_but_those_that_return_at_once(name):
+def test_every_verb_is_awaited_but_those_that_return_at_once(name: str) -> None:
     assert inspect.iscoroutinefunction(getattr(st.AsyncJournal, name)) == (name not in RETURN_AT_ONCE)

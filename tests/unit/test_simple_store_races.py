@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -16,10 +18,10 @@ ROUNDS = 8
 MANY = 200
 
 
-def race(store, pair, key, pool):
+def race(store: SimpleStore, pair: tuple[str, str], key: str, pool: ThreadPoolExecutor) -> None:
     gate = threading.Barrier(2)
 
-    def one(side):
+    def one(side: int) -> None:
         gate.wait()
         make(store, key, pair[side], side)
 
@@ -29,7 +31,7 @@ def race(store, pair, key, pool):
     assert state_of(store, key) in outcomes(pair), (pair, key)
 
 
-def race_in_threads(kind, folder, pairs, rounds):
+def race_in_threads(kind: str, folder: Path, pairs: Iterable[tuple[str, str]], rounds: int) -> None:
     with open_store(kind, folder, durability="process_crash") as journal, ThreadPoolExecutor(2) as pool:
         store = SimpleStore(journal)
         for pair in pairs:
@@ -39,25 +41,27 @@ def race_in_threads(kind, folder, pairs, rounds):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_changes_in_two_threads_are_made_one_after_the_other(kind, tmp_path):
+def test_two_changes_in_two_threads_are_made_one_after_the_other(kind: str, tmp_path: Path) -> None:
     race_in_threads(kind, tmp_path, PAIRS, ROUNDS)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pair", [("set_summary", "truncate"), ("set_summary", "set_history")], ids="-".join)
-def test_a_summary_that_is_set_while_the_history_changes_is_kept(kind, pair, tmp_path):
+def test_a_summary_that_is_set_while_the_history_changes_is_kept(
+    kind: str, pair: tuple[str, str], tmp_path: Path
+) -> None:
     race_in_threads(kind, tmp_path, [pair], 200)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_thousand_races_in_two_threads_lose_nothing(kind, tmp_path):
+def test_a_thousand_races_in_two_threads_lose_nothing(kind: str, tmp_path: Path) -> None:
     race_in_threads(kind, tmp_path, PAIRS, MANY)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_changes_in_two_tasks_are_made_one_after_the_other(kind, tmp_path):
-    async def play():
+def test_two_changes_in_two_tasks_are_made_one_after_the_other(kind: str, tmp_path: Path) -> None:
+    async def play() -> None:
         async with st.open_async(url_of(kind, tmp_path), durability="process_crash") as journal:
             store = st.AsyncSimpleStore(journal)
             for pair in PAIRS:
@@ -79,7 +83,7 @@ def test_two_changes_in_two_tasks_are_made_one_after_the_other(kind, tmp_path):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_first_messages_of_a_new_key_are_all_kept(kind, tmp_path):
+def test_the_first_messages_of_a_new_key_are_all_kept(kind: str, tmp_path: Path) -> None:
     with open_store(kind, tmp_path, durability="process_crash") as journal, ThreadPoolExecutor(4) as pool:
         store = SimpleStore(journal)
         for number in range(50):

@@ -4,16 +4,19 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 
 import sessiontree as st
-from sessiontree.stores.commands import ImportThread
+from known import present
+from sessiontree.stores.commands import Append, ImportThread
 from sessiontree.testing import ManualClock
+from stores import sqlite_backend
 
 
 @pytest.fixture
-def path(tmp_path):
+def path(tmp_path: Path) -> Path:
     return tmp_path / "s.db"
 
 
@@ -35,18 +38,18 @@ with st.open(sys.argv[1]) as journal:
 """
 
 
-def in_another_process(script, *arguments):
+def in_another_process(script: str, *arguments: object) -> list[str]:
     return subprocess.check_output([sys.executable, "-c", script, *map(str, arguments)], text=True).split()
 
 
-def test_another_process_sees_an_append_at_once(path):
+def test_another_process_sees_an_append_at_once(path: Path) -> None:
     with st.open(path) as journal:
         journal.create_thread("t")
         last = [journal.append("t", st.user(str(number))) for number in range(3)][-1]
         assert in_another_process(SEEN_BY_OTHERS, path, last.id) == ["3", last.id, str(last.created_ns), last.id]
 
 
-def test_an_append_with_a_known_id_is_the_same_append_or_refused(path):
+def test_an_append_with_a_known_id_is_the_same_append_or_refused(path: Path) -> None:
     with st.open(path) as journal, st.open(path) as other:
         journal.create_thread("t")
         first = journal.append("t", st.user("hello"), id="e1")
@@ -59,7 +62,7 @@ def test_an_append_with_a_known_id_is_the_same_append_or_refused(path):
 
 
 @pytest.mark.parametrize("place", ["memory:", "s.db"])
-def test_a_new_id_that_a_caller_guessed_is_refused(tmp_path, place):
+def test_a_new_id_that_a_caller_guessed_is_refused(tmp_path: Path, place: str) -> None:
     """Within a millisecond new ids count up, so the next one can be predicted."""
     where = place if place == "memory:" else tmp_path / place
     with st.open(where, clock=ManualClock()) as journal:
@@ -76,27 +79,33 @@ def test_a_new_id_that_a_caller_guessed_is_refused(tmp_path, place):
         assert journal.check() == []
 
 
-def test_a_repeated_id_fails_its_own_command_and_no_other_of_the_group(path):
+def test_a_repeated_id_fails_its_own_command_and_no_other_of_the_group(path: Path) -> None:
     with st.open(path, clock=ManualClock()) as journal:
         for name in ("a", "b"):
             journal.create_thread(name)
         last = journal.append("a", st.user("one")).id
         taken = f"{last[:24]}{int(last[24:], 16) + 1:012x}"
         journal.append("a", st.user("given"), id=taken)
-        commands = []
+        commands: list[Append] = []
+
+        def note(command: Append) -> tuple[None]:
+            commands.append(command)
+            return (None,)
+
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal.store, "commit", lambda command: commands.append(command) or (None,))
+            patch.setattr(journal.store, "commit", note)
             journal.append("a", st.user("new"))
             journal.append("b", st.user("new"))
         assert [command.drafts[0].id == taken for command in commands] == [True, False]
-        refused, stored = journal.store.backend.write(commands)
+        refused, stored = sqlite_backend(journal).write(commands)
         assert isinstance(refused, st.DuplicateEntryError)
+        assert isinstance(stored, tuple)
         assert journal.path("b") == list(stored)
         assert [entry.id for entry in journal.path("a")] == [last, taken]
         assert journal.check() == []
 
 
-def test_a_tree_that_another_process_created_is_searched_for_ids(path):
+def test_a_tree_that_another_process_created_is_searched_for_ids(path: Path) -> None:
     with st.open(path) as journal, st.open(path) as other:
         thread = st.Thread(id="t", tree="t", created_ns=1, updated_ns=1)
         with pytest.raises(st.EntryNotFoundError):
@@ -108,7 +117,7 @@ def test_a_tree_that_another_process_created_is_searched_for_ids(path):
         assert journal.check() == []
 
 
-def test_an_entry_of_the_past_does_not_turn_back_the_time_of_its_thread(path):
+def test_an_entry_of_the_past_does_not_turn_back_the_time_of_its_thread(path: Path) -> None:
     clock = ManualClock()
     with st.open(path, clock=clock) as journal:
         journal.create_thread("t")
@@ -124,19 +133,19 @@ def test_an_entry_of_the_past_does_not_turn_back_the_time_of_its_thread(path):
         assert journal.thread("t").updated_ns == now + 3
 
 
-def test_writers_that_take_turns_continue_each_other(path):
+def test_writers_that_take_turns_continue_each_other(path: Path) -> None:
     with st.open(path, durability="process_crash") as journal, st.open(path, durability="process_crash") as other:
         journal.create_thread("t")
         for number in range(30):
             one = other if number % 3 == 0 else journal
             one.append("t", st.user(str(number)))
-        texts = [entry.payload.message.text for entry in other.path("t")]
+        texts = [present(entry.message).text for entry in other.path("t")]
         assert texts == [str(number) for number in range(30)]
         assert journal.thread("t") == other.thread("t")
         assert other.check() == []
 
 
-def damage(path, *statements):
+def damage(path: Path, *statements: str) -> None:
     """Change tables behind the back of the index of ids, which keeps its content."""
     with closing(sqlite3.connect(path)) as connection, connection:
         index = connection.execute("SELECT * FROM sqlite_schema WHERE name = 'entry_id'").fetchone()
@@ -150,7 +159,7 @@ def damage(path, *statements):
         connection.execute("INSERT INTO sqlite_schema VALUES (?, ?, ?, ?, ?)", index)
 
 
-def three_entries(path):
+def three_entries(path: Path) -> list[st.Entry]:
     with st.open(path) as journal:
         journal.create_thread("t")
         return journal.append_many("t", [st.NewEntry(content=st.user(name), id=name) for name in ("a", "b", "c")])
@@ -167,7 +176,9 @@ def three_entries(path):
         (("UPDATE thread SET leaf = 2, newest = 2",), "the thread does not point at its newest entry"),
     ],
 )
-def test_ids_and_threads_that_do_not_match_the_entries_are_found_and_repaired(path, statements, problem):
+def test_ids_and_threads_that_do_not_match_the_entries_are_found_and_repaired(
+    path: Path, statements: tuple[str, ...], problem: str
+) -> None:
     kept = three_entries(path)
     damage(path, *statements)
     with st.open(path) as journal:
@@ -182,7 +193,7 @@ def test_ids_and_threads_that_do_not_match_the_entries_are_found_and_repaired(pa
             journal.append("t", st.user("another"), id="c")
 
 
-def test_an_append_after_a_repair_continues_at_the_repaired_leaf(path):
+def test_an_append_after_a_repair_continues_at_the_repaired_leaf(path: Path) -> None:
     kept = three_entries(path)
     with st.open(path) as journal:
         journal.append("t", st.user("d"), id="d")
@@ -194,7 +205,7 @@ def test_an_append_after_a_repair_continues_at_the_repaired_leaf(path):
         assert journal.check() == []
 
 
-def test_an_id_that_damage_repeated_is_found_and_does_not_stop_writers(path):
+def test_an_id_that_damage_repeated_is_found_and_does_not_stop_writers(path: Path) -> None:
     three_entries(path)
     damage(path, "UPDATE entry SET id = 'a' WHERE id = 'b'")
     with st.open(path) as journal:

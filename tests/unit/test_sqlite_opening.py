@@ -3,6 +3,7 @@
 import os
 import sqlite3
 import threading
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -10,9 +11,11 @@ import pytest
 
 import sessiontree as st
 from sessiontree.stores._io import FileDescriptor, ProcessLock
-from sessiontree.stores.commands import DeleteThread
+from sessiontree.stores.commands import Command, DeleteThread
 from sessiontree.stores.group_commit import Committer
+from sessiontree.stores.protocol import Outcome
 from sessiontree.stores.sqlite import schema
+from stores import sqlite_backend
 
 NEEDS_PROC = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="needs the list of open files")
 
@@ -24,7 +27,7 @@ def open_files() -> list[str]:
 
 @NEEDS_PROC
 @pytest.mark.parametrize("step", ["prepare_writer", "create"])
-def test_an_open_that_fails_keeps_no_file(tmp_path, monkeypatch, step):
+def test_an_open_that_fails_keeps_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def fail(*arguments: object) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
@@ -35,7 +38,7 @@ def test_an_open_that_fails_keeps_no_file(tmp_path, monkeypatch, step):
 
 
 @NEEDS_PROC
-def test_an_unclosed_file_is_closed_with_its_owner(tmp_path):
+def test_an_unclosed_file_is_closed_with_its_owner(tmp_path: Path) -> None:
     """As after an interrupt in the middle of an open or a close."""
     gate = ProcessLock(tmp_path / "gate", of=tmp_path)
     gate.__enter__()
@@ -44,7 +47,7 @@ def test_an_unclosed_file_is_closed_with_its_owner(tmp_path):
         assert open_files().count(str(tmp_path / "gate")) == 1
 
 
-def test_a_file_is_closed_once(tmp_path):
+def test_a_file_is_closed_once(tmp_path: Path) -> None:
     """The number of a file that was closed may be somebody else's by then."""
     first = FileDescriptor(tmp_path / "first", os.O_RDWR | os.O_CREAT)
     first.close()
@@ -54,32 +57,32 @@ def test_a_file_is_closed_once(tmp_path):
     second.close()
 
 
-def test_a_store_whose_creation_was_cut_short_is_finished(tmp_path):
+def test_a_store_whose_creation_was_cut_short_is_finished(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     st.open(path).close()
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
     with st.open(path) as journal:
         journal.create_thread("t")
-        assert journal.store.backend._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert sqlite_backend(journal)._writer.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_a_command_behind_the_last_one_waits_until_the_store_is_closed():
+def test_a_command_behind_the_last_one_waits_until_the_store_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """It came in before the close, and into the queue behind it."""
     steps: list[str] = []
     is_closing, may_close = threading.Event(), threading.Event()
 
-    def write(commands):
+    def write(commands: Sequence[Command]) -> list[Outcome]:
         steps.append("written")
         return [None for _ in commands]
 
-    def close_store():
+    def close_store() -> None:
         is_closing.set()
         may_close.wait()
         steps.append("closed")
 
     committer = Committer(write, "place")
-    committer.check_open = lambda: None
+    monkeypatch.setattr(committer, "check_open", lambda: None)
     closing_thread = threading.Thread(target=committer.close, args=(close_store,))
     closing_thread.start()
     assert is_closing.wait(10)
@@ -93,15 +96,15 @@ def test_a_command_behind_the_last_one_waits_until_the_store_is_closed():
     assert steps == ["closed", "written"]
 
 
-def test_a_repair_and_a_command_never_run_at_the_same_time():
+def test_a_repair_and_a_command_never_run_at_the_same_time() -> None:
     steps: list[str] = []
     is_repairing, may_finish = threading.Event(), threading.Event()
 
-    def write(commands):
+    def write(commands: Sequence[Command]) -> list[Outcome]:
         steps.append("written")
         return [None for _ in commands]
 
-    def repair():
+    def repair() -> None:
         is_repairing.set()
         may_finish.wait()
         steps.append("repaired")

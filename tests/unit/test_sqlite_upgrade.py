@@ -8,6 +8,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ import sessiontree as st
 from sessiontree.model.blobs import data_of
 from sessiontree.stores.sqlite import schema
 from sessiontree.stores.sqlite.upgrade import UPGRADES, VERIFICATION
+from stores import sqlite_backend
 
 DATA = Path(__file__).parent.parent / "data" / "sqlite_layout2"
 EXPECTED = json.loads((DATA / "expected.json").read_text())
@@ -50,26 +52,26 @@ STATEMENTS = 5 + sum(len(UPGRADES[layout][1]) for layout in range(2, schema.LAYO
 
 
 @pytest.fixture
-def old(tmp_path):
+def old(tmp_path: Path) -> Path:
     path = tmp_path / "store.db"
     path.write_bytes(lzma.decompress((DATA / "store.db.xz").read_bytes()))
     return path
 
 
-def ask(path, question):
+def ask(path: Path, question: str) -> list[tuple[Any, ...]]:
     with closing(sqlite3.connect(path)) as connection:
         return connection.execute(question).fetchall()
 
 
-def layout_of(path):
-    return ask(path, "PRAGMA user_version")[0][0]
+def layout_of(path: Path) -> int:
+    return int(ask(path, "PRAGMA user_version")[0][0])
 
 
-def content_of(journal):
+def content_of(journal: st.Journal) -> dict[str, Any]:
     """What ``expected.json`` has of every thread, in the order of the list."""
     found = {}
     for thread in journal.list_threads(limit=100):
-        lease = journal.store.backend.lease(thread.id)
+        lease = sqlite_backend(journal).lease(thread.id)
         found[thread.id] = {
             "title": thread.title,
             "tree": thread.tree,
@@ -98,34 +100,34 @@ def content_of(journal):
     return found
 
 
-def test_the_old_file_is_what_the_tests_need(old):
+def test_the_old_file_is_what_the_tests_need(old: Path) -> None:
     assert layout_of(old) == 2
     assert ask(old, "SELECT count(*) > 0 FROM entry WHERE key > (SELECT settled FROM floor)") == [(1,)]
     assert ask(old, "SELECT count(*) FROM thread t JOIN entry e ON e.owner = t.key WHERE e.key > t.newest")[0][0] > 0
     assert ask(old, "SELECT (SELECT count(*) FROM departed), (SELECT count(*) > 0 FROM blob)") == [(1, 1)]
 
 
-def test_an_upgraded_store_has_everything_that_was_in_it(old):
+def test_an_upgraded_store_has_everything_that_was_in_it(old: Path) -> None:
     with st.open(old) as journal:
         assert layout_of(old) == schema.LAYOUT
         assert content_of(journal) == EXPECTED
         assert list(content_of(journal)) == list(EXPECTED)
         assert journal.check() == []
         hashes = [name for (name,) in ask(old, "SELECT lower(hex(hash)) FROM blob")]
-        files = [data_of(blob) for blob in journal.store.backend.blobs(hashes)]
+        files = [data_of(blob) for blob in sqlite_backend(journal).blobs(hashes)]
         assert b"first version\n" in files
         assert bytes(range(256)) in files
     with st.open(old) as journal:
         assert journal.check() == []
 
 
-def test_an_upgraded_store_has_the_tables_of_a_new_one(old, tmp_path):
+def test_an_upgraded_store_has_the_tables_of_a_new_one(old: Path, tmp_path: Path) -> None:
     st.open(tmp_path / "new.db").close()
     st.open(old).close()
     assert shape_of(old) == shape_of(tmp_path / "new.db")
 
 
-def shape_of(path):
+def shape_of(path: Path) -> list[list[tuple[Any, ...]]]:
     names = "SELECT type, name, tbl_name FROM sqlite_schema ORDER BY type, name"
     columns = (
         "SELECT s.name, i.* FROM sqlite_schema s, pragma_table_info(s.name) i WHERE s.type = 'table' ORDER BY 1, 2"
@@ -137,7 +139,7 @@ def shape_of(path):
     return [ask(path, question) for question in (names, columns, indexes)]
 
 
-def test_an_upgraded_store_goes_on_where_the_old_one_ended(old):
+def test_an_upgraded_store_goes_on_where_the_old_one_ended(old: Path) -> None:
     last = ask(old, "SELECT max(key) FROM entry")[0][0]
     with st.open(old) as journal:
         for name, expected in EXPECTED.items():
@@ -156,7 +158,7 @@ def test_an_upgraded_store_goes_on_where_the_old_one_ended(old):
 
 
 @pytest.mark.parametrize("statements", range(STATEMENTS + 1))
-def test_a_process_that_is_killed_during_the_upgrade_leaves_the_old_store(old, statements):
+def test_a_process_that_is_killed_during_the_upgrade_leaves_the_old_store(old: Path, statements: int) -> None:
     before = old.read_bytes()
     done = subprocess.run([sys.executable, "-c", KILLED_AT, old, str(statements)], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -172,9 +174,9 @@ def test_a_process_that_is_killed_during_the_upgrade_leaves_the_old_store(old, s
         assert journal.check() == []
 
 
-def test_processes_that_open_an_old_store_at_once_upgrade_it_once(old):
+def test_processes_that_open_an_old_store_at_once_upgrade_it_once(old: Path) -> None:
     script = "import sys, sessiontree as st\nwith st.open(sys.argv[1]) as journal: journal.append('t', st.user('x'))"
-    command = [sys.executable, "-c", script.replace("'t'", "'leased'"), old]
+    command = [sys.executable, "-c", script.replace("'t'", "'leased'"), str(old)]
     processes = [subprocess.Popen(command) for _ in range(4)]
     assert [process.wait() for process in processes] == [0, 0, 0, 0]
     with st.open(old) as journal:
@@ -182,7 +184,7 @@ def test_processes_that_open_an_old_store_at_once_upgrade_it_once(old):
         assert journal.check() == []
 
 
-def test_an_old_store_with_a_repeated_id_is_refused_and_left_unchanged(old):
+def test_an_old_store_with_a_repeated_id_is_refused_and_left_unchanged(old: Path) -> None:
     with closing(sqlite3.connect(old)) as connection, connection:
         connection.execute("UPDATE entry SET id = 'long-1' WHERE id = 'long-2'")
     before = old.read_bytes()
@@ -192,7 +194,7 @@ def test_an_old_store_with_a_repeated_id_is_refused_and_left_unchanged(old):
     assert layout_of(old) == 2
 
 
-def test_an_old_store_with_a_damaged_page_is_refused_and_left_unchanged(old):
+def test_an_old_store_with_a_damaged_page_is_refused_and_left_unchanged(old: Path) -> None:
     ((root,),) = ask(old, "SELECT rootpage FROM sqlite_schema WHERE name = 'entry'")
     ((page_size,),) = ask(old, "PRAGMA page_size")
     with old.open("r+b") as file:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def _move(path: Path) -> None:
 
 @pytest.mark.parametrize("take_away", [_delete, _move])
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_write_to_a_store_that_is_gone_is_refused(tmp_path: Path, kind: str, take_away) -> None:
+def test_a_write_to_a_store_that_is_gone_is_refused(
+    tmp_path: Path, kind: str, take_away: Callable[[Path], None]
+) -> None:
     path = tmp_path / "folder" / "store"
     with st.open(f"{kind}:///{path}") as journal:
         journal.create_thread("t")

@@ -7,7 +7,9 @@ import random
 import pytest
 
 import sessiontree as st
+from known import present
 from sessiontree.compaction.summarizers import extractive
+from sessiontree.model.builders import message_of
 
 NOISE = [
     "Let me look at the file first.",
@@ -61,7 +63,7 @@ def test_open_items_are_what_somebody_said_and_no_pieces_of_calls_and_results() 
     _, said = generation(0, random.Random(3))
     request = st.SummaryRequest(
         kind="history",
-        messages=tuple(payload.message for payload in (st.assistant(OPEN), *said)),  # type: ignore[union-attr]
+        messages=tuple(present(message_of(payload)) for payload in (st.assistant(OPEN), *said)),
         max_tokens=2_000,
     )
     summary = extractive(request).text

@@ -3,6 +3,7 @@
 import pytest
 
 import sessiontree as st
+from known import of_kind
 from sessiontree.journal._background import Background
 from sessiontree.journal.operations.turns import ending_for
 from sessiontree.testing import ManualClock
@@ -17,12 +18,14 @@ from sessiontree.testing import ManualClock
         (SystemExit(1), "aborted", True, "SystemExit: 1"),
     ],
 )
-def test_a_fault_is_a_failure_and_an_interruption_can_be_taken_up(error, status, is_recoverable, text):
+def test_a_fault_is_a_failure_and_an_interruption_can_be_taken_up(
+    error: BaseException, status: str, is_recoverable: bool, text: str
+) -> None:
     marker, said = ending_for(error)
     assert (marker.status, marker.is_recoverable, said) == (status, is_recoverable, text)
 
 
-def test_an_end_that_cannot_be_written_is_noted_on_the_error_that_caused_it():
+def test_an_end_that_cannot_be_written_is_noted_on_the_error_that_caused_it() -> None:
     clock = ManualClock()
     with st.open("memory:", clock=clock) as journal:
         journal.create_thread("t")
@@ -33,23 +36,23 @@ def test_an_end_that_cannot_be_written_is_noted_on_the_error_that_caused_it():
         assert "could not be written" in caught.value.__notes__[0]
 
 
-def test_a_turn_that_has_not_begun_has_no_lease():
+def test_a_turn_that_has_not_begun_has_no_lease() -> None:
     with st.open("memory:") as journal:
         journal.create_thread("t")
         with pytest.raises(AssertionError, match="context manager"):
             journal.turn("t").lease  # noqa: B018
 
 
-def test_a_turn_without_an_owner_is_named_after_its_process():
+def test_a_turn_without_an_owner_is_named_after_its_process() -> None:
     with st.open("memory:") as journal:
         journal.create_thread("t")
         with journal.turn("t") as turn:
             assert turn.lease.owner.rpartition(":")[2].isdigit()
 
 
-def test_a_turn_ends_even_if_stopping_its_heartbeat_is_interrupted(monkeypatch):
-    def interrupted(self):
-        close(self)
+def test_a_turn_ends_even_if_stopping_its_heartbeat_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(background: Background) -> None:
+        close(background)
         raise KeyboardInterrupt
 
     close = Background.close
@@ -57,5 +60,5 @@ def test_a_turn_ends_even_if_stopping_its_heartbeat_is_interrupted(monkeypatch):
         journal.create_thread("t")
         with pytest.raises(KeyboardInterrupt), journal.turn("t"):
             monkeypatch.setattr(Background, "close", interrupted)
-        assert journal.path("t")[-1].payload.status == "completed"
+        assert of_kind(st.TurnMarker, journal.path("t")[-1].payload).status == "completed"
         assert journal.active_lease("t") is None

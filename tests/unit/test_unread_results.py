@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 import sessiontree as st
+from known import present
 from sample_texts import sample_texts
 from sessiontree.context.result_views import result_text
 from sessiontree.model import Compaction
@@ -191,7 +192,7 @@ def test_a_session_manager_counts_the_tool_definitions_that_it_is_told(journal: 
         for number in range(12):
             manager.add_message(key, st.user(f"question {number}"))
             manager.add_message(key, st.assistant(words(350)))
-        thread_id = manager.get(key).thread_id
+        thread_id = present(manager.get(key)).thread_id
         assert manager.info(key).compactions == 1
         with_tools = journal.context(thread_id, tools=TOOLS).tokens
         assert manager.token_usage(key) == with_tools / 8_000

@@ -3,13 +3,14 @@
 import asyncio
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 import sessiontree as st
 from sessiontree.cli.context import locate
 from sessiontree.errors import StoreUrlError
-from sessiontree.journal.address import StoreAddress, default_url, parse_url
+from sessiontree.journal.address import Embedded, StoreAddress, default_url, parse_url
 
 
 @pytest.mark.parametrize(
@@ -28,17 +29,19 @@ from sessiontree.journal.address import StoreAddress, default_url, parse_url
         ("/srv/notes.jsonl", "jsonl", "/srv/notes.jsonl"),
     ],
 )
-def test_an_address_names_a_store(url, kind, target):
+def test_an_address_names_a_store(url: str, kind: Embedded | Literal["postgres"], target: str) -> None:
     assert parse_url(url) == StoreAddress(kind=kind, target=target)
 
 
-def test_a_path_object_is_a_plain_path(tmp_path):
+def test_a_path_object_is_a_plain_path(tmp_path: Path) -> None:
     assert parse_url(tmp_path / "a.db").kind == "sqlite"
     assert parse_url(tmp_path).kind == "jsonl"
     assert parse_url(Path("memory:")).target == "memory:"
 
 
-def test_without_an_address_the_store_is_the_one_of_the_command_line(tmp_path, monkeypatch):
+def test_without_an_address_the_store_is_the_one_of_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.delenv("SESSIONTREE_STORE", raising=False)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with st.open() as journal:
@@ -51,7 +54,9 @@ def test_without_an_address_the_store_is_the_one_of_the_command_line(tmp_path, m
         assert journal.list_threads().threads == ()
 
 
-def test_without_a_data_folder_of_its_own_the_default_is_below_home(tmp_path, monkeypatch):
+def test_without_a_data_folder_of_its_own_the_default_is_below_home(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("SESSIONTREE_STORE", "XDG_DATA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -59,14 +64,16 @@ def test_without_a_data_folder_of_its_own_the_default_is_below_home(tmp_path, mo
     assert Path(default_url()).parts[-2:] == ("sessiontree", "journal.db")
 
 
-def test_an_async_journal_has_the_same_default(tmp_path, monkeypatch):
+def test_an_async_journal_has_the_same_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SESSIONTREE_STORE", str(tmp_path / "named.db"))
     asyncio.run(st.open_async().close())
     assert (tmp_path / "named.db").is_file()
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
-def test_a_path_that_was_meant_to_be_absolute_is_refused_with_the_right_spelling(kind, tmp_path, monkeypatch):
+def test_a_path_that_was_meant_to_be_absolute_is_refused_with_the_right_spelling(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     root = tmp_path.parts[1]
     with pytest.raises(StoreUrlError, match=f"did you mean {kind}:////{root}/x"):

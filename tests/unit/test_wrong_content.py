@@ -1,5 +1,8 @@
 """What is no entry, no time and no number is refused with a word about what to give instead."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 import sessiontree as st
@@ -8,7 +11,7 @@ from stores import ALL, open_journal
 
 @pytest.mark.parametrize("store", ALL)
 @pytest.mark.parametrize("content", ["hello", {"role": "user", "content": "hello"}, None, 1, b"x"])
-def test_content_that_is_not_a_payload_is_refused(tmp_path, store, content):
+def test_content_that_is_not_a_payload_is_refused(tmp_path: Path, store: str, content: Any) -> None:
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t")
         for attempt in (
@@ -22,7 +25,7 @@ def test_content_that_is_not_a_payload_is_refused(tmp_path, store, content):
 
 
 @pytest.mark.parametrize("value", ["1", b"1", [], 1.5])
-def test_times_and_limits_that_are_no_numbers_are_refused(value):
+def test_times_and_limits_that_are_no_numbers_are_refused(value: Any) -> None:
     with st.open("memory:") as journal:
         journal.create_thread("t")
         for attempt in (
