@@ -4,22 +4,25 @@ import contextlib
 import errno
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from known import present
 from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.testing import FaultyFiles, ManualClock
-from stores import ALL, DURABLE, fill, ids, open_journal, reopened
+from stores import ALL, DURABLE, fill, ids, open_journal, reopened, sqlite_backend
 
 on_all = pytest.mark.parametrize("store", ALL)
 on_durable = pytest.mark.parametrize("store", DURABLE)
 
 
 @on_all
-def test_a_rewind_is_not_undone_by_the_next_call_or_a_restart(store, tmp_path):
+def test_a_rewind_is_not_undone_by_the_next_call_or_a_restart(store: str, tmp_path: Path) -> None:
     journal = open_journal(store, tmp_path)
     journal.create_thread("t")
     fill(journal, "t", "a", "b", "c")
@@ -35,7 +38,7 @@ def test_a_rewind_is_not_undone_by_the_next_call_or_a_restart(store, tmp_path):
 
 
 @on_all
-def test_a_fork_before_the_first_entry_does_not_copy_everything(store, tmp_path):
+def test_a_fork_before_the_first_entry_does_not_copy_everything(store: str, tmp_path: Path) -> None:
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t")
         fill(journal, "t", "a", "b")
@@ -43,7 +46,7 @@ def test_a_fork_before_the_first_entry_does_not_copy_everything(store, tmp_path)
         assert (fork.leaf, journal.entries(fork.id)) == (None, [])
 
 
-def test_a_torn_last_line_does_not_hide_the_thread_or_free_its_id(tmp_path):
+def test_a_torn_last_line_does_not_hide_the_thread_or_free_its_id(tmp_path: Path) -> None:
     journal = open_journal("jsonl", tmp_path)
     journal.create_thread("t")
     fill(journal, "t", "a", "b")
@@ -59,7 +62,7 @@ def test_a_torn_last_line_does_not_hide_the_thread_or_free_its_id(tmp_path):
         assert ids(journal.path("t")) == ["a", "b", "c"]
 
 
-def test_a_torn_end_of_the_write_ahead_log_does_not_hide_the_thread(tmp_path):
+def test_a_torn_end_of_the_write_ahead_log_does_not_hide_the_thread(tmp_path: Path) -> None:
     journal = open_journal("sqlite", tmp_path)
     journal.create_thread("t")
     fill(journal, "t", "a")
@@ -76,12 +79,12 @@ def test_a_torn_end_of_the_write_ahead_log_does_not_hide_the_thread(tmp_path):
 
 
 @on_durable
-def test_two_journals_on_one_store_do_not_corrupt_each_other(store, tmp_path):
+def test_two_journals_on_one_store_do_not_corrupt_each_other(store: str, tmp_path: Path) -> None:
     journals = [open_journal(store, tmp_path) for _ in range(2)]
     journals[0].create_thread("t")
-    acknowledged = [[], []]
+    acknowledged: list[list[str]] = [[], []]
 
-    def write(number):
+    def write(number: int) -> None:
         for _ in range(60):
             acknowledged[number].append(journals[number].append("t", st.user("x")).id)
 
@@ -97,7 +100,7 @@ def test_two_journals_on_one_store_do_not_corrupt_each_other(store, tmp_path):
         journal.close()
 
 
-def test_reading_one_thread_does_not_read_the_other_files(tmp_path):
+def test_reading_one_thread_does_not_read_the_other_files(tmp_path: Path) -> None:
     with open_journal("jsonl", tmp_path) as journal:
         for name in ("wanted", "other"):
             journal.create_thread(name)
@@ -111,7 +114,7 @@ def test_reading_one_thread_does_not_read_the_other_files(tmp_path):
     assert not any(Path(name).name.startswith("other") for name in trees)
 
 
-def test_reading_one_thread_costs_the_same_in_a_big_store(tmp_path):
+def test_reading_one_thread_costs_the_same_in_a_big_store(tmp_path: Path) -> None:
     costs = []
     for size in (64, 640):
         with open_journal("sqlite", tmp_path / str(size), durability="process_crash") as journal:
@@ -119,12 +122,12 @@ def test_reading_one_thread_costs_the_same_in_a_big_store(tmp_path):
                 journal.create_thread(f"t{number}")
                 fill(journal, f"t{number}", "a", "b")
             journal.thread("t1")
-            costs.append(_steps(journal, lambda journal=journal: journal.thread("t1")))
+            costs.append(_steps(journal, partial(journal.thread, "t1")))
     assert costs[1] <= costs[0] * 1.2
 
 
 @on_durable
-def test_generated_ids_do_not_start_over_after_a_restart(store, tmp_path):
+def test_generated_ids_do_not_start_over_after_a_restart(store: str, tmp_path: Path) -> None:
     clock = ManualClock()
     made = []
     for _ in range(3):
@@ -135,7 +138,7 @@ def test_generated_ids_do_not_start_over_after_a_restart(store, tmp_path):
 
 
 @pytest.mark.parametrize("kept", [0, 1, 40])
-def test_a_crash_in_a_metadata_write_does_not_make_the_thread_vanish(kept, tmp_path):
+def test_a_crash_in_a_metadata_write_does_not_make_the_thread_vanish(kept: int, tmp_path: Path) -> None:
     with open_journal("jsonl", tmp_path) as journal:
         journal.create_thread("t", title="old")
         fill(journal, "t", "a")
@@ -146,7 +149,7 @@ def test_a_crash_in_a_metadata_write_does_not_make_the_thread_vanish(kept, tmp_p
 
 
 @pytest.mark.parametrize("kept", [0, 1, 40])
-def test_a_crash_in_a_lease_write_does_not_lock_the_thread(kept, tmp_path):
+def test_a_crash_in_a_lease_write_does_not_lock_the_thread(kept: int, tmp_path: Path) -> None:
     with open_journal("jsonl", tmp_path) as journal:
         journal.create_thread("t")
     with _faulty(tmp_path, keep=kept) as journal, pytest.raises(st.StoreError):
@@ -157,7 +160,7 @@ def test_a_crash_in_a_lease_write_does_not_lock_the_thread(kept, tmp_path):
 
 
 @on_all
-def test_ids_that_look_alike_do_not_share_a_thread_and_long_ones_work(store, tmp_path):
+def test_ids_that_look_alike_do_not_share_a_thread_and_long_ones_work(store: str, tmp_path: Path) -> None:
     names = ["a", " a", "a ", "A", "a/b", "a_b", "a:b", "x" * 190, "x" * 5000, "x" * 5000 + "y"]
     journal = open_journal(store, tmp_path)
     for name in names:
@@ -168,12 +171,12 @@ def test_ids_that_look_alike_do_not_share_a_thread_and_long_ones_work(store, tmp
     for name in names:
         assert journal.thread(name).title == name
         assert ids(journal.path(name)) == [f"in {name}"]
-        assert journal.active_lease(name).owner == name
+        assert present(journal.active_lease(name)).owner == name
     journal.close()
 
 
 @on_all
-def test_a_fork_keeps_the_times_of_its_entries_and_copies_nothing(store, tmp_path):
+def test_a_fork_keeps_the_times_of_its_entries_and_copies_nothing(store: str, tmp_path: Path) -> None:
     clock = ManualClock()
     with open_journal(store, tmp_path, clock=clock) as journal:
         journal.create_thread("t")
@@ -187,7 +190,7 @@ def test_a_fork_keeps_the_times_of_its_entries_and_copies_nothing(store, tmp_pat
 
 
 @on_durable
-def test_a_text_is_written_once_and_its_hash_is_checked(store, tmp_path):
+def test_a_text_is_written_once_and_its_hash_is_checked(store: str, tmp_path: Path) -> None:
     with open_journal(store, tmp_path) as journal:
         journal.create_thread("t", title="a title of its own")
         journal.append("t", st.user("remarkable words"))
@@ -199,7 +202,7 @@ def test_a_text_is_written_once_and_its_hash_is_checked(store, tmp_path):
         assert journal.check() != []
 
 
-def test_a_failed_append_is_not_in_memory_either(tmp_path):
+def test_a_failed_append_is_not_in_memory_either(tmp_path: Path) -> None:
     files = FaultyFiles("append", at=3, error=errno.ENOSPC, keep=10)
     with st.Journal(EmbeddedStore(JsonlBackend(tmp_path / "journal", files=files))) as journal:
         journal.create_thread("t")
@@ -214,7 +217,7 @@ def test_a_failed_append_is_not_in_memory_either(tmp_path):
 
 
 @on_all
-def test_a_crashed_turn_locks_for_its_lease_and_a_live_one_is_never_taken_over(store, tmp_path):
+def test_a_crashed_turn_locks_for_its_lease_and_a_live_one_is_never_taken_over(store: str, tmp_path: Path) -> None:
     clock = ManualClock()
     with open_journal(store, tmp_path, clock=clock) as journal:
         journal.create_thread("t")
@@ -229,7 +232,7 @@ def test_a_crashed_turn_locks_for_its_lease_and_a_live_one_is_never_taken_over(s
 
 
 @contextlib.contextmanager
-def _faulty(folder, keep):
+def _faulty(folder: Path, keep: int) -> Iterator[st.Journal]:
     """A journal whose next write to a tree file is torn, and which can then only be closed."""
     files = FaultyFiles("append", error=errno.EIO, keep=keep)
     backend = JsonlBackend(folder / "journal", files=files)
@@ -238,14 +241,25 @@ def _faulty(folder, keep):
         yield journal
 
 
-_listeners = []
-sys.addaudithook(lambda event, arguments: [heard(event, arguments) for heard in _listeners])
+_listeners: list[Callable[[str, tuple[object, ...]], None]] = []
+
+
+def _tell(event: str, arguments: tuple[object, ...]) -> None:
+    for listener in _listeners:
+        listener(event, arguments)
+
+
+sys.addaudithook(_tell)
 
 
 @contextlib.contextmanager
-def _opened_files():
-    opened = []
-    listener = lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None  # noqa: E731
+def _opened_files() -> Iterator[list[str]]:
+    opened: list[str] = []
+
+    def listener(event: str, arguments: tuple[object, ...]) -> None:
+        if event == "open":
+            opened.append(str(arguments[0]))
+
     _listeners.append(listener)
     try:
         yield opened
@@ -253,14 +267,14 @@ def _opened_files():
         _listeners.remove(listener)
 
 
-def _steps(journal, verb):
+def _steps(journal: st.Journal, verb: Callable[[], object]) -> int:
     """How many steps SQLite's machine takes for a read."""
     steps = [0]
 
-    def count():
+    def count() -> None:
         steps[0] += 1
 
-    (connection,) = journal.store.backend._idle
+    (connection,) = sqlite_backend(journal)._idle
     connection.set_progress_handler(count, 1)
     verb()
     connection.set_progress_handler(None, 1)

@@ -1,6 +1,8 @@
 """The weaknesses of seed 001's session store (its list 2.5), each named after what goes wrong there."""
 
+from collections.abc import Iterator
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
@@ -12,17 +14,17 @@ from stores import ALL, DURABLE, open_journal, reopened
 on_all = pytest.mark.parametrize("store", ALL)
 
 
-def says(simple, key):
+def says(simple: SimpleStore, key: str) -> list[str]:
     return [message.text for message in simple.get_history(key)]
 
 
 @pytest.fixture
-def simple():
+def simple() -> Iterator[SimpleStore]:
     with st.open("memory:") as journal:
         yield SimpleStore(journal)
 
 
-def test_1_a_torn_end_of_the_file_does_not_take_the_next_message_with_it(tmp_path):
+def test_1_a_torn_end_of_the_file_does_not_take_the_next_message_with_it(tmp_path: Path) -> None:
     with open_journal("jsonl", tmp_path) as journal:
         simple = SimpleStore(journal)
         simple.add_message("k", "user", "first")
@@ -38,7 +40,7 @@ def test_1_a_torn_end_of_the_file_does_not_take_the_next_message_with_it(tmp_pat
 
 
 @on_all
-def test_2_keys_that_look_alike_do_not_share_a_history(store, tmp_path):
+def test_2_keys_that_look_alike_do_not_share_a_history(store: str, tmp_path: Path) -> None:
     keys = ["a:b", "a_b", "a/b", "a\\b", "../a", ".", " a:b", "A:B"]
     with open_journal(store, tmp_path) as journal:
         simple = SimpleStore(journal)
@@ -48,7 +50,7 @@ def test_2_keys_that_look_alike_do_not_share_a_history(store, tmp_path):
 
 
 @pytest.mark.parametrize("store", DURABLE)
-def test_3_a_message_of_12_megabytes_does_not_empty_the_history(store, tmp_path):
+def test_3_a_message_of_12_megabytes_does_not_empty_the_history(store: str, tmp_path: Path) -> None:
     journal = open_journal(store, tmp_path)
     simple = SimpleStore(journal)
     simple.add_message("k", "user", "before")
@@ -63,7 +65,7 @@ def test_3_a_message_of_12_megabytes_does_not_empty_the_history(store, tmp_path)
 
 
 @pytest.mark.parametrize("store", DURABLE)
-def test_4_a_key_of_1000_bytes_works_and_errors_are_raised(store, tmp_path):
+def test_4_a_key_of_1000_bytes_works_and_errors_are_raised(store: str, tmp_path: Path) -> None:
     with open_journal(store, tmp_path) as journal:
         simple = SimpleStore(journal)
         simple.add_message("k" * 1_000, "user", "hello")
@@ -77,7 +79,7 @@ def test_4_a_key_of_1000_bytes_works_and_errors_are_raised(store, tmp_path):
         simple.add_message("k", "user", "too late")
 
 
-def test_5_keeping_the_last_one_keeps_a_message_not_a_piece_of_bookkeeping(simple):
+def test_5_keeping_the_last_one_keeps_a_message_not_a_piece_of_bookkeeping(simple: SimpleStore) -> None:
     for number in range(5):
         simple.add_message("k", "user", str(number))
     simple.journal.label(simple.thread_id("k"), simple.journal.path(simple.thread_id("k"))[0].id, "start")
@@ -86,7 +88,7 @@ def test_5_keeping_the_last_one_keeps_a_message_not_a_piece_of_bookkeeping(simpl
 
 
 @on_all
-def test_6_truncating_and_saving_destroys_nothing(store, tmp_path):
+def test_6_truncating_and_saving_destroys_nothing(store: str, tmp_path: Path) -> None:
     journal = open_journal(store, tmp_path)
     simple = SimpleStore(journal)
     for number in range(6):
@@ -103,7 +105,7 @@ def test_6_truncating_and_saving_destroys_nothing(store, tmp_path):
     journal.close()
 
 
-def test_6_truncating_does_not_part_a_tool_call_from_its_result(simple):
+def test_6_truncating_does_not_part_a_tool_call_from_its_result(simple: SimpleStore) -> None:
     for payload in (
         st.user("look"),
         st.assistant(calls=[st.call("a", "ls"), st.call("b", "ls")]),
@@ -119,7 +121,7 @@ def test_6_truncating_does_not_part_a_tool_call_from_its_result(simple):
 
 
 @on_all
-def test_7_replacing_a_history_is_one_step_that_a_crash_cannot_halve(store, tmp_path):
+def test_7_replacing_a_history_is_one_step_that_a_crash_cannot_halve(store: str, tmp_path: Path) -> None:
     journal = open_journal(store, tmp_path)
     simple = SimpleStore(journal)
     simple.add_message("k", "user", "old")
@@ -133,7 +135,7 @@ def test_7_replacing_a_history_is_one_step_that_a_crash_cannot_halve(store, tmp_
     journal.close()
 
 
-def test_7_an_emptied_history_comes_back(simple):
+def test_7_an_emptied_history_comes_back(simple: SimpleStore) -> None:
     simple.add_message("k", "user", "old")
     simple.set_history("k", [])
     assert says(simple, "k") == []
@@ -147,7 +149,7 @@ def test_7_an_emptied_history_comes_back(simple):
     assert says(simple, "k") == ["old", "next"]
 
 
-def test_8_messages_have_ids_and_times_and_sessions_can_be_listed(simple):
+def test_8_messages_have_ids_and_times_and_sessions_can_be_listed(simple: SimpleStore) -> None:
     simple.add_message("k", "user", "hello")
     (entry,) = simple.journal.path(simple.thread_id("k"))
     assert entry.id
@@ -155,16 +157,16 @@ def test_8_messages_have_ids_and_times_and_sessions_can_be_listed(simple):
     assert [thread.title for thread in simple.journal.list_threads()] == ["k"]
 
 
-def test_8_what_is_read_cannot_change_what_is_stored(simple):
+def test_8_what_is_read_cannot_change_what_is_stored(simple: SimpleStore) -> None:
     simple.add_full_message("k", st.assistant(calls=[st.call("a", "ls")]).message)
     (read,) = simple.get_history("k")
     with pytest.raises(AttributeError):
-        read.parts = ()
+        read.parts = ()  # type: ignore[misc]
     simple.get_history("k").clear()
     assert len(simple.get_history("k")) == 1
 
 
-def test_9_a_session_of_2000_messages_is_not_rewritten_for_each_one(tmp_path):
+def test_9_a_session_of_2000_messages_is_not_rewritten_for_each_one(tmp_path: Path) -> None:
     with st.open(f"jsonl:///{tmp_path / 'journal'}", durability="process_crash") as journal:
         simple = SimpleStore(journal)
         simple.add_message("k", "user", "x" * 1_000)
@@ -176,13 +178,13 @@ def test_9_a_session_of_2000_messages_is_not_rewritten_for_each_one(tmp_path):
         assert max(growth) < 4_000
 
 
-def test_unknown_keys_have_an_empty_history_and_no_summary_and_reading_creates_nothing(simple):
+def test_unknown_keys_have_an_empty_history_and_no_summary_and_reading_creates_nothing(simple: SimpleStore) -> None:
     assert (simple.get_history("no"), simple.get_summary("no")) == ([], "")
     simple.truncate_history("no", 3)
     assert len(simple.journal.list_threads()) == 0
 
 
-def test_a_summary_set_on_an_unknown_session_is_kept(simple):
+def test_a_summary_set_on_an_unknown_session_is_kept(simple: SimpleStore) -> None:
     simple.set_summary("k", "notes")
     assert simple.get_summary("k") == "notes"
     simple.add_message("k", "user", "hello")
@@ -191,13 +193,13 @@ def test_a_summary_set_on_an_unknown_session_is_kept(simple):
     assert (says(simple, "k"), simple.get_summary("k")) == (["hello"], "")
 
 
-def test_messages_of_the_system_are_part_of_the_history(simple):
+def test_messages_of_the_system_are_part_of_the_history(simple: SimpleStore) -> None:
     simple.add_message("k", "system", "be brief")
     simple.add_message("k", "user", "hello")
     assert [message.role for message in simple.get_history("k")] == ["system", "user"]
 
 
-def test_undo_without_anything_to_undo_says_so(simple):
+def test_undo_without_anything_to_undo_says_so(simple: SimpleStore) -> None:
     simple.add_message("k", "user", "hello")
     with pytest.raises(st.NothingToUndoError):
         simple.undo("k")

@@ -2,19 +2,27 @@
 
 import asyncio
 import threading
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import pytest
 
 import sessiontree as st
 from cli_shell import Shell
+from known import of_kind, present
 from long_conversations import SMALL, round_of
 from sessiontree.journal.memory import ExtractedMemory, JournalMemory, refresh_memory
 from sessiontree.sessions import Lifetimes, SessionManager, format_key, route
+from sessiontree.sessions.hooks import EndReason, Fault, HookPhase, SessionEnd
+from sessiontree.sessions.keys import ChatKind, DirectScope
 from sessiontree.sessions.manager_async import AsyncSessionManager
-from sessiontree.stores.commands import ClaimCompaction
+from sessiontree.stores.commands import ClaimCompaction, Command, Result
+from sessiontree.stores.protocol import Store
+from sessiontree.stores.queries import Query
 from sessiontree.testing import ManualClock
 
 KEY = st.SessionKey(agent="bot", channel="web", peer="ann")
@@ -23,23 +31,23 @@ NEW_YORK = ZoneInfo("America/New_York")
 
 
 @pytest.fixture
-def clock():
+def clock() -> ManualClock:
     return ManualClock()
 
 
 @pytest.fixture
-def journal(clock):
+def journal(clock: ManualClock) -> Iterator[st.Journal]:
     with st.open("memory:", clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
-def manager(journal):
+def manager(journal: st.Journal) -> Iterator[SessionManager]:
     with SessionManager(journal) as made:
         yield made
 
 
-def texts(manager, key=KEY):
+def texts(manager: SessionManager, key: st.SessionKey = KEY) -> list[str]:
     return [message.text for message in manager.get_messages(key)]
 
 
@@ -47,7 +55,9 @@ def texts(manager, key=KEY):
 
 
 @pytest.mark.parametrize("is_by_manager", [True, False])
-def test_each_archiving_restarts_the_time_to_deletion(manager, journal, clock, is_by_manager):
+def test_each_archiving_restarts_the_time_to_deletion(
+    manager: SessionManager, journal: st.Journal, clock: ManualClock, is_by_manager: bool
+) -> None:
     thread_id = manager.add_message(KEY, st.user("hello")).thread_id
     manager.archive(KEY)
     clock.advance(29 * DAY)
@@ -62,7 +72,7 @@ def test_each_archiving_restarts_the_time_to_deletion(manager, journal, clock, i
     assert manager.sweep().deleted == 1
 
 
-def test_what_the_command_archives_and_brings_back_the_manager_sees_alike(tmp_path):
+def test_what_the_command_archives_and_brings_back_the_manager_sees_alike(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     with st.open(f"sqlite:///{tmp_path / 'j.db'}") as journal, SessionManager(journal) as manager:
         thread_id = manager.add_message(KEY, st.user("hello")).thread_id
@@ -79,7 +89,9 @@ def test_what_the_command_archives_and_brings_back_the_manager_sees_alike(tmp_pa
         assert manager.stats().active == 1
 
 
-def test_lists_find_sessions_by_the_state_that_they_are_in(manager, journal, clock):
+def test_lists_find_sessions_by_the_state_that_they_are_in(
+    manager: SessionManager, journal: st.Journal, clock: ManualClock
+) -> None:
     for peer in ("active", "idle", "suspended", "archived", "compacting"):
         manager.add_message(st.SessionKey(agent="bot", channel="web", peer=peer), st.user("hello"))
     key = {info.key.peer: info.key for info in manager.list()}
@@ -89,19 +101,21 @@ def test_lists_find_sessions_by_the_state_that_they_are_in(manager, journal, clo
         manager.add_message(key[peer], st.user("again"))
     manager.suspend(key["suspended"])
     manager.archive(key["archived"])
-    claimed_by_a_crash(journal, manager.get(key["compacting"]).thread_id, clock, seconds=60)
+    claimed_by_a_crash(journal, present(manager.get(key["compacting"])).thread_id, clock, seconds=60)
     for state in ("active", "idle", "suspended", "archived", "compacting"):
         assert [info.key.peer for info in manager.list(state=state)] == [state]
     stats = manager.stats()
     assert (stats.active, stats.idle, stats.suspended, stats.archived, stats.compacting) == (1, 1, 1, 1, 1)
 
 
-def claimed_by_a_crash(journal, thread_id, clock, seconds):
+def claimed_by_a_crash(journal: st.Journal, thread_id: str, clock: ManualClock, seconds: int) -> None:
     claim = st.CompactionClaim(id="lost", owner="a process that is gone", expires_ns=clock() + seconds * 10**9)
     journal.store.commit(ClaimCompaction(thread_id=thread_id, claim=claim, now_ns=clock()))
 
 
-def test_a_session_that_a_crash_left_compacting_settles_when_the_claim_expires(manager, journal, clock):
+def test_a_session_that_a_crash_left_compacting_settles_when_the_claim_expires(
+    manager: SessionManager, journal: st.Journal, clock: ManualClock
+) -> None:
     thread_id = manager.add_message(KEY, st.user("hello")).thread_id
     claimed_by_a_crash(journal, thread_id, clock, seconds=600)
     assert manager.info(KEY).state == "compacting"
@@ -111,7 +125,9 @@ def test_a_session_that_a_crash_left_compacting_settles_when_the_claim_expires(m
     assert manager.sweep().idle == 1
 
 
-def test_who_comes_second_to_a_compaction_does_not_change_the_state(manager, journal, clock):
+def test_who_comes_second_to_a_compaction_does_not_change_the_state(
+    manager: SessionManager, journal: st.Journal, clock: ManualClock
+) -> None:
     thread_id = manager.add_message(KEY, st.user("hello")).thread_id
     claimed_by_a_crash(journal, thread_id, clock, seconds=600)
     with pytest.raises(st.CompactionClaimedError):
@@ -122,7 +138,9 @@ def test_who_comes_second_to_a_compaction_does_not_change_the_state(manager, jou
 # Bringing back counts as use
 
 
-def test_a_session_that_was_brought_back_is_not_archived_again_by_the_next_sweep(manager, clock):
+def test_a_session_that_was_brought_back_is_not_archived_again_by_the_next_sweep(
+    manager: SessionManager, clock: ManualClock
+) -> None:
     manager.add_message(KEY, st.user("hello"))
     clock.advance(8 * DAY)
     assert manager.sweep().archived == 1
@@ -133,7 +151,9 @@ def test_a_session_that_was_brought_back_is_not_archived_again_by_the_next_sweep
     assert manager.sweep().archived == 1
 
 
-def test_a_session_that_was_brought_back_goes_on_in_spite_of_the_daily_reset(journal, clock):
+def test_a_session_that_was_brought_back_goes_on_in_spite_of_the_daily_reset(
+    journal: st.Journal, clock: ManualClock
+) -> None:
     with SessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
         manager.add_message(KEY, st.user("yesterday"))
         manager.archive(KEY)
@@ -146,7 +166,9 @@ def test_a_session_that_was_brought_back_goes_on_in_spite_of_the_daily_reset(jou
         assert texts(manager) == ["tomorrow"]
 
 
-def test_a_suspended_session_is_left_alone_until_it_is_resumed_and_that_counts_as_use(journal, clock):
+def test_a_suspended_session_is_left_alone_until_it_is_resumed_and_that_counts_as_use(
+    journal: st.Journal, clock: ManualClock
+) -> None:
     with SessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
         manager.add_message(KEY, st.user("first"))
         manager.suspend(KEY)
@@ -161,7 +183,9 @@ def test_a_suspended_session_is_left_alone_until_it_is_resumed_and_that_counts_a
         assert texts(manager) == ["first", "second", "third"]
 
 
-def test_an_earlier_conversation_can_be_brought_back_by_its_generation(manager, clock):
+def test_an_earlier_conversation_can_be_brought_back_by_its_generation(
+    manager: SessionManager, clock: ManualClock
+) -> None:
     first = manager.add_message(KEY, st.user("first")).thread_id
     manager.new(KEY)
     manager.add_message(KEY, st.user("second"))
@@ -178,7 +202,7 @@ def test_an_earlier_conversation_can_be_brought_back_by_its_generation(manager, 
         manager.unarchive(KEY, generation=9)
 
 
-def test_an_archived_session_cannot_be_reset_and_the_error_says_what_can_be_done(manager):
+def test_an_archived_session_cannot_be_reset_and_the_error_says_what_can_be_done(manager: SessionManager) -> None:
     manager.add_message(KEY, st.user("hello"))
     manager.archive(KEY)
     with pytest.raises(st.InvalidTransitionError, match="active"):
@@ -189,10 +213,10 @@ def test_an_archived_session_cannot_be_reset_and_the_error_says_what_can_be_done
 # Who is who
 
 
-def test_an_id_that_reads_like_the_name_of_a_linked_person_is_not_that_person():
+def test_an_id_that_reads_like_the_name_of_a_linked_person_is_not_that_person() -> None:
     links = {"ann": ["telegram:42"]}
 
-    def person(channel, peer, scope="per-peer"):
+    def person(channel: str, peer: str, scope: DirectScope = "per-peer") -> str:
         return format_key(route("bot", channel, peer, scope=scope, identity_links=links))
 
     real = person("telegram", "42")
@@ -202,33 +226,38 @@ def test_an_id_that_reads_like_the_name_of_a_linked_person_is_not_that_person():
     assert person("telegram:", "42") != real
 
 
-def test_a_linked_peer_may_have_colons_and_a_bare_link_counts_everywhere():
+def test_a_linked_peer_may_have_colons_and_a_bare_link_counts_everywhere() -> None:
     links = {"ann": ["matrix:@ann:example.org", "ann42"]}
     assert route("bot", "matrix", "@ann:example.org", scope="per-peer", identity_links=links).peer == "ann"
     assert route("bot", "irc", "ann42", scope="per-peer", identity_links=links).peer == "ann"
     assert route("bot", "irc", "@ann:example.org", scope="per-peer", identity_links=links).peer == "@ann:example.org"
 
 
-def test_a_message_without_a_channel_or_a_group_without_an_id_is_refused():
-    for arguments, kind in ((("bot", "", "1"), "direct"), (("", "web", "1"), "direct"), (("bot", "web", ""), "group")):
+def test_a_message_without_a_channel_or_a_group_without_an_id_is_refused() -> None:
+    wrong: list[tuple[tuple[str, str, str], ChatKind]] = [
+        (("bot", "", "1"), "direct"),
+        (("", "web", "1"), "direct"),
+        (("bot", "web", ""), "group"),
+    ]
+    for arguments, kind in wrong:
         with pytest.raises(st.InvalidInputError):
             route(*arguments, kind=kind)
 
 
 @pytest.mark.parametrize("links", [{"ann": "telegram:42"}, {"": ["telegram:42"]}])
-def test_links_that_would_let_strangers_in_are_refused(links):
+def test_links_that_would_let_strangers_in_are_refused(links: dict[str, str] | dict[str, list[str]]) -> None:
     with pytest.raises(st.InvalidInputError, match="list of accounts"):
         route("bot", "discord", "4", scope="per-peer", identity_links=links)
 
 
 @pytest.mark.parametrize("wrong", [{"scope": "per-person"}, {"kind": "room"}])
-def test_a_scope_or_a_kind_of_chat_that_does_not_exist_is_refused(wrong):
+def test_a_scope_or_a_kind_of_chat_that_does_not_exist_is_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(st.InvalidInputError, match="per-peer"):
         route("bot", "web", "1", **wrong)
 
 
 @pytest.mark.parametrize("part", ["agent", "channel", "peer"])
-def test_a_key_with_an_empty_part_is_refused_wherever_a_key_is_taken(manager, part):
+def test_a_key_with_an_empty_part_is_refused_wherever_a_key_is_taken(manager: SessionManager, part: str) -> None:
     key = st.SessionKey(**{"agent": "a", "channel": "c", "peer": "p", part: ""})
     verbs = (
         "get", "get_or_create", "get_messages", "get_system_prompt", "new", "reset", "archive", "unarchive", "suspend",
@@ -245,14 +274,14 @@ def test_a_key_with_an_empty_part_is_refused_wherever_a_key_is_taken(manager, pa
 class Broken:
     """A store that fails at the n-th write from now on."""
 
-    def __init__(self, store, fails_at):
+    def __init__(self, store: Store, fails_at: int) -> None:
         self._store = store
         self._left = fails_at
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def commit(self, command):
+    def commit(self, command: Command) -> Result:
         self._left -= 1
         if self._left == 0:
             raise st.StoreUnavailableError("here", "the disk is away")
@@ -261,7 +290,7 @@ class Broken:
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3])
 @pytest.mark.parametrize("given", ["Be kind.", ""])
-def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at, given):
+def test_a_prompt_is_never_lost_between_two_writes(journal: st.Journal, fails_at: int, given: str) -> None:
     manager = SessionManager(journal, system_prompt=given)
     sound = journal.store
     for verb in (manager.get_or_create, manager.reset, manager.new):
@@ -276,7 +305,7 @@ def test_a_prompt_is_never_lost_between_two_writes(journal, fails_at, given):
     manager.stop()
 
 
-def test_a_hook_that_begins_the_session_again_does_not_make_a_delete_endless(manager):
+def test_a_hook_that_begins_the_session_again_does_not_make_a_delete_endless(manager: SessionManager) -> None:
     manager.hooks.add(lambda end: manager.add_message(KEY, st.user("I am back")), phase="after", reasons={"delete"})
     manager.add_message(KEY, st.user("hello"))
     manager.new(KEY)
@@ -285,27 +314,29 @@ def test_a_hook_that_begins_the_session_again_does_not_make_a_delete_endless(man
 
 
 @pytest.mark.parametrize("phase", ["before", "after"])
-def test_a_hook_that_writes_to_the_session_does_not_make_a_daily_reset_endless(journal, clock, phase):
+def test_a_hook_that_writes_to_the_session_does_not_make_a_daily_reset_endless(
+    journal: st.Journal, clock: ManualClock, phase: HookPhase
+) -> None:
     heard = []
 
-    def farewell(end):
+    def farewell(end: SessionEnd) -> None:
         heard.append(end.reason)
-        manager.add_message(KEY, st.user(f"{phase} the reset"))
+        sessions.add_message(KEY, st.user(f"{phase} the reset"))
 
-    with SessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
-        manager.hooks.add(farewell, phase=phase, reasons={"reset"})
-        manager.add_message(KEY, st.user("yesterday"))
+    with SessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as sessions:
+        sessions.hooks.add(farewell, phase=phase, reasons={"reset"})
+        sessions.add_message(KEY, st.user("yesterday"))
         clock.advance(DAY)
-        manager.add_message(KEY, st.user("today"))
+        sessions.add_message(KEY, st.user("today"))
         assert heard == ["reset"]
-        assert texts(manager) == (["today"] if phase == "before" else ["after the reset", "today"])
+        assert texts(sessions) == (["today"] if phase == "before" else ["after the reset", "today"])
 
 
 @pytest.mark.parametrize("reason", ["archive", "reset", "delete", "new"])
-def test_a_hook_that_ends_the_session_again_is_called_once(manager, reason):
+def test_a_hook_that_ends_the_session_again_is_called_once(manager: SessionManager, reason: EndReason) -> None:
     heard = []
 
-    def eager(end):
+    def eager(end: SessionEnd) -> None:
         heard.append(end.phase)
         getattr(manager, reason)(KEY)
 
@@ -315,14 +346,14 @@ def test_a_hook_that_ends_the_session_again_is_called_once(manager, reason):
     assert heard == ["before"]
 
 
-def test_awaited_hooks_and_the_tasks_that_they_start_do_not_make_an_end_endless_either(clock):
+def test_awaited_hooks_and_the_tasks_that_they_start_do_not_make_an_end_endless_either(clock: ManualClock) -> None:
     heard = []
 
-    async def run():
+    async def run() -> list[str]:
         store = st.open_async("memory:", clock=clock)
         async with store as journal, AsyncSessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
 
-            async def farewell(end):
+            async def farewell(end: SessionEnd) -> None:
                 heard.append((end.phase, end.reason))
                 await asyncio.create_task(manager.add_message(KEY, st.user("good night")))
                 await manager.new(KEY)
@@ -338,30 +369,32 @@ def test_awaited_hooks_and_the_tasks_that_they_start_do_not_make_an_end_endless_
 
 
 @pytest.mark.parametrize("verb", ["archive", "reset"])
-def test_a_hook_that_deletes_the_session_before_its_end_gives_a_clear_error(manager, verb):
+def test_a_hook_that_deletes_the_session_before_its_end_gives_a_clear_error(
+    manager: SessionManager, verb: EndReason
+) -> None:
     manager.add_message(KEY, st.user("hello"))
     manager.hooks.add(lambda end: manager.delete(KEY), reasons={verb})
     with pytest.raises(st.SessionNotFoundError):
         getattr(manager, verb)(KEY)
 
 
-def test_a_hook_that_deletes_the_session_does_not_keep_the_next_one_from_beginning(manager):
+def test_a_hook_that_deletes_the_session_does_not_keep_the_next_one_from_beginning(manager: SessionManager) -> None:
     manager.add_message(KEY, st.user("hello"))
     manager.hooks.add(lambda end: manager.delete(KEY), reasons={"new"})
     assert manager.new(KEY).get_messages() == []
     assert len(manager.list()) == 1
 
 
-def test_a_prompt_that_a_hook_sets_before_a_new_conversation_goes_on_into_it(manager):
+def test_a_prompt_that_a_hook_sets_before_a_new_conversation_goes_on_into_it(manager: SessionManager) -> None:
     manager.add_message(KEY, st.user("hello"))
     manager.hooks.add(lambda end: manager.set_system_prompt(KEY, "Be brief."), reasons={"new"})
     assert manager.new(KEY).system_prompt() == "Be brief."
 
 
-def test_a_failing_report_does_not_stop_the_others(journal, caplog):
+def test_a_failing_report_does_not_stop_the_others(journal: st.Journal, caplog: pytest.LogCaptureFixture) -> None:
     heard = []
 
-    def no_use(fault):
+    def no_use(fault: Fault) -> None:
         raise OSError("the report is broken")
 
     with SessionManager(journal, report=no_use) as manager:
@@ -370,15 +403,15 @@ def test_a_failing_report_does_not_stop_the_others(journal, caplog):
         manager.add_message(KEY, st.user("hello"))
         assert manager.archive(KEY).state == "archived"
     assert heard == ["archive"]
-    assert {type(record.exc_info[1]) for record in caplog.records} == {ZeroDivisionError, OSError}
+    assert {type(present(record.exc_info)[1]) for record in caplog.records} == {ZeroDivisionError, OSError}
 
 
-def test_a_coroutine_function_is_refused_as_a_hook_of_a_sync_manager(manager):
+def test_a_coroutine_function_is_refused_as_a_hook_of_a_sync_manager(manager: SessionManager) -> None:
     class Object:
-        async def __call__(self, end):
+        async def __call__(self, end: SessionEnd) -> None:
             return None
 
-    async def hook(end):
+    async def hook(end: SessionEnd) -> None:
         return None
 
     for wrong in (hook, Object()):
@@ -386,10 +419,10 @@ def test_a_coroutine_function_is_refused_as_a_hook_of_a_sync_manager(manager):
             manager.hooks.add(wrong)
 
 
-def test_a_hook_that_gives_something_to_await_is_reported_where_nothing_is_awaited(journal):
-    faults = []
+def test_a_hook_that_gives_something_to_await_is_reported_where_nothing_is_awaited(journal: st.Journal) -> None:
+    faults: list[Fault] = []
 
-    async def later():
+    async def later() -> None:
         return None
 
     with SessionManager(journal, report=faults.append) as manager:
@@ -399,9 +432,9 @@ def test_a_hook_that_gives_something_to_await_is_reported_where_nothing_is_await
     assert [type(fault.error) for fault in faults] == [st.InvalidInputError]
 
 
-def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(journal):
+def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(journal: st.Journal) -> None:
     class Refresher:
-        async def refresh(self, memory):
+        async def refresh(self, memory: ExtractedMemory) -> None:
             return None
 
     journal.create_thread("t")
@@ -415,7 +448,9 @@ def test_a_refresher_that_gives_something_to_await_is_an_error_and_not_done(jour
 
 
 @pytest.mark.parametrize("days", [0.1, 8])
-def test_a_message_that_comes_while_hooks_of_a_sweep_run_keeps_the_session_in_use(manager, clock, days):
+def test_a_message_that_comes_while_hooks_of_a_sweep_run_keeps_the_session_in_use(
+    manager: SessionManager, clock: ManualClock, days: float
+) -> None:
     heard = []
     manager.hooks.add(lambda end: manager.add_message(KEY, st.user("wait")), phase="before")
     manager.hooks.add(lambda end: heard.append(end.reason), phase="after")
@@ -427,7 +462,9 @@ def test_a_message_that_comes_while_hooks_of_a_sweep_run_keeps_the_session_in_us
     assert texts(manager) == ["hello", "wait"]
 
 
-def test_a_session_that_is_brought_back_while_hooks_of_a_sweep_run_is_not_deleted(manager, clock):
+def test_a_session_that_is_brought_back_while_hooks_of_a_sweep_run_is_not_deleted(
+    manager: SessionManager, clock: ManualClock
+) -> None:
     manager.hooks.add(lambda end: manager.unarchive(KEY), phase="before", reasons={"delete"})
     manager.add_message(KEY, st.user("hello"))
     manager.archive(KEY)
@@ -436,26 +473,32 @@ def test_a_session_that_is_brought_back_while_hooks_of_a_sweep_run_is_not_delete
     assert texts(manager) == ["hello"]
 
 
+T = TypeVar("T")
+
+
 class Overtaken:
     """A store. Another process does something just after it has answered for the nth time."""
 
-    def __init__(self, store, number, deed):
+    def __init__(self, store: Store, number: int, deed: Callable[[], object]) -> None:
         self._store = store
         self.left = number
         self.deed = deed
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def read(self, query):
-        return self._answer(self._store.read, query)
+    def read(self, query: Query[T]) -> T:
+        with self._overtaken():
+            return self._store.read(query)
 
-    def commit(self, command):
-        return self._answer(self._store.commit, command)
+    def commit(self, command: Command) -> Result:
+        with self._overtaken():
+            return self._store.commit(command)
 
-    def _answer(self, answer, request):
+    @contextmanager
+    def _overtaken(self) -> Iterator[None]:
         try:
-            return answer(request)
+            yield
         finally:
             self.left -= 1
             if self.left == 0:
@@ -463,22 +506,22 @@ class Overtaken:
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_a_message_that_races_a_new_conversation_lands_in_the_new_one(journal, number):
+def test_a_message_that_races_a_new_conversation_lands_in_the_new_one(journal: st.Journal, number: int) -> None:
     with SessionManager(journal) as manager:
         old = manager.add_message(KEY, st.user("old")).thread_id
         late = SessionManager(st.Journal(Overtaken(journal.store, number, lambda: manager.new(KEY))))
         entry = late.add_message(KEY, st.user("for the new one"))
         assert entry.thread_id != old
         assert texts(manager) == ["for the new one"]
-        assert [entry.message.text for entry in journal.path(old)] == ["old"]
+        assert [present(entry.message).text for entry in journal.path(old)] == ["old"]
 
 
-def test_many_messages_that_race_new_conversations_are_all_stored_once(tmp_path):
-    async def run():
+def test_many_messages_that_race_new_conversations_are_all_stored_once(tmp_path: Path) -> None:
+    async def run() -> None:
         store = st.open_async(f"sqlite:///{tmp_path / 'j.db'}")
         async with store as journal, AsyncSessionManager(journal) as manager:
 
-            async def speak(number):
+            async def speak(number: int) -> st.Entry:
                 return await manager.add_message(KEY, st.user(f"message {number}"))
 
             said = [await speak(0)]
@@ -491,7 +534,9 @@ def test_many_messages_that_race_new_conversations_are_all_stored_once(tmp_path)
 
 
 @pytest.mark.parametrize("is_reset", [True, False])
-def test_a_message_that_is_sent_again_on_the_next_day_is_the_same_message(journal, clock, is_reset):
+def test_a_message_that_is_sent_again_on_the_next_day_is_the_same_message(
+    journal: st.Journal, clock: ManualClock, is_reset: bool
+) -> None:
     with SessionManager(journal, lifetimes=Lifetimes(daily_reset_hour=4)) as manager:
         first = manager.add_message(KEY, st.user("hello"), id="m1")
         clock.advance(DAY)
@@ -503,7 +548,9 @@ def test_a_message_that_is_sent_again_on_the_next_day_is_the_same_message(journa
             manager.add_message(KEY, st.user("something else"), id="m1")
 
 
-def test_a_message_that_is_sent_again_after_several_new_conversations_is_the_same_message(manager):
+def test_a_message_that_is_sent_again_after_several_new_conversations_is_the_same_message(
+    manager: SessionManager,
+) -> None:
     first = manager.add_message(KEY, st.user("hello"), id="m1")
     for _ in range(5):
         manager.new(KEY)
@@ -513,10 +560,12 @@ def test_a_message_that_is_sent_again_after_several_new_conversations_is_the_sam
 
 @pytest.mark.parametrize("number", range(1, 13))
 @pytest.mark.parametrize("has_begun", [True, False])
-def test_a_message_that_comes_twice_at_once_around_a_new_conversation_is_stored_once(journal, number, has_begun):
+def test_a_message_that_comes_twice_at_once_around_a_new_conversation_is_stored_once(
+    journal: st.Journal, number: int, has_begun: bool
+) -> None:
     other = SessionManager(journal)
 
-    def deliver_and_begin_anew():
+    def deliver_and_begin_anew() -> None:
         other.add_message(KEY, st.user("hello"), id="m1")
         other.new(KEY)
 
@@ -531,20 +580,20 @@ def test_a_message_that_comes_twice_at_once_around_a_new_conversation_is_stored_
     assert holding == [entry.thread_id]
 
 
-def test_two_who_remember_the_same_fact_at_once_store_it_once(journal):
+def test_two_who_remember_the_same_fact_at_once_store_it_once(journal: st.Journal) -> None:
     fact = ExtractedMemory(text="- User prefers tabs", thread_id="t", window_id="w", key=KEY)
     keeper = JournalMemory(journal)
     keeper.refresh(ExtractedMemory(text="- User likes tea", thread_id="t", window_id="w", key=KEY))
     # The first answer is the thread, the second one its entries.
     overtaken = Overtaken(journal.store, 2, lambda: keeper.refresh(fact))
     assert JournalMemory(st.Journal(overtaken)).refresh(fact) is None
-    assert [entry.payload.text for entry in journal.entries(keeper.thread_id)] == [
+    assert [of_kind(st.Memory, entry.payload).text for entry in journal.entries(keeper.thread_id)] == [
         "- User likes tea",
         "- User prefers tabs",
     ]
 
 
-def test_a_message_that_races_the_stop_of_its_manager_is_stored_and_compacted_all_the_same(journal):
+def test_a_message_that_races_the_stop_of_its_manager_is_stored_and_compacted_all_the_same(journal: st.Journal) -> None:
     manager = SessionManager(journal, summarize=lambda request: "notes", policy=SMALL)
     full = [payload for number in range(20) for payload in round_of(number)]
     manager.add_message(KEY, full[0])
@@ -555,7 +604,7 @@ def test_a_message_that_races_the_stop_of_its_manager_is_stored_and_compacted_al
     assert manager.token_usage(KEY) < 1
 
 
-def test_a_manager_that_is_started_twice_sweeps_once_and_stops(journal):
+def test_a_manager_that_is_started_twice_sweeps_once_and_stops(journal: st.Journal) -> None:
     manager = SessionManager(journal)
     manager.start(sweep_every_seconds=3_600)
     manager.start(sweep_every_seconds=3_600)
@@ -567,20 +616,20 @@ def test_a_manager_that_is_started_twice_sweeps_once_and_stops(journal):
 # Time
 
 
-def test_sessions_and_messages_have_one_clock(journal, clock):
+def test_sessions_and_messages_have_one_clock(journal: st.Journal, clock: ManualClock) -> None:
     with SessionManager(journal) as manager:
         entry = manager.add_message(KEY, st.user("hello"))
         info = manager.info(KEY)
         assert entry.created_ns == info.created_ns == info.last_interaction_ns == clock()
     with pytest.raises(TypeError):
-        SessionManager(journal, clock=ManualClock())
+        SessionManager(journal, clock=ManualClock())  # type: ignore[call-arg]
 
 
-def nanoseconds(text):
+def nanoseconds(text: str) -> int:
     return int(datetime.fromisoformat(text).astimezone(UTC).timestamp()) * 10**9
 
 
-def test_an_hour_that_comes_twice_resets_once(journal, clock):
+def test_an_hour_that_comes_twice_resets_once(journal: st.Journal, clock: ManualClock) -> None:
     rules = Lifetimes(daily_reset_hour=1, zone=NEW_YORK)
     with SessionManager(journal, lifetimes=rules) as manager:
         clock.now_ns = nanoseconds("2024-11-03T01:10:00-04:00")
@@ -590,7 +639,7 @@ def test_an_hour_that_comes_twice_resets_once(journal, clock):
         assert texts(manager) == ["the first time", "the second time"]
 
 
-def test_an_hour_that_never_comes_resets_all_the_same(journal, clock):
+def test_an_hour_that_never_comes_resets_all_the_same(journal: st.Journal, clock: ManualClock) -> None:
     rules = Lifetimes(daily_reset_hour=2, zone=NEW_YORK)
     with SessionManager(journal, lifetimes=rules) as manager:
         clock.now_ns = nanoseconds("2024-03-10T01:59:00-05:00")
@@ -609,6 +658,6 @@ def test_an_hour_that_never_comes_resets_all_the_same(journal, clock):
         {"delete_after_seconds": float("nan")},
     ],
 )
-def test_lifetimes_that_make_no_sense_are_refused(wrong):
+def test_lifetimes_that_make_no_sense_are_refused(wrong: dict[str, int] | dict[str, float]) -> None:
     with pytest.raises(st.InvalidInputError):
         Lifetimes(**wrong)
