@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import click
 import pytest
@@ -14,12 +16,12 @@ from sessiontree.cli.declare import argument
 
 
 @pytest.fixture
-def shell(tmp_path):
+def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path)
 
 
 @pytest.fixture
-def talk(shell):
+def talk(shell: Shell) -> Shell:
     """A thread with a conversation of four messages."""
     thread = shell("new", "Fix the parser", "--id", "talk")
     assert thread == "talk"
@@ -30,7 +32,7 @@ def talk(shell):
     return shell
 
 
-def test_a_thread_is_started_listed_and_read(talk):
+def test_a_thread_is_started_listed_and_read(talk: Shell) -> None:
     line = talk("ls").split("\t")
     assert (line[0], line[2], line[3], line[7]) == ("talk", "4", "1", "Fix the parser")
     shown = talk("show", "talk")
@@ -39,7 +41,7 @@ def test_a_thread_is_started_listed_and_read(talk):
     assert [line.split("\t")[3] for line in talk("log", "talk").splitlines()] == ["assistant", "user"] * 2
 
 
-def test_lists_are_filtered_and_paged(shell):
+def test_lists_are_filtered_and_paged(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         for number in range(5):
             thread = journal.create_thread(title=f"talk {number}", tags=("even" if number % 2 == 0 else "odd",))
@@ -54,7 +56,7 @@ def test_lists_are_filtered_and_paged(shell):
     assert shell("ls", "--since", "1d") == shell("ls")
 
 
-def test_empty_threads_are_counted_and_listed_when_asked_for(shell):
+def test_empty_threads_are_counted_and_listed_when_asked_for(shell: Shell) -> None:
     shell("new", "empty", "--id", "empty")
     listed = shell.run("ls")
     assert (listed.stdout, listed.stderr) == ("", "")
@@ -68,13 +70,13 @@ def test_empty_threads_are_counted_and_listed_when_asked_for(shell):
     assert [thread["id"] for thread in shell.json("ls", "--all")["threads"]] == ["empty"]
 
 
-def test_a_workspace_can_be_named_by_any_path_to_it(shell):
+def test_a_workspace_can_be_named_by_any_path_to_it(shell: Shell) -> None:
     (shell.folder / "link").symlink_to(shell.folder)
     shell("new", "--id", "here", "--workspace", ".")
     assert shell("ls", "--all", "--workspace", str(shell.folder / "link") + "/").startswith("here\t")
 
 
-def test_json_holds_every_field_also_the_empty_ones(talk):
+def test_json_holds_every_field_also_the_empty_ones(talk: Shell) -> None:
     thread = talk.json("ls")["threads"][0]
     assert thread["workspace"] == ""
     assert thread["tags"] == []
@@ -83,7 +85,7 @@ def test_json_holds_every_field_also_the_empty_ones(talk):
     assert entries[0]["parent"] is None
 
 
-def test_rewind_branches_undo_and_redo(talk):
+def test_rewind_branches_undo_and_redo(talk: Shell) -> None:
     talk("rewind", "talk~2")
     talk("append", "talk", "another way")
     tree = talk("tree", "talk").splitlines()
@@ -96,7 +98,7 @@ def test_rewind_branches_undo_and_redo(talk):
     assert "nothing to redo" in talk.run("redo", "talk", code=1).stderr
 
 
-def test_a_fork_shares_what_is_before_it(talk):
+def test_a_fork_shares_what_is_before_it(talk: Shell) -> None:
     fork = talk("fork", "talk~2", "--id", "other")
     assert fork == "other"
     talk("append", "other", "from the fork")
@@ -118,7 +120,7 @@ def test_a_fork_counts_entries_as_lists_do(shell: Shell) -> None:
     assert [line.split("\t")[2] for line in shell("ls").splitlines()] == ["2", "2"]
 
 
-def test_labels_are_addresses(talk):
+def test_labels_are_addresses(talk: Shell) -> None:
     talk("label", "talk~1", "question")
     assert "a second question" in talk("log", "talk:question", "-n", "1")
     assert talk("label", "talk").startswith("question\t")
@@ -127,7 +129,7 @@ def test_labels_are_addresses(talk):
     assert talk.run("log", "talk:question", code=1)
 
 
-def test_a_label_goes_to_the_last_message_not_to_the_marks_behind_it(shell):
+def test_a_label_goes_to_the_last_message_not_to_the_marks_behind_it(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t")
         with journal.turn("t", owner="me") as turn:
@@ -138,7 +140,7 @@ def test_a_label_goes_to_the_last_message_not_to_the_marks_behind_it(shell):
     assert shell("label", "t").startswith("there\t")
 
 
-def test_search_finds_ranks_filters_and_says_when_there_is_nothing(talk):
+def test_search_finds_ranks_filters_and_says_when_there_is_nothing(talk: Shell) -> None:
     thread, _, _, role, snippet = talk("search", "parseConfig").split("\t")
     assert (thread, role) == ("talk", "user")
     assert "parse_config" in snippet
@@ -149,14 +151,14 @@ def test_search_finds_ranks_filters_and_says_when_there_is_nothing(talk):
     assert hits[0]["snippet"]["marks"] == [[9, 17]]
 
 
-def test_the_context_is_what_a_model_gets(talk):
+def test_the_context_is_what_a_model_gets(talk: Shell) -> None:
     request = json.loads(talk("context", "talk", "--dialect", "openai-chat"))
     assert [message["role"] for message in request["messages"]] == ["user", "assistant"] * 2
     assert json.loads(talk("context", "talk~2", "--dialect", "anthropic"))["messages"][0]["role"] == "user"
     assert "no dialect" in talk.run("context", "talk", "--dialect", "klingon", code=2).stderr
 
 
-def test_addresses_lead_to_the_right_exit_codes(talk):
+def test_addresses_lead_to_the_right_exit_codes(talk: Shell) -> None:
     assert "No thread is called “nobody”" in talk.run("show", "nobody", code=1).stderr
     assert talk.run("show", "talk:nothing", code=1).stderr
     assert talk.run("show", "talk~99", code=1).stderr
@@ -168,7 +170,7 @@ def test_addresses_lead_to_the_right_exit_codes(talk):
     assert talk("log", "talk", "-n", "1").endswith("Done.")
 
 
-def test_a_part_of_an_id_is_enough(shell):
+def test_a_part_of_an_id_is_enough(shell: Shell) -> None:
     thread = shell("new", "one")
     shell("new", "two")
     entry = shell("append", thread[-8:], "hello")
@@ -176,13 +178,13 @@ def test_a_part_of_an_id_is_enough(shell):
     assert shell("log", f"{thread}:{entry[:-1]}").split("\t")[0] == entry
 
 
-def test_an_append_with_an_expected_leaf_conflicts_after_another_append(talk):
+def test_an_append_with_an_expected_leaf_conflicts_after_another_append(talk: Shell) -> None:
     first = talk.json("log", "talk")["entries"][0]["id"]
     talk("append", "talk", "first", "--expect-leaf", first)
     assert "the leaf of thread" in talk.run("append", "talk", "second", "--expect-leaf", first, code=4).stderr
 
 
-def test_nothing_is_written_in_a_dry_run(talk):
+def test_nothing_is_written_in_a_dry_run(talk: Shell) -> None:
     before = talk("ls", "-a")
     for arguments in (
         ("new", "x"), ("append", "talk", "x"), ("fork", "talk"), ("rewind", "talk~1"), ("label", "talk", "x"), ("lease", "talk", "--acquire", "me"), ("archive", "talk"),
@@ -193,7 +195,7 @@ def test_nothing_is_written_in_a_dry_run(talk):
     assert not (talk.folder / "x.html").exists()
 
 
-def test_a_dry_undo_or_redo_names_the_place_that_the_leaf_would_go_to(talk):
+def test_a_dry_undo_or_redo_names_the_place_that_the_leaf_would_go_to(talk: Shell) -> None:
     talk("rewind", "talk~2")
     for move, said in (("undo", "Done."), ("redo", "Looking.")):
         plan = talk.run(move, "talk", "--dry-run")
@@ -205,7 +207,7 @@ def test_a_dry_undo_or_redo_names_the_place_that_the_leaf_would_go_to(talk):
     assert "and on" in talk.run("undo", "talk", "--dry-run").stderr
 
 
-def test_a_dry_run_fails_as_the_real_one_would(talk):
+def test_a_dry_run_fails_as_the_real_one_would(talk: Shell) -> None:
     talk("lease", "talk", "--acquire", "one")
     first = talk.json("log", "talk")["entries"][-1]["id"]
     for code, arguments in (
@@ -218,7 +220,7 @@ def test_a_dry_run_fails_as_the_real_one_would(talk):
         assert (dry.stdout, dry.stderr) == (real.stdout, real.stderr)
 
 
-def test_deleting_needs_a_yes_and_names_what_goes(talk):
+def test_deleting_needs_a_yes_and_names_what_goes(talk: Shell) -> None:
     refused = talk.run("rm", "talk", code=2)
     assert "Fix the parser" in refused.stdout
     assert "--yes" in refused.stderr
@@ -226,7 +228,7 @@ def test_deleting_needs_a_yes_and_names_what_goes(talk):
     assert talk("ls") == ""
 
 
-def test_archived_threads_come_back_and_are_pruned_by_age(talk):
+def test_archived_threads_come_back_and_are_pruned_by_age(talk: Shell) -> None:
     talk("archive", "talk")
     assert talk("ls") == ""
     assert "(archived)" in talk("ls", "-a")
@@ -248,7 +250,7 @@ def test_pruning_leaves_the_count_of_fork_ids(shell: Shell) -> None:
         assert st.CheckpointedSessions(journal).new_fork_id("a") == "a#fork-2"
 
 
-def test_leases_are_taken_shown_and_given_back(talk):
+def test_leases_are_taken_shown_and_given_back(talk: Shell) -> None:
     talk("lease", "talk", "--acquire", "one")
     assert talk("lease", "talk").startswith("one\t")
     assert "'one'" in talk.run("lease", "talk", "--acquire", "two", code=4).stderr
@@ -256,7 +258,7 @@ def test_leases_are_taken_shown_and_given_back(talk):
     assert talk("lease", "talk") == ""
 
 
-def test_stats_count_tokens_cost_and_tools(shell):
+def test_stats_count_tokens_cost_and_tools(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t")
         usage = st.Usage(input_tokens=100, output_tokens=7, cost=0.25, currency="EUR")
@@ -269,7 +271,7 @@ def test_stats_count_tokens_cost_and_tools(shell):
     assert "tool\tbash\t1\t0" in shell("stats", "t")
 
 
-def test_tail_shows_the_end_and_follows(talk):
+def test_tail_shows_the_end_and_follows(talk: Shell) -> None:
     followed = talk.run("tail", "talk", "-n", "2", "--for", "0.2").stdout.splitlines()
     assert [line.split("\t")[3] for line in followed] == ["a second question", "Done."]
     objects = [json.loads(line) for line in talk("tail", "talk", "-n", "3", "--for", "0.2", "--json").splitlines()]
@@ -277,14 +279,14 @@ def test_tail_shows_the_end_and_follows(talk):
 
 
 @pytest.mark.parametrize("store", ["j.db", "folder/"])
-def test_the_doctor_is_content_with_a_sound_store(tmp_path, store):
+def test_the_doctor_is_content_with_a_sound_store(tmp_path: Path, store: str) -> None:
     shell = Shell(tmp_path, store)
     shell("append", shell("new"), "hello")
     assert "No problems found" in shell.run("doctor").stderr
     assert shell.json("doctor")["findings"] == []
 
 
-def test_the_doctor_finds_and_repairs_a_torn_line(tmp_path):
+def test_the_doctor_finds_and_repairs_a_torn_line(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     shell.environment["SESSIONTREE_STORE"] = f"jsonl:///{tmp_path / 'folder'}"
     thread = shell("new")
@@ -296,7 +298,7 @@ def test_the_doctor_finds_and_repairs_a_torn_line(tmp_path):
     assert "hello" in shell("log", thread)
 
 
-def test_a_file_of_another_program_is_refused_untouched(tmp_path):
+def test_a_file_of_another_program_is_refused_untouched(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     (tmp_path / "j.db").write_bytes(b"not a store, but dear to somebody" * 10)
     before = (tmp_path / "j.db").read_bytes()
@@ -304,7 +306,7 @@ def test_a_file_of_another_program_is_refused_untouched(tmp_path):
     assert (tmp_path / "j.db").read_bytes() == before
 
 
-def test_the_store_is_found_by_flag_then_variable_then_project_then_data_folder(tmp_path):
+def test_the_store_is_found_by_flag_then_variable_then_project_then_data_folder(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     deep = tmp_path / "project" / "src"
     deep.mkdir(parents=True)
@@ -323,11 +325,11 @@ def test_the_store_is_found_by_flag_then_variable_then_project_then_data_folder(
 
 
 @pytest.mark.parametrize("shell_name", ["bash", "zsh", "fish", "powershell"])
-def test_completion_scripts_are_printed(shell, shell_name):
+def test_completion_scripts_are_printed(shell: Shell, shell_name: str) -> None:
     assert "SESSIONTREE_COMPLETE" in shell("completion", shell_name)
 
 
-def test_completion_offers_the_verbs(shell):
+def test_completion_offers_the_verbs(shell: Shell) -> None:
     shell.environment |= {
         "_SESSIONTREE_COMPLETE": "bash_complete",
         "COMP_WORDS": "sessiontree re",
@@ -336,14 +338,14 @@ def test_completion_offers_the_verbs(shell):
     assert {"plain,redo", "plain,rewind"} <= set(shell.run().stdout.split())
 
 
-def test_usage_errors_are_two(shell):
+def test_usage_errors_are_two(shell: Shell) -> None:
     assert shell.run("frobnicate", code=2).stderr
     assert shell.run("ls", "--nonsense", code=2).stderr
     assert shell.run("ls", "--limit", "0", code=2).stderr
     assert shell.run("completion", "csh", code=2).stderr
 
 
-def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
+def test_a_compaction_shortens_the_context_and_is_taken_back(talk: Shell) -> None:
     for number in range(3):
         talk("append", "talk", f"decision {number}: " + "we keep the plan as it is " * 300, "--role", "assistant")
     whole = talk("context", "talk", "--dialect", "openai-chat")
@@ -357,7 +359,7 @@ def test_a_compaction_shortens_the_context_and_is_taken_back(talk):
 
 
 @pytest.mark.parametrize("kind", ["json", "jsonl"])
-def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk, kind):
+def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk: Shell, kind: str) -> None:
     talk("rewind", "talk~1")
     talk("append", "talk", "another branch")
     talk("export", "talk", "-o", f"talk.{kind}")
@@ -368,14 +370,14 @@ def test_what_is_exported_is_imported_again_and_a_second_time_adds_nothing(talk,
     assert talk("log", "talk", "--store", "copy.db") == talk("log", "talk")
 
 
-def test_a_store_is_copied_into_another_kind_and_a_second_time_writes_nothing(talk):
+def test_a_store_is_copied_into_another_kind_and_a_second_time_writes_nothing(talk: Shell) -> None:
     first = talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]
     assert (first["threads"], first["copied"]) == (1, 4)
     assert talk.json("copy", f"jsonl:///{talk.folder / 'copied'}")["report"]["copied"] == 0
     assert talk("log", "talk", "--store", f"jsonl:///{talk.folder / 'copied'}") == talk("log", "talk")
 
 
-def test_files_are_compared_and_go_back_with_the_conversation(talk):
+def test_files_are_compared_and_go_back_with_the_conversation(talk: Shell) -> None:
     folder = talk.folder / "work"
     folder.mkdir()
     (folder / "a.txt").write_text("old\n")
@@ -393,7 +395,7 @@ def test_files_are_compared_and_go_back_with_the_conversation(talk):
     assert (folder / "a.txt").read_text() == "new\n"
 
 
-def test_conversations_go_to_other_programs_and_come_from_them(talk):
+def test_conversations_go_to_other_programs_and_come_from_them(talk: Shell) -> None:
     talk("export", "talk", "--to", "pi", "-o", "sessions")
     assert talk.json("import", "sessions", "--dry-run")["report"]["format"] == "pi"
     assert talk.run("import", "nowhere", code=2).stderr
@@ -402,7 +404,7 @@ def test_conversations_go_to_other_programs_and_come_from_them(talk):
     assert talk("export", "talk", "--to", "html").startswith("<!doctype html>")
 
 
-def test_labels_with_signs_of_addresses_in_them_are_found_as_they_stand(talk):
+def test_labels_with_signs_of_addresses_in_them_are_found_as_they_stand(talk: Shell) -> None:
     ids = [entry["id"] for entry in reversed(talk.json("log", "talk")["entries"])]
     for name, entry_id in zip(("good^", "~2", "a:b", "@{-1}"), ids, strict=True):
         talk("label", f"talk:{entry_id}", name)
@@ -414,7 +416,7 @@ def test_labels_with_signs_of_addresses_in_them_are_found_as_they_stand(talk):
 
 
 @pytest.mark.parametrize("name", ["@odd", "~tilde", ":colon", "^", "a:b", "x~1", "user@host", "--help", "-n", "%"])
-def test_threads_with_signs_of_addresses_in_their_ids_are_found_as_they_stand(shell, name):
+def test_threads_with_signs_of_addresses_in_their_ids_are_found_as_they_stand(shell: Shell, name: str) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread(name)
         journal.append_many(name, [st.user("first"), st.user("second")])
@@ -425,7 +427,7 @@ def test_threads_with_signs_of_addresses_in_their_ids_are_found_as_they_stand(sh
     assert shell("log", "-n", "1", "~1").endswith("other")
 
 
-def test_a_thread_named_like_the_shorthand_can_be_typed_too(shell):
+def test_a_thread_named_like_the_shorthand_can_be_typed_too(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("@")
         journal.append_many("@", [st.user("mine"), st.user("my own")])
@@ -436,20 +438,20 @@ def test_a_thread_named_like_the_shorthand_can_be_typed_too(shell):
     assert shell("log", "~0", "-n", "1").endswith("second")
 
 
-def test_the_places_of_the_leaf_count_as_in_git(talk):
+def test_the_places_of_the_leaf_count_as_in_git(talk: Shell) -> None:
     talk("rewind", "talk~2")
     assert talk("log", "talk@{1}", "-n", "1") == talk("log", "talk@{-1}", "-n", "1")
     assert talk("log", "talk@{0}", "-n", "1") == talk("log", "talk", "-n", "1")
     assert talk.run("log", "talk~" + "9" * 5000, code=1).stderr
 
 
-def test_every_command_shows_the_same_messages_and_tokens(shell):
+def test_every_command_shows_the_same_messages_and_tokens(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t")
         said = [st.user if number % 2 == 0 else st.assistant for number in range(40)]
         journal.append_many("t", [st.system("Be kind."), *(say("word " * 100) for say in said), st.system("Be brief.")])
 
-    def shown():
+    def shown() -> int:
         with st.open(shell.folder / "j.db") as journal:
             tokens = journal.context("t").estimate
         (listed,), totals = shell.json("ls")["threads"], shell.json("stats")["stats"]
@@ -467,7 +469,7 @@ def test_every_command_shows_the_same_messages_and_tokens(shell):
 
 
 @pytest.mark.parametrize("messages", [0, 2, 4])
-def test_a_dry_run_of_compact_says_when_nothing_would_change(shell, messages):
+def test_a_dry_run_of_compact_says_when_nothing_would_change(shell: Shell, messages: int) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t", contents=[st.user("a few words")] * messages)
     keep = ("--keep-recent", "10") if messages == 4 else ()
@@ -478,7 +480,7 @@ def test_a_dry_run_of_compact_says_when_nothing_would_change(shell, messages):
     assert plan == done.replace("was changed", "would be changed")
 
 
-def test_stats_count_what_outlives_its_thread_once(shell):
+def test_stats_count_what_outlives_its_thread_once(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("t")
         journal.append_many("t", [st.user("one"), st.user("two")])
@@ -489,11 +491,11 @@ def test_stats_count_what_outlives_its_thread_once(shell):
     assert shell.json("stats")["stats"]["messages"] == 3
 
 
-def test_a_thread_that_is_named_twice_is_deleted_once(talk):
+def test_a_thread_that_is_named_twice_is_deleted_once(talk: Shell) -> None:
     assert "deleted 1 thread, 4 entries" in talk.run("rm", "talk", "tal", "--yes").stderr
 
 
-def test_an_export_that_does_not_fit_leaves_the_file_that_was_there(talk):
+def test_an_export_that_does_not_fit_leaves_the_file_that_was_there(talk: Shell) -> None:
     there = talk.folder / "talk.md"
     there.write_text("dear to somebody")
     with st.open(talk.folder / "j.db") as journal:
@@ -510,7 +512,7 @@ def test_an_export_that_does_not_fit_leaves_the_file_that_was_there(talk):
     assert talk.json("export", "talk", "-o", "talk.md", "--force")["bytes"] == there.stat().st_size
 
 
-def test_a_dry_import_tells_what_is_new_to_this_store(talk):
+def test_a_dry_import_tells_what_is_new_to_this_store(talk: Shell) -> None:
     talk("export", "talk", "-o", "talk.jsonl")
     fresh = talk.json("import", "talk.jsonl", "--dry-run", "--store", "copy.db")["report"]
     assert (fresh["created"], fresh["entries_added"], fresh["entries_known"]) == (1, 4, 0)
@@ -523,7 +525,7 @@ FORMATS = ("native", "floret", "ggcode", "zimaos", "openrouter", "pi", "picoclaw
 
 
 @pytest.fixture
-def garbage(tmp_path):
+def garbage(tmp_path: Path) -> tuple[str, ...]:
     """Sources of every shape with nothing in them that can be read."""
     (tmp_path / "file.jsonl").write_bytes(b"garbage\n\xff\x00\n")
     (tmp_path / "nothing").touch()
@@ -536,7 +538,9 @@ def garbage(tmp_path):
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(shell, garbage, kind):
+def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thread(
+    shell: Shell, garbage: tuple[str, ...], kind: str
+) -> None:
     for source in garbage:
         result = shell.run("import", source, "--from", kind, code=3)
         assert source in result.stderr
@@ -544,7 +548,9 @@ def test_a_source_with_nothing_of_the_named_format_is_an_error_and_leaves_no_thr
     assert shell("ls", "-a") == ""
 
 
-def test_a_source_with_nothing_readable_fails_a_dry_run_and_is_named_in_json(shell, garbage):
+def test_a_source_with_nothing_readable_fails_a_dry_run_and_is_named_in_json(
+    shell: Shell, garbage: tuple[str, ...]
+) -> None:
     for source in garbage:
         result = shell.run("import", source, "--from", "native", "--dry-run", code=3)
         assert source in result.stderr
@@ -552,7 +558,7 @@ def test_a_source_with_nothing_readable_fails_a_dry_run_and_is_named_in_json(she
 
 
 @pytest.mark.parametrize("kind", ["native", "floret", "ggcode", "pi", "picoclaw"])
-def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
+def test_good_files_come_in_beside_one_that_cannot_be_read(talk: Shell, kind: str) -> None:
     source = talk.folder / "source"
     if kind == "native":
         source.mkdir()
@@ -569,7 +575,7 @@ def test_good_files_come_in_beside_one_that_cannot_be_read(talk, kind):
     assert "a second question" in other("show", "@")
 
 
-def test_what_is_empty_because_a_variable_was_not_set_is_refused(talk):
+def test_what_is_empty_because_a_variable_was_not_set_is_refused(talk: Shell) -> None:
     """Left out, each of these means something; given as nothing it is a mistake, and must not pass for that."""
     before = talk("ls", "-a")
     for arguments in (
@@ -584,7 +590,7 @@ def test_what_is_empty_because_a_variable_was_not_set_is_refused(talk):
     assert talk("ls", "-a") == before
 
 
-def test_an_id_that_begins_with_a_dash_goes_behind_two_dashes(shell):
+def test_an_id_that_begins_with_a_dash_goes_behind_two_dashes(shell: Shell) -> None:
     shell("new", "--id", "-dash")
     assert "an id that starts with a dash" in shell.run("append", "-dash", "x", code=2).stderr
     shell("append", "--", "-dash", "-hello")
@@ -593,7 +599,7 @@ def test_an_id_that_begins_with_a_dash_goes_behind_two_dashes(shell):
     assert shell("ls") == ""
 
 
-def test_an_export_says_at_once_where_it_cannot_go_and_what_the_name_does_not_tell(talk):
+def test_an_export_says_at_once_where_it_cannot_go_and_what_the_name_does_not_tell(talk: Shell) -> None:
     (talk.folder / "folder.html").mkdir()
     assert "an existing folder" in talk.run("export", "talk", "-o", "nowhere/x.html", code=2).stderr
     assert "name a file" in talk.run("export", "talk", "-o", "folder.html", "--force", code=2).stderr
@@ -601,7 +607,7 @@ def test_an_export_says_at_once_where_it_cannot_go_and_what_the_name_does_not_te
         assert "--to" in talk.run("export", "talk", "-o", name, code=2).stderr
 
 
-def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell):
+def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell: Shell) -> None:
     shell("new", "--id", "gone")
     shell("rm", "gone", "--yes")
     assert "No threads here yet" in screen(shell.terminal("ls"))
@@ -610,9 +616,14 @@ def test_an_empty_list_says_whether_there_is_nothing_or_nothing_that_fits(shell)
     assert shell.run("ls", "--title", "two").stderr == ""
 
 
-def test_commands_that_share_an_argument_get_a_decorator_each(monkeypatch):
-    made = []
-    monkeypatch.setattr(click, "argument", lambda *names, **_: made.append(names) or (lambda function: function))
+def test_commands_that_share_an_argument_get_a_decorator_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[str, ...]] = []
+
+    def decorator(*names: str, **_: object) -> Callable[[Callable[..., object]], Callable[..., object]]:
+        made.append(names)
+        return lambda function: function
+
+    monkeypatch.setattr(click, "argument", decorator)
     shared = argument("thread", "The thread.")
     assert shared(shared(len)) is len
     assert made == [("thread",), ("thread",)], "before 8.1.4, click's own decorator could be used only once"

@@ -57,9 +57,11 @@ def test_the_c_locale_gets_glyphs_of_ascii(tmp_path: Path, locale: dict[str, str
         shell.environment.pop(name, None)
     shell("new", "A talk", "--id", "talk")
     shell("append", "talk", "hello")
+    shell.environment |= locale
     for arguments in (("show", "talk"), ("tree", "talk"), ("rewind", "nope")):
-        assert whole_screen(shell.terminal(*arguments, **locale)).isascii()
-    assert not whole_screen(shell.terminal("show", "talk", **dict.fromkeys(locale, "C.UTF-8"))).isascii()
+        assert whole_screen(shell.terminal(*arguments)).isascii()
+    shell.environment |= dict.fromkeys(locale, "C.UTF-8")
+    assert not whole_screen(shell.terminal("show", "talk")).isascii()
 
 
 def test_diff_marks_what_is_active_on_either_side(screen: Screen) -> None:

@@ -2,15 +2,17 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 import pytest
 
 import sessiontree as st
 from cli_shell import COMMAND, Shell
+from known import present
 
 
 @pytest.fixture
-def shell(tmp_path):
+def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
     shell.environment.pop("PYTHONUTF8")
     with st.open(tmp_path / "j.db") as journal:
@@ -35,7 +37,7 @@ def redirected(shell: Shell, arguments: str, how: str, **environment: str) -> su
 
 
 @pytest.mark.parametrize("arguments", ["ls", "show talk", "log talk", "search question", "export talk", "--help"])
-def test_data_that_cannot_be_written_is_an_error(shell, arguments):
+def test_data_that_cannot_be_written_is_an_error(shell: Shell, arguments: str) -> None:
     for how in (">&-", ">/dev/full"):
         done = redirected(shell, arguments, how)
         assert done.returncode == 5
@@ -44,23 +46,23 @@ def test_data_that_cannot_be_written_is_an_error(shell, arguments):
 
 @pytest.mark.parametrize("how", ["2>&-", "2>/dev/full"])
 @pytest.mark.parametrize("arguments", ["rewind talk~1", "label talk good", "archive talk", "rm talk --yes", "doctor"])
-def test_a_message_that_cannot_be_written_is_not_a_failure(shell, arguments, how):
+def test_a_message_that_cannot_be_written_is_not_a_failure(shell: Shell, arguments: str, how: str) -> None:
     assert redirected(shell, arguments, how).returncode == 0
 
 
-def test_errors_keep_their_code_when_stderr_cannot_be_written(shell):
+def test_errors_keep_their_code_when_stderr_cannot_be_written(shell: Shell) -> None:
     assert redirected(shell, "show nobody", "2>/dev/full").returncode == 1
     assert redirected(shell, "show nobody", "2>&-").returncode == 1
     assert redirected(shell, "show", "<&- 2>&-").returncode == 2
 
 
-def test_a_closed_stdin_is_neither_a_terminal_nor_input(shell):
+def test_a_closed_stdin_is_neither_a_terminal_nor_input(shell: Shell) -> None:
     assert "Which thread" in redirected(shell, "show", "<&-").stderr
     assert "--yes" in redirected(shell, "rm talk", "<&-").stderr
     assert redirected(shell, "append talk", "<&-").returncode == 2
 
 
-def test_the_store_is_sound_after_a_run_without_any_stream(shell):
+def test_the_store_is_sound_after_a_run_without_any_stream(shell: Shell) -> None:
     assert redirected(shell, "append talk hello", "<&- >&- 2>&-").returncode == 5
     with st.open(f"jsonl:///{shell.folder}/folder") as journal:
         journal.create_thread("t")
@@ -68,11 +70,11 @@ def test_the_store_is_sound_after_a_run_without_any_stream(shell):
     for store in ("j.db", f"jsonl:///{shell.folder}/folder"):
         with st.open(store if ":" in store else shell.folder / store) as journal:
             assert journal.check() == []
-            assert journal.path(journal.list_threads().threads[0].id)[-1].message.text == "hello"
+            assert present(journal.path(journal.list_threads().threads[0].id)[-1].message).text == "hello"
 
 
 @pytest.mark.parametrize("arguments", ["show talk", "context talk", "log talk -n 400", "tree talk --full"])
-def test_a_closed_reader_is_distinguished_from_something_not_found(shell, arguments):
+def test_a_closed_reader_is_distinguished_from_something_not_found(shell: Shell, arguments: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(
@@ -91,20 +93,20 @@ def test_a_closed_reader_is_distinguished_from_something_not_found(shell, argume
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 @pytest.mark.parametrize("arguments", ["ls", "show talk", "tree talk", "export talk --to html", "ls --json"])
-def test_pipes_and_files_get_utf8_whatever_the_locale_is(shell, arguments, encoding):
+def test_pipes_and_files_get_utf8_whatever_the_locale_is(shell: Shell, arguments: str, encoding: str) -> None:
     done = redirected(shell, arguments, "", PYTHONIOENCODING=encoding)
     assert done.returncode == 0
     assert "Tïtle 東京" in done.stdout
 
 
-def test_a_terminal_without_a_letter_gets_another_one_in_its_place(shell):
+def test_a_terminal_without_a_letter_gets_another_one_in_its_place(shell: Shell) -> None:
     child = shell.terminal("ls", PYTHONIOENCODING="ascii")
     child.expect("T.tle")
     child.wait()
     assert child.exitstatus == 0
 
 
-def test_a_message_that_is_not_text_or_empty_is_refused(shell):
+def test_a_message_that_is_not_text_or_empty_is_refused(shell: Shell) -> None:
     binary = shell.folder / "binary"
     binary.write_bytes(b"\xff\xfe\x00")
     assert "not UTF-8" in redirected(shell, "append talk", f"< {binary}").stderr
@@ -115,11 +117,11 @@ def test_a_message_that_is_not_text_or_empty_is_refused(shell):
     assert done.returncode == 2
 
 
-def test_the_version_is_printed(shell):
+def test_the_version_is_printed(shell: Shell) -> None:
     assert shell("--version") == f"sessiontree {st.__version__}"
 
 
-def test_the_process_ends_normally_and_keeps_the_collector_as_it_is(shell):
+def test_the_process_ends_normally_and_keeps_the_collector_as_it_is(shell: Shell) -> None:
     code = (
         "import atexit, gc, sys; before = gc.get_threshold(); sys.argv[1:] = ['ls', '--quiet']\n"
         "atexit.register(lambda: print(gc.get_threshold() == before))\n"
@@ -129,5 +131,5 @@ def test_the_process_ends_normally_and_keeps_the_collector_as_it_is(shell):
     assert done.stdout.splitlines()[-1] == "True"
 
 
-def test_without_a_command_a_pipe_gets_the_list(shell):
+def test_without_a_command_a_pipe_gets_the_list(shell: Shell) -> None:
     assert shell.run().stdout == shell.run("ls").stdout != ""

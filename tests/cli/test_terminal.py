@@ -20,7 +20,7 @@ HOSTILE = (
 
 
 @pytest.fixture
-def shell(tmp_path):
+def shell(tmp_path: Path) -> Shell:
     shell = Shell(tmp_path)
     with st.open(tmp_path / "j.db") as journal:
         journal.create_thread("talk", title="A title that is long enough to be cut on a narrow screen, surely")
@@ -29,7 +29,7 @@ def shell(tmp_path):
     return shell
 
 
-def test_a_table_has_a_heading_and_colour_on_a_terminal(shell):
+def test_a_table_has_a_heading_and_colour_on_a_terminal(shell: Shell) -> None:
     shown = screen(shell.terminal("ls"))
     assert "title" in shown
     assert "\x1b[33mtalk" in shown
@@ -37,14 +37,15 @@ def test_a_table_has_a_heading_and_colour_on_a_terminal(shell):
 
 @pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
 @pytest.mark.parametrize("verb", ["ls", "tree", "show", "log"])
-def test_no_color_and_dumb_terminals_get_no_escape_at_all(shell, environment, verb):
+def test_no_color_and_dumb_terminals_get_no_escape_at_all(shell: Shell, environment: dict[str, str], verb: str) -> None:
     arguments = [verb] if verb == "ls" else [verb, "talk"]
-    shown = screen(shell.terminal(*arguments, **environment))
+    shell.environment |= environment
+    shown = screen(shell.terminal(*arguments))
     assert "\x1b" not in shown
     assert shown.strip()
 
 
-def test_a_dumb_terminal_gets_a_tree_of_plain_characters(shell):
+def test_a_dumb_terminal_gets_a_tree_of_plain_characters(shell: Shell) -> None:
     shown = screen(shell.terminal("tree", "talk", TERM="dumb"))
     assert re.search(r"^\w{4}  > hello", shown, re.MULTILINE)
     assert "< head" in shown
@@ -52,12 +53,12 @@ def test_a_dumb_terminal_gets_a_tree_of_plain_characters(shell):
 
 
 @pytest.mark.parametrize("arguments", [("ls",), ("tree", "talk"), ("log", "talk"), ("show", "talk"), ("stats",)])
-def test_nothing_is_wider_than_a_screen_of_forty_columns(shell, arguments):
+def test_nothing_is_wider_than_a_screen_of_forty_columns(shell: Shell, arguments: tuple[str, ...]) -> None:
     shown = without_colour(screen(shell.terminal(*arguments, columns=40)))
     assert max(len(line) for line in shown.splitlines()) <= 40
 
 
-def test_the_width_follows_the_window(shell):
+def test_the_width_follows_the_window(shell: Shell) -> None:
     """A follower that is resized cuts its next line to the new width."""
     child = shell.terminal("tail", "talk", columns=100)
     child.expect("hello")
@@ -70,7 +71,7 @@ def test_the_width_follows_the_window(shell):
     child.expect(pexpect.EOF)
 
 
-def test_ctrl_c_ends_a_follower_with_130_and_without_a_trace(shell):
+def test_ctrl_c_ends_a_follower_with_130_and_without_a_trace(shell: Shell) -> None:
     child = shell.terminal("tail", "talk")
     child.expect("hello")
     child.sendintr()
@@ -78,7 +79,7 @@ def test_ctrl_c_ends_a_follower_with_130_and_without_a_trace(shell):
     assert child.exitstatus == 130
 
 
-def test_ctrl_c_is_the_way_to_stop_the_viewer_and_no_failure(shell):
+def test_ctrl_c_is_the_way_to_stop_the_viewer_and_no_failure(shell: Shell) -> None:
     child = shell.terminal("web", "--no-open")
     child.expect("Ctrl-C stops the viewer")
     child.sendintr()
@@ -86,9 +87,9 @@ def test_ctrl_c_is_the_way_to_stop_the_viewer_and_no_failure(shell):
     assert ("stopped the viewer" in said, "✗" in said, child.exitstatus) == (True, False, 0), said
 
 
-def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell):
+def test_ctrl_c_in_the_middle_of_writing_leaves_whole_messages(shell: Shell) -> None:
     """A loop of appends is interrupted again and again; the store stays sound, and what was acknowledged is there."""
-    acknowledged = []
+    acknowledged: list[str] = []
     for _ in range(4):
         child = subprocess.Popen(
             [*COMMAND, "append", "talk", "an interrupted message"],
@@ -123,7 +124,7 @@ main()
 @pytest.mark.parametrize(
     "module", ["click", "sessiontree.cli.app", "sessiontree.journal", "sessiontree.cli.commands.ls"]
 )
-def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
+def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell: Shell, module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", INTERRUPTED_WHILE_LOADING.format(module=module), "ls"],
         env=shell.environment, capture_output=True, text=True, check=False, preexec_fn=heed_interrupts,
@@ -132,7 +133,7 @@ def test_ctrl_c_while_the_command_is_loading_leaves_no_trace(shell, module):
     assert done.stderr in {"", "✗ Interrupted.\n"}
 
 
-def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(shell):
+def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(shell: Shell) -> None:
     assert "\x1b" not in shell("demo")
     assert "\x1b" not in screen(shell.terminal("demo", "--no-color"))
     child = shell.terminal("demo")
@@ -143,7 +144,7 @@ def test_the_demo_is_coloured_on_a_terminal_only_and_ends_its_agent_on_ctrl_c(sh
     assert "Traceback" not in shown
 
 
-def test_a_reader_that_leaves_early_makes_no_noise(shell):
+def test_a_reader_that_leaves_early_makes_no_noise(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.append_many("talk", [st.user(f"line {number} " + "x" * 200) for number in range(3000)])
     command = " ".join([*COMMAND, "log", "talk", "-n", "3000"])
@@ -159,13 +160,13 @@ def test_a_reader_that_leaves_early_makes_no_noise(shell):
     assert done.returncode in {0, 141}
 
 
-def test_a_pager_is_used_when_a_person_reads(shell):
+def test_a_pager_is_used_when_a_person_reads(shell: Shell) -> None:
     shown = screen(shell.terminal("show", "talk", SESSIONTREE_PAGER="sed s/hello/PAGED/"))
     assert "PAGED" in shown
     assert "PAGED" not in screen(shell.terminal("show", "talk", "--no-pager", SESSIONTREE_PAGER="sed s/hello/PAGED/"))
 
 
-def test_a_person_without_an_id_picks_by_letters_or_number(shell):
+def test_a_person_without_an_id_picks_by_letters_or_number(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.create_thread("other", title="Budget of March")
         journal.append("other", st.user("one pound"))
@@ -183,7 +184,7 @@ def test_a_person_without_an_id_picks_by_letters_or_number(shell):
     assert (screen(child).rpartition("\x1b[?1049l")[2], child.exitstatus) == ("", 130)
 
 
-def test_a_row_of_the_picker_that_a_terminal_finds_too_wide_moves_no_other_row(shell):
+def test_a_row_of_the_picker_that_a_terminal_finds_too_wide_moves_no_other_row(shell: Shell) -> None:
     child = shell.terminal("log", columns=40)
     child.expect("leave")
     child.send("\x1b")
@@ -193,7 +194,7 @@ def test_a_row_of_the_picker_that_a_terminal_finds_too_wide_moves_no_other_row(s
     assert not re.search(r"[^H\n]\x1b\[[JK]", drawn), "the last cell of a full line is erased"
 
 
-def test_a_person_without_an_entry_picks_one_of_any_branch(shell):
+def test_a_person_without_an_entry_picks_one_of_any_branch(shell: Shell) -> None:
     child = shell.terminal("rewind")
     child.expect("leave")
     child.send("\r")
@@ -215,7 +216,7 @@ def test_a_person_without_an_entry_picks_one_of_any_branch(shell):
     assert shell("label", "talk").startswith("start\t")
 
 
-def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell):
+def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell: Shell) -> None:
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
     child.sendline("n")
@@ -230,7 +231,7 @@ def test_deleting_asks_a_person_and_takes_no_for_an_answer(shell):
 
 @pytest.mark.parametrize("is_terminal", [True, False])
 @pytest.mark.parametrize("verb", ["ls", "show", "tree", "log", "search", "tail", "diff", "context", "label", "stats"])
-def test_hostile_content_is_shown_and_not_obeyed(tmp_path, verb, is_terminal):
+def test_hostile_content_is_shown_and_not_obeyed(tmp_path: Path, verb: str, is_terminal: bool) -> None:
     shell = Shell(tmp_path)
     with st.open(tmp_path / "j.db") as journal:
         journal.create_thread("evil", title=HOSTILE)
@@ -251,7 +252,7 @@ def test_hostile_content_is_shown_and_not_obeyed(tmp_path, verb, is_terminal):
         assert "cGFzcw" not in left
 
 
-def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path):
+def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path: Path) -> None:
     shell = Shell(tmp_path)
     with st.open(tmp_path / "j.db") as journal:
         journal.create_thread("long", title="y" * 1_000_000)
@@ -264,7 +265,7 @@ def test_a_line_of_a_megabyte_is_shown_without_delay_or_flood(tmp_path):
 
 
 @pytest.mark.parametrize("is_terminal", [True, False])
-def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
+def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path: Path, is_terminal: bool) -> None:
     shell = Shell(tmp_path)
     diff = "diff --git a/x b/x\n" + "+added\n-gone\n" * 5_000
     with st.open(tmp_path / "j.db") as journal:
@@ -280,7 +281,7 @@ def test_all_of_a_message_of_megabytes_is_shown_as_it_is(tmp_path, is_terminal):
     assert "\x1b[31mx" not in shown
 
 
-def test_an_interrupted_prompt_is_not_an_answer(shell):
+def test_an_interrupted_prompt_is_not_an_answer(shell: Shell) -> None:
     child = shell.terminal("rm", "talk")
     child.expect(r"\[y/N\]")
     is_there = True
@@ -293,7 +294,7 @@ def test_an_interrupted_prompt_is_not_an_answer(shell):
     assert shell("ls")
 
 
-def test_output_to_a_full_device_is_an_error_not_a_trace(shell):
+def test_output_to_a_full_device_is_an_error_not_a_trace(shell: Shell) -> None:
     device = Path("/dev/full")
     if not device.exists():
         pytest.skip("no /dev/full here")
@@ -305,7 +306,7 @@ def test_output_to_a_full_device_is_an_error_not_a_trace(shell):
     assert "Traceback" not in done.stderr
 
 
-def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell):
+def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell: Shell) -> None:
     child = shell.terminal("show", "talk", PAGER="less", LESS="R")
     child.expect("END")
     child.sendintr()
@@ -318,7 +319,7 @@ def test_an_interrupt_inside_the_pager_leaves_the_command_waiting_for_it(shell):
 
 
 @pytest.mark.parametrize("options", ["", "-i", "M"])
-def test_options_of_less_that_say_nothing_of_colours_keep_the_colours(shell, options):
+def test_options_of_less_that_say_nothing_of_colours_keep_the_colours(shell: Shell, options: str) -> None:
     child = shell.terminal("show", "talk", PAGER="less", LESS=options)
     child.expect("END")
     assert "ESC" not in child.before
@@ -327,7 +328,7 @@ def test_options_of_less_that_say_nothing_of_colours_keep_the_colours(shell, opt
     assert child.exitstatus == 0
 
 
-def test_a_pager_that_is_left_early_is_not_a_failure(shell):
+def test_a_pager_that_is_left_early_is_not_a_failure(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         journal.append_many("talk", [st.user(f"line {number} " + "word " * 60) for number in range(800)])
     for verb in ("show", "tree"):
@@ -337,11 +338,11 @@ def test_a_pager_that_is_left_early_is_not_a_failure(shell):
 
 
 @pytest.mark.parametrize("pager", ["", " ", "cat", "no-such-pager", "no-such-pager --flag"])
-def test_without_a_pager_the_text_goes_straight_to_the_screen(shell, pager):
+def test_without_a_pager_the_text_goes_straight_to_the_screen(shell: Shell, pager: str) -> None:
     assert "hello" in screen(shell.terminal("show", "talk", PAGER=pager))
 
 
-def test_a_follower_says_when_the_thread_went_back(shell):
+def test_a_follower_says_when_the_thread_went_back(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         first = journal.path("talk")[0].id
         child = shell.terminal("tail", "talk", TERM="dumb")
@@ -357,7 +358,7 @@ def test_a_follower_says_when_the_thread_went_back(shell):
         screen(child)
 
 
-def test_prune_keeps_a_thread_that_is_used_while_it_asks(shell):
+def test_prune_keeps_a_thread_that_is_used_while_it_asks(shell: Shell) -> None:
     with st.open(shell.folder / "j.db") as journal:
         for name in ("old", "used"):
             journal.create_thread(name, created_ns=1_000)
