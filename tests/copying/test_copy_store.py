@@ -2,24 +2,30 @@
 
 import random
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sessiontree as st
 from postgres_server import process_database, with_options
 from sessiontree.model.codec import encode_payload
-from sessiontree.stores.commands import DeleteThread, Draft, ImportHistory, PositionedDraft
+from sessiontree.stores.commands import Command, DeleteThread, Draft, ImportHistory, PositionedDraft, Result
+from sessiontree.stores.protocol import Store
 from stores import ALL, FailingStore, Interrupted, open_journal
 
+OpenStore = Callable[[str, str], st.Journal]
+"""Opens a store, given its kind and its name."""
 KINDS = ("memory", "jsonl", "sqlite", "postgres")
 
 
 @pytest.fixture
-def open_store(tmp_path):
+def open_store(tmp_path: Path) -> OpenStore:
     """A new store of a kind each time."""
 
-    def open_store(kind, name):
+    def open_store(kind: str, name: str) -> st.Journal:
         match kind:
             case "memory":
                 return st.open("memory:")
@@ -33,7 +39,7 @@ def open_store(tmp_path):
     return open_store
 
 
-def fill(journal):
+def fill(journal: st.Journal) -> None:
     """A bit of everything: branches, forks of forks, deleted and reborn threads, odd ids, reflogs."""
     journal.create_thread("root\0", title="the root", tags=("a", "b"), custom={"n": 1})
     entries = journal.append_many("root\0", [st.user(f"q{n}") for n in range(5)])
@@ -62,7 +68,7 @@ def fill(journal):
     fill_beside_the_path(journal)
 
 
-def fill_beside_the_path(journal):
+def fill_beside_the_path(journal: st.Journal) -> None:
     """Messages in an inbox, entries that never were the leaf, and documents."""
     journal.create_thread("busy")
     first = journal.append("busy", st.user("work"))
@@ -82,7 +88,7 @@ def fill_beside_the_path(journal):
     journal.documents.put("user\0", "state", "x")
 
 
-def content(journal):
+def content(journal: st.Journal) -> dict[str, object]:
     """Everything that a reader can see."""
     threads = list(journal.list_threads(is_archived=None, limit=1000))
     return {
@@ -99,7 +105,7 @@ def content(journal):
 
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
-def test_a_copy_shows_the_same_as_its_source(open_store, source, target):
+def test_a_copy_shows_the_same_as_its_source(open_store: OpenStore, source: str, target: str) -> None:
     with open_store(source, "source") as old, open_store(target, "target") as new:
         fill(old)
         report = st.copy_store(old, new)
@@ -114,7 +120,7 @@ def test_a_copy_shows_the_same_as_its_source(open_store, source, target):
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_a_copy_goes_on_living(open_store, target):
+def test_a_copy_goes_on_living(open_store: OpenStore, target: str) -> None:
     with open_store("memory", "source") as old, open_store(target, "target") as new:
         fill(old)
         st.copy_store(old, new)
@@ -127,7 +133,7 @@ def test_a_copy_goes_on_living(open_store, target):
         assert new.check() == []
 
 
-def take_checkpoints(journal, root):
+def take_checkpoints(journal: st.Journal, root: Path) -> str:
     """Files in three checkpoints: one seen by a fork alone, one with a file of several pieces, one that lists changes."""
     journal.create_thread("files")
     (root / "a").write_text("first")
@@ -145,7 +151,7 @@ def take_checkpoints(journal, root):
 
 @pytest.mark.parametrize("source", KINDS)
 @pytest.mark.parametrize("target", KINDS)
-def test_files_of_checkpoints_come_along(open_store, tmp_path, source, target):
+def test_files_of_checkpoints_come_along(open_store: OpenStore, tmp_path: Path, source: str, target: str) -> None:
     root = tmp_path / "root"
     root.mkdir()
     with open_store(source, "source") as old, open_store(target, "target") as new:
@@ -164,14 +170,14 @@ def test_files_of_checkpoints_come_along(open_store, tmp_path, source, target):
 class CollectingStore:
     """A store in which somebody deletes a thread just before the first history comes in."""
 
-    def __init__(self, store, thread_id):
+    def __init__(self, store: Store, thread_id: str) -> None:
         self._store = store
         self._doomed = thread_id
 
-    def __getattr__(self, name):
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def commit(self, command):
+    def commit(self, command: Command) -> Result:
         if isinstance(command, ImportHistory) and self._doomed:
             self._store.commit(DeleteThread(thread_id=self._doomed))
             self._doomed = ""
@@ -179,7 +185,9 @@ class CollectingStore:
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_blobs_that_the_target_collects_meanwhile_are_put_again(open_store, tmp_path, target):
+def test_blobs_that_the_target_collects_meanwhile_are_put_again(
+    open_store: OpenStore, tmp_path: Path, target: str
+) -> None:
     root = tmp_path / "root"
     root.mkdir()
     (root / "a").write_text("in both stores")
@@ -192,7 +200,7 @@ def test_blobs_that_the_target_collects_meanwhile_are_put_again(open_store, tmp_
         assert new.check() == []
 
 
-def test_a_blob_that_is_damaged_is_not_copied(open_store, tmp_path):
+def test_a_blob_that_is_damaged_is_not_copied(open_store: OpenStore, tmp_path: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
     with open_store("sqlite", "source") as old, open_store("memory", "target") as new:
@@ -206,7 +214,7 @@ def test_a_blob_that_is_damaged_is_not_copied(open_store, tmp_path):
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_a_copy_that_was_interrupted_anywhere_can_be_repeated(open_store, target):
+def test_a_copy_that_was_interrupted_anywhere_can_be_repeated(open_store: OpenStore, target: str) -> None:
     with open_store("memory", "source") as old:
         fill(old)
         for commits in range(0, 30, 1 if target == "memory" else 4):
@@ -220,7 +228,7 @@ def test_a_copy_that_was_interrupted_anywhere_can_be_repeated(open_store, target
 
 
 @pytest.mark.parametrize("seed", range(25))
-def test_random_histories_come_along(seed):
+def test_random_histories_come_along(seed: int) -> None:
     choose = random.Random(seed)
     with st.open("memory:") as old, st.open("memory:") as new:
         threads = [old.create_thread("t0").id]
@@ -251,7 +259,7 @@ def test_random_histories_come_along(seed):
         assert new.check() == []
 
 
-def test_a_target_that_holds_something_else_is_refused():
+def test_a_target_that_holds_something_else_is_refused() -> None:
     with st.open("memory:") as old, st.open("memory:") as new:
         fill(old)
         new.create_thread("keeper")
@@ -267,7 +275,7 @@ def test_a_target_that_holds_something_else_is_refused():
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_names_of_deleted_threads_may_live_again_in_other_trees(open_store, target):
+def test_names_of_deleted_threads_may_live_again_in_other_trees(open_store: OpenStore, target: str) -> None:
     with open_store("sqlite", "source") as old, open_store(target, "target") as new:
         for root, gone, heir in (("a", "e", "heir of e"), ("b", "g", "e")):
             old.create_thread(root)
@@ -288,7 +296,7 @@ def test_names_of_deleted_threads_may_live_again_in_other_trees(open_store, targ
 
 
 @pytest.mark.parametrize("store", ALL)
-def test_a_history_that_names_an_id_twice_is_refused_whole(store, tmp_path):
+def test_a_history_that_names_an_id_twice_is_refused_whole(store: str, tmp_path: Path) -> None:
     drafts = [
         Draft(id="twice", payload=st.user(text), body=encode_payload(st.user(text)), created_ns=1) for text in "ab"
     ]
@@ -303,7 +311,7 @@ def test_a_history_that_names_an_id_twice_is_refused_whole(store, tmp_path):
 
 
 @pytest.mark.parametrize("target", KINDS)
-def test_a_name_may_be_deleted_twice_and_be_that_of_its_own_heir(open_store, target):
+def test_a_name_may_be_deleted_twice_and_be_that_of_its_own_heir(open_store: OpenStore, target: str) -> None:
     with open_store("sqlite", "source") as old, open_store(target, "target") as new:
         old.create_thread("h")
         first = old.append("h", st.user("of the first life"))

@@ -25,7 +25,7 @@ STORIES = {
 }
 
 
-def play(journal, story):
+def play(journal: st.Journal, story: str) -> None:
     for line in story.split(", "):
         verb, name, *rest = line.split()
         match verb:
@@ -41,13 +41,13 @@ def play(journal, story):
                 journal.delete_thread(name)
 
 
-def shown(journal):
+def shown(journal: st.Journal) -> dict[str, object]:
     threads = {thread.id: thread for thread in journal.list_threads(is_archived=None)}
     return {name: (thread, journal.entries(name), journal.path(name)) for name, thread in threads.items()}
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-def test_a_copy_is_whole_wherever_it_was_interrupted(story):
+def test_a_copy_is_whole_wherever_it_was_interrupted(story: str) -> None:
     with st.open("memory:", clock=ManualClock()) as source:
         play(source, story)
         commits, is_done = 0, False
