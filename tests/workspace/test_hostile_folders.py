@@ -6,6 +6,7 @@ import asyncio
 import errno
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,7 @@ def put_large(lib: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [put_git, put_pipe, put_large])
-def test_force_stops_at_what_no_checkpoint_can_hold(root: Path, put) -> None:
+def test_force_stops_at_what_no_checkpoint_can_hold(root: Path, put: Callable[[Path], None]) -> None:
     """Overwriting is what force is for; losing is not: undo could not bring these back."""
     with st.open("memory:", workspace_settings=Settings(max_total_bytes=1000)) as journal:
         journal.create_thread("t")

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import sessiontree as st
+from known import of_kind
 from opened import open_store
+from sessiontree.stores.commands import Command, Result
 from sessiontree.workspace import Settings
 from trees import contents
 
@@ -78,7 +80,9 @@ def test_when_the_leaf_cannot_move_the_files_stay(journal: st.Journal, root: Pat
     assert journal.reflog("t") == []
 
 
-def test_when_the_store_refuses_the_move_the_files_come_back(plain: st.Journal, root: Path) -> None:
+def test_when_the_store_refuses_the_move_the_files_come_back(
+    plain: st.Journal, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (root / "a").write_text("one")
     one = say(plain)
     plain.workspace.snapshot("t", one, root)
@@ -86,16 +90,16 @@ def test_when_the_store_refuses_the_move_the_files_come_back(plain: st.Journal, 
     before = contents(root)
     commit = plain.store.commit
 
-    def refusing(command):
+    def refusing(command: Command) -> Result:
         if type(command).__name__ == "MoveLeaf":
             assert (root / "a").read_text() == "one"
             raise st.StaleLeafError("t", "a", "b")
         return commit(command)
 
-    plain.store.commit = refusing
+    monkeypatch.setattr(plain.store, "commit", refusing)
     with pytest.raises(st.StaleLeafError):
         plain.rewind("t", one, files=root)
-    plain.store.commit = commit
+    monkeypatch.undo()
     assert contents(root) == before
     assert plain.active_lease("t") is None
     plain.rewind("t", one, files=root)
@@ -286,7 +290,7 @@ def test_a_turn_takes_checkpoints_and_its_user_message_can_be_rewound_to(journal
     one = say(journal)
     with journal.turn("t", files=root):
         (root / "a").write_text("two")
-    moments = [entry.payload.moment for entry in journal.workspace.checkpoints("t")]
+    moments = [of_kind(st.Checkpoint, entry.payload).moment for entry in journal.workspace.checkpoints("t")]
     assert moments == ["before_turn", "after_turn"]
     journal.rewind("t", one, files=root)
     assert (root / "a").read_text() == "one"

@@ -8,16 +8,18 @@ import random
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import sessiontree as st
 from opened import open_store
 from sessiontree.model.blobs import data_of
-from sessiontree.stores.commands import Append
+from sessiontree.stores.commands import Append, Command, Result
 from sessiontree.workspace import Settings
 from sessiontree.workspace.open_workspace import OpenWorkspace
 from sessiontree.workspace.safe_paths import Folder
+from stores import backend_of
 from trees import contents
 
 
@@ -25,7 +27,7 @@ def say(journal: st.Journal, thread: str = "t") -> str:
     return journal.append(thread, st.user("x")).id
 
 
-def listed(journal: st.Journal, root: Path, **settings) -> set[str]:
+def listed(journal: st.Journal, root: Path, **settings: Any) -> set[str]:
     """The paths of files that a snapshot takes."""
     journal.workspace.cache.settings = Settings(**settings)
     taken = journal.workspace.snapshot("t", say(journal), root)
@@ -61,7 +63,12 @@ def test_an_unchanged_file_is_not_read_again(plain: st.Journal, root: Path, monk
     first = plain.workspace.snapshot("t", say(plain), root)
     read: list[str] = []
     plainly = Folder.read_file
-    monkeypatch.setattr(Folder, "read_file", lambda self, path: (read.append(path), plainly(self, path))[1])
+
+    def read_file(folder: Folder, path: str) -> tuple[bytes, os.stat_result]:
+        read.append(path)
+        return plainly(folder, path)
+
+    monkeypatch.setattr(Folder, "read_file", read_file)
     again = plain.workspace.snapshot("t", say(plain), root)
     assert read == []
     assert again.checkpoint.manifest == first.checkpoint.manifest
@@ -233,7 +240,7 @@ def test_files_are_gone_from_the_disk_with_the_last_thread_that_sees_them(
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite", "jsonl", "postgres"])
 def test_a_delete_in_the_middle_of_a_snapshot_takes_nothing_that_it_needs(
-    tmp_path: Path, root: Path, kind: str
+    tmp_path: Path, root: Path, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (root / "a").write_text("shared with a thread that goes away")
     with open_store(kind, tmp_path) as journal:
@@ -242,17 +249,17 @@ def test_a_delete_in_the_middle_of_a_snapshot_takes_nothing_that_it_needs(
         journal.workspace.snapshot("t", say(journal), root)
         commit, is_first = journal.store.commit, True
 
-        def deleting(command):
+        def deleting(command: Command) -> Result:
             nonlocal is_first
             if isinstance(command, Append) and command.drafts[0].blobs and is_first:
                 is_first = False
                 journal.delete_thread("t")
             return commit(command)
 
-        journal.store.commit = deleting
         one = say(journal, "u")
-        journal.workspace.snapshot("u", one, root)
-        journal.store.commit = commit
+        with monkeypatch.context() as patch:
+            patch.setattr(journal.store, "commit", deleting)
+            journal.workspace.snapshot("u", one, root)
         assert not is_first
         assert journal.check() == []
         (root / "a").write_text("changed")
@@ -370,6 +377,7 @@ def test_sqlite_reads_blobs_as_of_one_moment(tmp_path: Path, root: Path) -> None
                 other.delete_thread("t")
                 yield names[1]
 
-        found = journal.store.backend.blobs(Slowly(names))
+        backend = backend_of(journal)
+        found = backend.blobs(Slowly(names))
         assert [data_of(blob)[:1] for blob in found] == [b"a", b"b"]
-        assert journal.store.backend.missing_blobs(names) == frozenset(names)
+        assert backend.missing_blobs(names) == frozenset(names)
