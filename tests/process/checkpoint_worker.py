@@ -6,12 +6,12 @@ from pathlib import Path
 import sessiontree as st
 
 
-def talk(number):
+def talk(number: int) -> list[dict[str, str]]:
     """The messages that belong to a number of user turns."""
     return [{"role": "user", "content": f"{number} {at}"} for at in range(1 + number % 3)]
 
 
-def do(sessions, verb, chat, number, root):
+def do(sessions: st.CheckpointedSessions, verb: str, chat: str, number: int, root: Path) -> None:
     match verb:
         case "set_state":
             sessions.set_state(chat, talk(number), user_turns=number)
@@ -29,7 +29,7 @@ def do(sessions, verb, chat, number, root):
             sessions.rewind(chat, "u0", files=root)
 
 
-def main(url, root):
+def main(url: str, root: str) -> None:
     with st.open(url, durability="process_crash") as journal:
         sessions = st.CheckpointedSessions(journal)
         print("ready", flush=True)

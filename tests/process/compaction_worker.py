@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import sessiontree as st
@@ -10,7 +11,7 @@ import sessiontree as st
 POLICY = st.CompactionPolicy(window_tokens=6_000, keep_recent_tokens=500, summary_tokens=200)
 
 
-def main(url, name, threads, producers, messages, log):
+def main(url: str, name: str, threads: int, producers: int, messages: int, log: str) -> None:
     with st.open(url, durability="process_crash") as journal:
         print("ready", flush=True)
         sys.stdin.readline()
@@ -29,20 +30,20 @@ def main(url, name, threads, producers, messages, log):
     print("done", flush=True)
 
 
-def produce(journal, name, number, threads, messages):
+def produce(journal: st.Journal, name: str, number: int, threads: int, messages: int) -> None:
     for message in range(messages):
         thread_id = f"t{(number + message) % threads}"
         journal.append(thread_id, st.user("words " * 60), id=f"{name}-{number}-{message}")
 
 
-def compact(journal, threads, log, still):
+def compact(journal: st.Journal, threads: int, log: str, still: threading.Event) -> None:
     installed = 0
     while not still.is_set():
         for number in range(threads):
             thread_id = f"t{number}"
             try:
                 result = journal.compact(
-                    thread_id, lambda _, t=thread_id: slow_summary(journal, t, log, still), policy=POLICY
+                    thread_id, partial(slow_summary, journal, thread_id, log, still), policy=POLICY
                 )
             except st.CompactionClaimedError:
                 continue
@@ -50,7 +51,9 @@ def compact(journal, threads, log, still):
     print(installed, flush=True)
 
 
-def slow_summary(journal, thread_id, log, still):
+def slow_summary(
+    journal: st.Journal, thread_id: str, log: str, still: threading.Event, _request: st.SummaryRequest
+) -> str:
     """A model takes its time: here until somebody else has appended, so that every compaction is overtaken."""
     began = time.monotonic_ns()
     entries = journal.thread(thread_id).entries

@@ -10,11 +10,11 @@ POLICY = st.CompactionPolicy(window_tokens=6_000, keep_recent_tokens=500, summar
 PEERS = 3
 
 
-def key_of(number):
+def key_of(number: int) -> st.SessionKey:
     return st.SessionKey(agent="bot", channel="web", peer=f"p{number}")
 
 
-def talk(url, name, messages):
+def talk(url: str, name: str, messages: str) -> None:
     """Messages for all peers, sent twice now and then as after a lost answer, with new conversations in between."""
     choose = random.Random(name)
     with st.open(url, durability="process_crash") as journal:
@@ -33,7 +33,7 @@ def talk(url, name, messages):
     print("done", flush=True)
 
 
-def hang(url, _name, _messages):
+def hang(url: str, _name: str, _messages: str) -> None:
     """A compaction that never ends."""
     with st.open(url) as journal:
         manager = SessionManager(journal, summarize=stuck, policy=POLICY, auto_compact="off")
@@ -42,9 +42,9 @@ def hang(url, _name, _messages):
         manager.compact(key_of(0))
 
 
-def stuck(_request):
+def stuck(_request: st.SummaryRequest) -> str:
     print("asked", flush=True)
-    sys.stdin.readline()
+    return sys.stdin.readline()
 
 
 if __name__ == "__main__":

@@ -4,17 +4,19 @@ import os
 import signal
 import time
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from processes import STORES, receive, send, url_of, worker
 
 import sessiontree as st
+from known import present
 
 PATIENCE_SECONDS = 30
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_holder_that_slept_through_its_lease_writes_nothing(store, tmp_path):
+def test_a_holder_that_slept_through_its_lease_writes_nothing(store: str, tmp_path: Path) -> None:
     url = url_of(store, tmp_path)
     with st.open(url) as journal:
         journal.create_thread("t")
@@ -33,7 +35,7 @@ def test_a_holder_that_slept_through_its_lease_writes_nothing(store, tmp_path):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_watcher_sees_what_another_process_writes(store, tmp_path):
+def test_a_watcher_sees_what_another_process_writes(store: str, tmp_path: Path) -> None:
     url = url_of(store, tmp_path)
     with st.open(url) as journal:
         journal.create_thread("t")
@@ -47,7 +49,7 @@ def test_a_watcher_sees_what_another_process_writes(store, tmp_path):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_processes_that_open_a_new_store_at_once_share_it(store, tmp_path):
+def test_processes_that_open_a_new_store_at_once_share_it(store: str, tmp_path: Path) -> None:
     url = url_of(store, tmp_path / "not" / "there" / "yet")
     names = ["a", "b", "c", "d"]
     with ExitStack() as stack:
@@ -58,12 +60,12 @@ def test_processes_that_open_a_new_store_at_once_share_it(store, tmp_path):
             send(process)
         assert [receive(process) for process in openers] == ["done"] * len(names)
     with st.open(url) as journal:
-        assert sorted(thread.leaf for thread in journal.list_threads()) == names
+        assert sorted(present(thread.leaf) for thread in journal.list_threads()) == names
         assert journal.check() == []
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_the_error_in_the_child_of_a_fork_says_to_open_the_store_again(store, tmp_path):
+def test_the_error_in_the_child_of_a_fork_says_to_open_the_store_again(store: str, tmp_path: Path) -> None:
     url = url_of(store, tmp_path)
     with worker("use_after_fork", url) as process:
         for _ in range(2):
@@ -76,13 +78,13 @@ def test_the_error_in_the_child_of_a_fork_says_to_open_the_store_again(store, tm
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_read_in_the_child_of_a_fork_does_not_wait_for_ever(store, tmp_path):
+def test_a_read_in_the_child_of_a_fork_does_not_wait_for_ever(store: str, tmp_path: Path) -> None:
     with worker("read_after_fork", url_of(store, tmp_path)) as process:
         assert "open it again in the child" in receive(process)
         assert process.wait() == 0
 
 
-def _take_over(journal):
+def _take_over(journal: st.Journal) -> st.Lease:
     end = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:

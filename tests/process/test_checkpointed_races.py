@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import combinations_with_replacement
 from pathlib import Path
+from typing import Any, Self
 
 import pytest
 from checkpoint_worker import do, talk
@@ -18,8 +19,15 @@ STORES = ["memory", "sqlite", "jsonl", "postgres"]
 VERBS = ["set_state", "snapshot", "rewind", "clone", "fork", "snapshot_files", "rewind_with_files"]
 PAIRS = list(combinations_with_replacement(VERBS, 2))
 
+State = tuple[tuple[dict[str, Any], ...], int]
+"""Messages and user turns."""
+Chat = tuple[State, dict[str, State], set[str]]
+"""The state, the checkpoints, and the names of those of files."""
+Seen = tuple[State, dict[str, State], set[str], list[Chat]]
+"""A chat, and its clones."""
 
-def rounds(store):
+
+def rounds(store: str) -> list[tuple[str, str]]:
     """The pairs of verbs to race; a server takes longer for each."""
     if IS_DEEP:
         return PAIRS * 200
@@ -30,13 +38,13 @@ def rounds(store):
 class Model:
     """A session as plain data."""
 
-    def __init__(self):
-        self.state = (tuple(talk(2)), 2)
-        self.marks = {"u0": (tuple(talk(1)), 1)}
+    def __init__(self) -> None:
+        self.state: State = (tuple(talk(2)), 2)
+        self.marks: dict[str, State] = {"u0": (tuple(talk(1)), 1)}
         self.files = {"u0"}
-        self.clones = []
+        self.clones: list[Chat] = []
 
-    def do(self, verb, number):
+    def do(self, verb: str, number: int) -> Self:
         match verb:
             case "set_state":
                 self.state = (tuple(talk(number)), number)
@@ -50,18 +58,18 @@ class Model:
                 self.files.add("files")
         return self
 
-    def seen(self):
+    def seen(self) -> Seen:
         return (self.state, self.marks, self.files, sorted(self.clones, key=repr))
 
 
-def begun(sessions, chat, root):
+def begun(sessions: st.CheckpointedSessions, chat: str, root: Path) -> None:
     sessions.set_state(chat, talk(1), user_turns=1)
     sessions.snapshot(chat, "u0")
     sessions.snapshot_files(chat, "u0", root)
     sessions.set_state(chat, talk(2), user_turns=2)
 
 
-def seen(sessions, chat):
+def seen(sessions: st.CheckpointedSessions, chat: str) -> Seen:
     """What is there, as the model shows it."""
     clones = []
     for name in (f"{chat}/clone-3", f"{chat}/clone-4", f"{chat}#fork-1", f"{chat}#fork-2"):
@@ -70,7 +78,7 @@ def seen(sessions, chat):
     return (*one(sessions, chat), sorted(clones, key=repr))
 
 
-def one(sessions, chat):
+def one(sessions: st.CheckpointedSessions, chat: str) -> Chat:
     session = sessions.get(chat)
     marks = {name: sessions.rewind(chat, name) for name in session.checkpoints}
     assert {name: back.messages for name, back in marks.items()} == dict(session.checkpoints)
@@ -81,7 +89,7 @@ def one(sessions, chat):
     )
 
 
-def allowed(first, second):
+def allowed(first: str, second: str) -> list[Seen]:
     """What the two verbs leave one after the other, in both orders."""
     return [
         Model().do(first, 3).do(second, 4).seen(),
@@ -90,7 +98,7 @@ def allowed(first, second):
 
 
 @pytest.fixture
-def root(tmp_path):
+def root(tmp_path: Path) -> Path:
     folder = tmp_path / "root"
     folder.mkdir()
     (folder / "file").write_text("text")
@@ -98,7 +106,7 @@ def root(tmp_path):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_two_threads_leave_what_one_after_the_other_leaves(store, tmp_path, root):
+def test_two_threads_leave_what_one_after_the_other_leaves(store: str, tmp_path: Path, root: Path) -> None:
     with open_store(store, tmp_path, durability="process_crash") as journal, ThreadPoolExecutor(2) as pool:
         sessions = st.CheckpointedSessions(journal)
         for number, (first, second) in enumerate(rounds(store)):
@@ -112,7 +120,7 @@ def test_two_threads_leave_what_one_after_the_other_leaves(store, tmp_path, root
 
 
 @pytest.mark.parametrize("store", STORES[1:])
-def test_two_processes_leave_what_one_after_the_other_leaves(store, tmp_path, root):
+def test_two_processes_leave_what_one_after_the_other_leaves(store: str, tmp_path: Path, root: Path) -> None:
     url = url_of(store, tmp_path)
     with (
         open_store(store, tmp_path, durability="process_crash") as journal,
@@ -128,7 +136,7 @@ def test_two_processes_leave_what_one_after_the_other_leaves(store, tmp_path, ro
 
 
 @pytest.mark.parametrize("store", STORES[1:])
-def test_processes_never_get_the_same_fork_id(store, tmp_path, root):
+def test_processes_never_get_the_same_fork_id(store: str, tmp_path: Path, root: Path) -> None:
     url = url_of(store, tmp_path)
     with open_store(store, tmp_path) as journal, ready(WORKER, *[(url, root)] * 3) as workers:
         given = []

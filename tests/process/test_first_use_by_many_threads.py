@@ -59,7 +59,7 @@ def use(number):
 
 
 @pytest.mark.parametrize("use", [FIRST_VERBS, FIRST_LOADING, FIRST_NAMES], ids=["verbs", "loading", "names"])
-def test_no_thread_fails_over_what_another_one_is_still_creating(use):
+def test_no_thread_fails_over_what_another_one_is_still_creating(use: str) -> None:
     """Decoders are made and modules are loaded on first use, and neither is safe in two threads at once."""
     for _ in range(10):
         done = subprocess.run(
@@ -68,7 +68,7 @@ def test_no_thread_fails_over_what_another_one_is_still_creating(use):
         assert done.returncode == 0, done.stderr
 
 
-def test_types_are_learnt_in_one_place_only():
+def test_types_are_learnt_in_one_place_only() -> None:
     """Whoever makes a decoder past ``sessiontree.model._base`` brings the crash back."""
     root = Path(sessiontree.__file__).parent
     learners = {

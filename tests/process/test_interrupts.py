@@ -12,7 +12,10 @@ from typing import Any
 import pytest
 
 import sessiontree as st
+from known import of_kind
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.sqlite import SqliteBackend, schema
+from stores import sqlite_backend
 
 ROUNDS = 150
 
@@ -76,17 +79,19 @@ class InterruptedAfterCommit:
         return done
 
 
-def test_what_an_interrupted_delete_deleted_is_erased_all_the_same(tmp_path: Path) -> None:
+def test_what_an_interrupted_delete_deleted_is_erased_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with st.open(tmp_path / "s.db") as journal:
         journal.create_thread("stays")
         journal.create_thread("goes")
         journal.append("goes", st.user("the secret"))
         assert b"the secret" in (tmp_path / "s.db-wal").read_bytes()
-        backend = journal.store.backend
-        backend._writer = InterruptedAfterCommit(backend)
+        backend = sqlite_backend(journal)
+        monkeypatch.setattr(backend, "_writer", InterruptedAfterCommit(backend))
         with pytest.raises(KeyboardInterrupt):
             journal.delete_thread("goes")
-        journal.store.eraser.wait(1, timeout=60)
+        of_kind(EmbeddedStore, journal.store).eraser.wait(1, timeout=60)
         journal.append("stays", st.user("next"))
         assert [file.name for file in tmp_path.iterdir() if b"the secret" in file.read_bytes()] == []
         with pytest.raises(st.ThreadNotFoundError):

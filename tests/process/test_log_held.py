@@ -3,11 +3,13 @@
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from known import present
 
 COME_AND_GO = "import sys, sessiontree as st\nwith st.open(sys.argv[1]) as journal: journal.thread('t')"
 
@@ -54,7 +56,7 @@ def texts(path: Path) -> list[str]:
 
 
 @pytest.fixture
-def store(tmp_path):
+def store(tmp_path: Path) -> Path:
     with st.open(tmp_path / "s.db") as journal:
         journal.create_thread("t")
     return tmp_path / "s.db"
@@ -73,7 +75,9 @@ def copy_folder(path: Path) -> None:
 
 
 @pytest.mark.parametrize("disturb", [open_again, copy, copy_folder])
-def test_appends_stay_after_the_process_touched_the_file_by_another_way(store, disturb):
+def test_appends_stay_after_the_process_touched_the_file_by_another_way(
+    store: Path, disturb: Callable[[Path], None]
+) -> None:
     with st.open(store) as journal:
         journal.append("t", st.user("before"))
         disturb(store)
@@ -82,12 +86,12 @@ def test_appends_stay_after_the_process_touched_the_file_by_another_way(store, d
         assert texts(store) == ["before", "after"]
 
 
-def test_appends_of_a_child_stay_when_its_parent_closes_the_store(store):
+def test_appends_of_a_child_stay_when_its_parent_closes_the_store(store: Path) -> None:
     run(FORK, store)
     assert texts(store) == ["before", "after"]
 
 
-def test_the_last_one_still_takes_the_log_along(store):
+def test_the_last_one_still_takes_the_log_along(store: Path) -> None:
     with st.open(store) as journal:
         with st.open(store) as another:
             another.append("t", st.user("one"))
@@ -96,22 +100,22 @@ def test_the_last_one_still_takes_the_log_along(store):
     assert texts(store) == ["one", "two"]
 
 
-def test_a_program_that_keeps_the_file_for_itself_is_waited_for(store, monkeypatch):
+def test_a_program_that_keeps_the_file_for_itself_is_waited_for(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sessiontree.stores.sqlite.schema.BUSY_SECONDS", 0.05)
     with subprocess.Popen(
         [sys.executable, "-c", STRANGER, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as stranger:
-        assert stranger.stdout.readline() == b"mine\n"
+        assert present(stranger.stdout).readline() == b"mine\n"
         with pytest.raises(st.StoreUnavailableError):
             st.open(store)
-        stranger.stdin.close()
+        present(stranger.stdin).close()
         monkeypatch.undo()
         with st.open(store) as journal:
             journal.append("t", st.user("one"))
     assert texts(store) == ["one"]
 
 
-def test_a_system_without_such_locks_opens_stores_all_the_same(store, monkeypatch):
+def test_a_system_without_such_locks_opens_stores_all_the_same(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sessiontree.stores.sqlite.wal._SET_LOCK", 9999)
     with st.open(store) as journal:
         journal.append("t", st.user("one"))

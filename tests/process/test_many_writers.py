@@ -1,6 +1,7 @@
 """Eight processes write one thread of one store at the same time."""
 
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from processes import STORES, receive, send, url_of, worker
@@ -11,18 +12,18 @@ PROCESSES = 8
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_eight_writers_lose_and_double_nothing(store, tmp_path):
+def test_eight_writers_lose_and_double_nothing(store: str, tmp_path: Path) -> None:
     _write_together(store, tmp_path, seconds=1.0)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("store", STORES)
-def test_eight_writers_get_their_turn_over_ten_seconds(store, tmp_path):
+def test_eight_writers_get_their_turn_over_ten_seconds(store: str, tmp_path: Path) -> None:
     counts = _write_together(store, tmp_path, seconds=10.0)
     assert max(counts) <= 3 * min(counts)
 
 
-def _write_together(store, folder, seconds):
+def _write_together(store: str, folder: Path, seconds: float) -> list[int]:
     url = url_of(store, folder)
     with st.open(url) as journal:
         journal.create_thread("t")

@@ -1,13 +1,12 @@
 """Sessions in several real processes on one store: races, lost answers, and a kill while a model works."""
 
-import subprocess
-import sys
 from collections import Counter
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 
+import processes
 import pytest
-from processes import STORES, receive, send, url_of
+from processes import STORES, Process, receive, send, url_of
 from session_worker import PEERS, POLICY, key_of
 
 import sessiontree as st
@@ -19,21 +18,12 @@ WORKER = Path(__file__).with_name("session_worker.py")
 MESSAGES = 60
 
 
-@contextmanager
-def started(verb, url, name="w"):
-    command = [sys.executable, str(WORKER), verb, url, name, str(MESSAGES)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stdout.close()
+def started(verb: str, url: str, name: str = "w") -> AbstractContextManager[Process]:
+    return processes.started(WORKER, verb, url, name, MESSAGES)
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothing(store, tmp_path):
+def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothing(store: str, tmp_path: Path) -> None:
     url, names = url_of(store, tmp_path), ("left", "middle", "right")
     st.open(url).close()
     with ExitStack() as stack:
@@ -46,7 +36,7 @@ def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothi
             assert receive(process) == "done"
     with st.open(url) as journal, SessionManager(journal) as manager:
         sessions = list(manager.list(limit=1_000))
-        stored = Counter()
+        stored = Counter[str]()
         for info in sessions:
             said = (entry for entry in journal.entries(info.thread_id) if entry.type == "user_message")
             stored.update(entry.id for entry in said)
@@ -58,7 +48,9 @@ def test_messages_and_new_conversations_of_three_processes_lose_and_repeat_nothi
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compacted(store, tmp_path):
+def test_a_session_whose_compactor_was_killed_settles_by_itself_and_can_be_compacted(
+    store: str, tmp_path: Path
+) -> None:
     url = url_of(store, tmp_path)
     with started("hang", url) as process:
         assert receive(process) == "asked"

@@ -16,7 +16,7 @@ ROUNDS = 8
 MANY = 200
 
 
-def race_in_processes(kind, folder, rounds):
+def race_in_processes(kind: str, folder: Path, rounds: int) -> None:
     url = url_of(kind, folder)
     with st.open(url, durability="process_crash") as journal, ready(WORKER, (url, 0), (url, 1)) as workers:
         store = SimpleStore(journal)
@@ -30,11 +30,11 @@ def race_in_processes(kind, folder, rounds):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_two_changes_in_two_processes_are_made_one_after_the_other(kind, tmp_path):
+def test_two_changes_in_two_processes_are_made_one_after_the_other(kind: str, tmp_path: Path) -> None:
     race_in_processes(kind, tmp_path, ROUNDS)
 
 
 @pytest.mark.deep
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_thousand_races_in_two_processes_lose_nothing(kind, tmp_path):
+def test_a_thousand_races_in_two_processes_lose_nothing(kind: str, tmp_path: Path) -> None:
     race_in_processes(kind, tmp_path, MANY)

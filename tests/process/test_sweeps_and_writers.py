@@ -11,6 +11,7 @@ import pytest
 from processes import receive, send, worker
 
 import sessiontree as st
+from known import present
 from opened import url_of
 from sessiontree.model.ids import system_clock
 
@@ -45,7 +46,7 @@ def assert_kept(journal: st.Journal, used: set[str], swept: set[str], names: lis
     assert used.isdisjoint(swept)
     assert used | swept == set(names)
     for name in used:
-        assert [entry.message.text for entry in journal.path(name)] == ["still here"]
+        assert [present(entry.message).text for entry in journal.path(name)] == ["still here"]
     assert {thread.id for thread in journal.iter_threads(limit=500)} == used
     assert journal.check() == []
 

@@ -9,15 +9,15 @@ import time
 import sessiontree as st
 
 
-def send_line(*words):
+def send_line(*words: object) -> None:
     print(*words, flush=True)
 
 
-def receive():
+def receive() -> str:
     return sys.stdin.readline().strip()
 
 
-def append_for_ever(url, prefix):
+def append_for_ever(url: str, prefix: str) -> None:
     """Batches of three until the process is killed; every batch is named once it is acknowledged."""
     journal = st.open(url)
     send_line("ready")
@@ -27,7 +27,7 @@ def append_for_ever(url, prefix):
         send_line(f"{prefix}-{number}")
 
 
-def append_for_a_while(url, prefix, seconds):
+def append_for_a_while(url: str, prefix: str, seconds: str) -> None:
     journal = st.open(url)
     send_line("ready")
     receive()
@@ -40,7 +40,7 @@ def append_for_a_while(url, prefix, seconds):
     journal.close()
 
 
-def run_a_turn(url, ttl_seconds):
+def run_a_turn(url: str, ttl_seconds: str) -> None:
     """Begin a turn, wait for a word, then try to go on."""
     journal = st.open(url)
     try:
@@ -57,7 +57,7 @@ def run_a_turn(url, ttl_seconds):
         send_line("over")
 
 
-def open_at_the_same_time(url, name):
+def open_at_the_same_time(url: str, name: str) -> None:
     send_line("ready")
     receive()
     with st.open(url) as journal:
@@ -66,7 +66,7 @@ def open_at_the_same_time(url, name):
     send_line("done")
 
 
-def sweep_old(url):
+def sweep_old(url: str) -> None:
     """Delete every thread that is a second old, and name it."""
     with st.open(url, durability="process_crash") as journal:
         send_line("ready")
@@ -76,7 +76,7 @@ def sweep_old(url):
     send_line("done")
 
 
-def replace_contexts(url, times):
+def replace_contexts(url: str, times: str) -> None:
     with st.open(url, durability="process_crash") as journal:
         send_line("ready")
         receive()
@@ -85,14 +85,14 @@ def replace_contexts(url, times):
     send_line("done")
 
 
-def append_what_is_heard(url):
+def append_what_is_heard(url: str) -> None:
     with st.open(url) as journal:
         send_line("ready")
         while text := receive():
             send_line(journal.append("t", st.user(text), id=text).id)
 
 
-def use_after_fork(url):
+def use_after_fork(url: str) -> None:
     """The child of a fork must get an error, and must leave the parent's store alone."""
     journal = st.open(url)
     journal.create_thread("t")
@@ -111,16 +111,16 @@ def use_after_fork(url):
     journal.close()
 
 
-def read_after_fork(url):
+def read_after_fork(url: str) -> None:
     """Readers that idle in the parent have no threads in the child."""
     journal = st.open_async(url)
 
-    async def fill():
+    async def fill() -> None:
         await journal.create_thread("t")
         for _ in range(5):
             await asyncio.gather(*(journal.path("t") for _ in range(10)))
 
-    async def read():
+    async def read() -> None:
         try:
             await asyncio.wait_for(journal.path("t"), 10)
             send_line("no error")
