@@ -1,30 +1,32 @@
 """Servers for the tests of the PostgreSQL store."""
 
+from collections.abc import Iterator
+
 import pytest
 
-import postgres_server
+from postgres_server import CLUSTER, Coordinator, Server, new_database
 
 
 @pytest.fixture
-def database():
+def database() -> str:
     """An empty database on the shared server."""
-    return postgres_server.new_database()
+    return new_database()
 
 
 @pytest.fixture(scope="session")
-def tcp_server():
+def tcp_server() -> Iterator[Server | Coordinator]:
     """A server on a TCP port, for tests that put something in between; the coordinator of a cluster if there is one."""
-    if postgres_server.CLUSTER:
-        yield postgres_server.Coordinator()
+    if CLUSTER:
+        yield Coordinator()
         return
-    server = postgres_server.Server.create("fsync = on")
+    server = Server.create("fsync = on")
     yield server
     server.remove()
 
 
 @pytest.fixture
-def own_server():
+def own_server() -> Iterator[Server]:
     """A server that the test may stop and kill."""
-    server = postgres_server.Server.create()
+    server = Server.create()
     yield server
     server.remove()

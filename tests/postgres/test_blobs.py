@@ -4,12 +4,15 @@ import random
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import psycopg
 import pytest
 
 import sessiontree as st
+from known import present
 from postgres_server import CLUSTER, empty_database, make_schema, process_database, with_options
 from sessiontree.model.blobs import CHUNK_BYTES, blob_of, data_of
 from sessiontree.stores.commands import PutBlobs
@@ -23,12 +26,12 @@ BLOB_TABLES = ("blob", "chunk", "checkpoint")
 
 
 @pytest.fixture
-def url(tmp_path):
+def url(tmp_path: Path) -> str:
     return with_options(process_database(), namespace=tmp_path)
 
 
 @pytest.fixture(params=["sync", "async"])
-def journal(request, url):
+def journal(request: pytest.FixtureRequest, url: str) -> Iterator[st.Journal]:
     with st.open(url) if request.param == "sync" else SyncOverAsync(st.open_async(url)) as opened:
         opened.create_thread("t")
         yield opened
@@ -36,42 +39,42 @@ def journal(request, url):
 
 
 @pytest.fixture
-def plain(url):
+def plain(url: str) -> Iterator[st.Journal]:
     with st.open(url) as opened:
         opened.create_thread("t")
         yield opened
 
 
 @pytest.fixture
-def root(tmp_path):
+def root(tmp_path: Path) -> Path:
     folder = tmp_path / "root"
     folder.mkdir()
     return folder
 
 
-def snapshot(journal, root, thread="t"):
+def snapshot(journal: st.Journal, root: Path, thread: str = "t") -> str:
     said = journal.append(thread, st.user("x")).id
     journal.workspace.snapshot(thread, said, root)
     return said
 
 
-def rows(namespace, table):
+def rows(namespace: Path, table: str) -> int:
     with psycopg.connect(process_database()) as connection:
         question = f"SELECT count(*) FROM sessiontree.{table} WHERE namespace = %s"
-        return connection.execute(question, (str(namespace),)).fetchone()[0]
+        return int(present(connection.execute(question, (str(namespace),)).fetchone())[0])
 
 
-def put(journal, *datas):
+def put(journal: st.Journal, *datas: bytes) -> list[str]:
     blobs = [blob_of(data) for data in datas]
     journal.store.commit(PutBlobs(blobs=tuple(blobs)))
     return [blob.hash for blob in blobs]
 
 
-def relying_on(*hashes):
+def relying_on(*hashes: str) -> st.NewEntry:
     return st.NewEntry(content=st.Checkpoint(root="/w", manifest=""), blobs=tuple(hashes))
 
 
-def test_files_and_conversation_go_back_and_forth(journal, root):
+def test_files_and_conversation_go_back_and_forth(journal: st.Journal, root: Path) -> None:
     (root / "a").write_text("one")
     one = snapshot(journal, root)
     (root / "a").write_text("two")
@@ -86,7 +89,9 @@ def test_files_and_conversation_go_back_and_forth(journal, root):
     assert (root / "a").read_text() == "one"
 
 
-def test_the_last_thread_that_sees_a_checkpoint_takes_its_files_along(journal, root, tmp_path):
+def test_the_last_thread_that_sees_a_checkpoint_takes_its_files_along(
+    journal: st.Journal, root: Path, tmp_path: Path
+) -> None:
     (root / "shared").write_text("shared")
     snapshot(journal, root)
     journal.fork("t", new_id="fork")
@@ -100,7 +105,9 @@ def test_the_last_thread_that_sees_a_checkpoint_takes_its_files_along(journal, r
     assert [rows(tmp_path, table) for table in BLOB_TABLES] == [0, 0, 0]
 
 
-def test_a_pack_that_loses_a_blob_keeps_the_others_and_not_a_byte_of_it(plain, root, tmp_path):
+def test_a_pack_that_loses_a_blob_keeps_the_others_and_not_a_byte_of_it(
+    plain: st.Journal, root: Path, tmp_path: Path
+) -> None:
     source = random.Random(2)
     for name in ("before", "secret", "empty", "after"):
         (root / name).write_bytes(source.randbytes(3000) if name != "empty" else b"")
@@ -120,14 +127,14 @@ def test_a_pack_that_loses_a_blob_keeps_the_others_and_not_a_byte_of_it(plain, r
     assert {name: (root / name).read_bytes() for name in kept} == kept
 
 
-def is_kept(namespace, data):
+def is_kept(namespace: Path, data: bytes) -> bool:
     with psycopg.connect(process_database()) as connection:
         question = "SELECT count(*) FROM sessiontree.chunk WHERE namespace = %s AND position(%s::bytea in body) > 0"
-        return connection.execute(question, (str(namespace), data)).fetchone()[0] > 0
+        return int(present(connection.execute(question, (str(namespace), data)).fetchone())[0]) > 0
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 7])
-def test_a_blob_of_any_size_comes_back(plain, tmp_path, size):
+def test_a_blob_of_any_size_comes_back(plain: st.Journal, tmp_path: Path, size: int) -> None:
     data = random.Random(size).randbytes(size)
     (name,) = put(plain, data)
     assert rows(tmp_path, "chunk") == -(-size // CHUNK_BYTES)
@@ -136,7 +143,7 @@ def test_a_blob_of_any_size_comes_back(plain, tmp_path, size):
     assert plain.stats().bytes == size
 
 
-def test_blobs_are_answered_in_the_order_asked_for_and_missing_ones_are_named(plain):
+def test_blobs_are_answered_in_the_order_asked_for_and_missing_ones_are_named(plain: st.Journal) -> None:
     one, two = put(plain, b"one", b"two")
     unknown = blob_of(b"three").hash
     assert plain.store.read(FindMissingBlobs(hashes=(one, unknown, two))) == {unknown}
@@ -146,7 +153,7 @@ def test_blobs_are_answered_in_the_order_asked_for_and_missing_ones_are_named(pl
     assert raised.value.hash == unknown
 
 
-def test_an_entry_that_needs_a_blob_which_is_not_there_is_refused(journal, url):
+def test_an_entry_that_needs_a_blob_which_is_not_there_is_refused(journal: st.Journal, url: str) -> None:
     with st.open(url) as other:
         (there,) = put(other, b"there")
     gone = blob_of(b"gone").hash
@@ -157,7 +164,7 @@ def test_an_entry_that_needs_a_blob_which_is_not_there_is_refused(journal, url):
     journal.append_many("t", [relying_on(there)])
 
 
-def test_before_the_first_blob_every_blob_is_missing(plain):
+def test_before_the_first_blob_every_blob_is_missing(plain: st.Journal) -> None:
     with pytest.raises(st.MissingBlobsError):
         plain.append_many("t", [relying_on(blob_of(b"x").hash)])
 
@@ -176,7 +183,9 @@ journal.workspace.snapshot("u", journal.append("u", st.user("x")).id, sys.argv[2
 """
 
 
-def test_what_a_killed_snapshot_left_goes_with_the_next_collection(plain, url, root, tmp_path):
+def test_what_a_killed_snapshot_left_goes_with_the_next_collection(
+    plain: st.Journal, url: str, root: Path, tmp_path: Path
+) -> None:
     (root / "a").write_text("kept")
     snapshot(plain, root)
     plain.create_thread("u")
@@ -196,7 +205,7 @@ def test_what_a_killed_snapshot_left_goes_with_the_next_collection(plain, url, r
     assert plain.check() == []
 
 
-def test_a_collection_waits_for_an_append_that_relies_on_blobs(plain, url, root):
+def test_a_collection_waits_for_an_append_that_relies_on_blobs(plain: st.Journal, url: str, root: Path) -> None:
     """The append is held open between its look at the blobs and its commit; the delete must not slip through."""
     (root / "a").write_text("shared content")
     snapshot(plain, root)
@@ -211,7 +220,7 @@ def test_a_collection_waits_for_an_append_that_relies_on_blobs(plain, url, root)
     assert plain.stats().bytes == 0
 
 
-def test_an_append_that_relies_on_blobs_waits_for_a_collection(plain, root):
+def test_an_append_that_relies_on_blobs_waits_for_a_collection(plain: st.Journal, root: Path) -> None:
     """Blobs that the collection takes are missing then, however early the append came."""
     (name,) = put(plain, b"about to go")
     with psycopg.connect(process_database()) as collecting:
@@ -226,23 +235,23 @@ def test_an_append_that_relies_on_blobs_waits_for_a_collection(plain, root):
                 appending.result(30)
 
 
-def _wait_for_a_waiter(connection):
+def _wait_for_a_waiter(connection: psycopg.Connection) -> None:
     """Until some other session waits for a lock that this one holds."""
     question = "SELECT count(*) FROM pg_stat_activity WHERE %s = ANY(pg_blocking_pids(pid))"
     if CLUSTER:  # where the locks are on other nodes, and a process is known by the number of its node and its own
         question = "SELECT count(*) FROM citus_lock_waits WHERE blocking_gpid %% 10000000000 = %s"
     with psycopg.connect(process_database(), autocommit=True) as looking:
-        while looking.execute(question, (connection.info.backend_pid,)).fetchone()[0] == 0:
+        while looking.execute(question, (connection.info.backend_pid,)).fetchone() == (0,):
             pass
 
 
-def test_snapshots_and_deletes_at_once_leave_no_checkpoint_without_its_files(url, root):
+def test_snapshots_and_deletes_at_once_leave_no_checkpoint_without_its_files(url: str, root: Path) -> None:
     """Everybody has the same files, so every delete would collect what the others are about to rely on."""
     for name in "abc":
         (root / name).write_text(name)
-    problems = []
+    problems: list[BaseException] = []
 
-    def work(number):
+    def work(journal: st.Journal, number: int) -> None:
         try:
             for turn in range(6):
                 thread = f"{number}-{turn}"
@@ -254,7 +263,7 @@ def test_snapshots_and_deletes_at_once_leave_no_checkpoint_without_its_files(url
             problems.append(problem)
 
     with st.open(url) as journal:
-        workers = [threading.Thread(target=work, args=(number,)) for number in range(3)]
+        workers = [threading.Thread(target=work, args=(journal, number)) for number in range(3)]
         for worker in workers:
             worker.start()
         for worker in workers:
@@ -264,7 +273,7 @@ def test_snapshots_and_deletes_at_once_leave_no_checkpoint_without_its_files(url
         assert len(journal.list_threads()) == 3
 
 
-def test_the_same_blobs_put_by_many_at_once_are_there_once(plain, tmp_path):
+def test_the_same_blobs_put_by_many_at_once_are_there_once(plain: st.Journal, tmp_path: Path) -> None:
     datas = [random.Random(number).randbytes(2000) for number in range(50)]
     with ThreadPoolExecutor(4) as pool:
         puts = [pool.submit(put, plain, *random.Random(n).sample(datas, 50)) for n in range(8)]
@@ -273,7 +282,7 @@ def test_the_same_blobs_put_by_many_at_once_are_there_once(plain, tmp_path):
     assert rows(tmp_path, "blob") == 50
 
 
-def test_namespaces_do_not_share_blobs(plain, tmp_path, root):
+def test_namespaces_do_not_share_blobs(plain: st.Journal, tmp_path: Path, root: Path) -> None:
     (root / "a").write_text("the same content")
     snapshot(plain, root)
     other = with_options(process_database(), namespace=f"{tmp_path}/other")
@@ -285,22 +294,24 @@ def test_namespaces_do_not_share_blobs(plain, tmp_path, root):
             journal.append_many("t", [relying_on(name)])
         snapshot(journal, root)
         journal.delete_thread("t")
-        assert rows(f"{tmp_path}/other", "blob") == 0
+        assert rows(tmp_path / "other", "blob") == 0
     assert plain.check() == []
     assert rows(tmp_path, "blob") == 2
 
 
-def test_doctor_finds_blobs_that_are_damaged_cut_short_or_gone(plain, tmp_path, root):
+def test_doctor_finds_blobs_that_are_damaged_cut_short_or_gone(plain: st.Journal, tmp_path: Path, root: Path) -> None:
     for name, size in (("damaged", 5000), ("cut", CHUNK_BYTES + 5), ("gone", 5000), ("sound", 5000)):
         (root / name).write_bytes(random.Random(name).randbytes(size))
     snapshot(plain, root)
     names = {name: blob_of((root / name).read_bytes()).hash for name in ("damaged", "cut", "gone")}
     with psycopg.connect(process_database()) as connection:
         places = {
-            name: connection.execute(
-                "SELECT pack, start FROM sessiontree.blob WHERE hash = %s AND namespace = %s",
-                (bytes.fromhex(names[name]), str(tmp_path)),
-            ).fetchone()
+            name: present(
+                connection.execute(
+                    "SELECT pack, start FROM sessiontree.blob WHERE hash = %s AND namespace = %s",
+                    (bytes.fromhex(names[name]), str(tmp_path)),
+                ).fetchone()
+            )
             for name in names
         }
         damage = (
@@ -314,7 +325,7 @@ def test_doctor_finds_blobs_that_are_damaged_cut_short_or_gone(plain, tmp_path, 
     assert all(any(name in problem for problem in problems) for name in names.values())
 
 
-def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(tmp_path, root):
+def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(tmp_path: Path, root: Path) -> None:
     database = empty_database()
     old = with_options(database, namespace="acme")
     role = f"tenant_{tmp_path.name[-8:]}_{random.SystemRandom().randrange(10**9)}"
@@ -352,7 +363,9 @@ def test_a_store_from_before_checkpoints_is_upgraded_with_its_tenants(tmp_path, 
         assert journal.stats().bytes == 0
 
 
-def test_a_program_from_before_checkpoints_may_delete_beside_a_new_one(plain, url, root, tmp_path):
+def test_a_program_from_before_checkpoints_may_delete_beside_a_new_one(
+    plain: st.Journal, url: str, root: Path, tmp_path: Path
+) -> None:
     """It leaves the marks of the entries that it deletes; they keep nothing."""
     (root / "a").write_text("old")
     snapshot(plain, root)
@@ -372,7 +385,7 @@ def test_a_program_from_before_checkpoints_may_delete_beside_a_new_one(plain, ur
     assert rows(tmp_path, "blob") == 0
 
 
-def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root, tmp_path):
+def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root: Path, tmp_path: Path) -> None:
     """Threads of two tenants may have the same name; only one of them knows whether its leaf moved."""
     addresses = [with_options(process_database(), namespace=f"{tmp_path}/{name}") for name in ("one", "two")]
     with st.open(addresses[0]) as one, st.open(addresses[1]) as two:
@@ -387,7 +400,7 @@ def test_an_interrupted_restore_is_settled_by_its_own_namespace_alone(root, tmp_
         class Untidy(Disk):
             """Everything is done but the tidying up."""
 
-            def rename(self, from_fd, from_name, to_fd, to_name):
+            def rename(self, from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
                 if to_name == "restore.done":
                     raise OSError(5, "Input/output error")
                 super().rename(from_fd, from_name, to_fd, to_name)

@@ -23,7 +23,7 @@ def _tables_with(connection: psycopg.Connection[tuple[Any, ...]], text: str) -> 
     tables = connection.execute("SELECT tablename FROM pg_tables WHERE schemaname = 'sessiontree'").fetchall()
     patterns = (f"%{text}%", f"%{text.encode().hex()}%")
     found = "SELECT 1 FROM sessiontree.{} AS r WHERE r::text LIKE %s OR r::text LIKE %s"
-    return [name for (name,) in tables if connection.execute(SQL(found.format(name)), patterns).fetchall()]  # type: ignore[arg-type]
+    return [name for (name,) in tables if connection.execute(SQL(found.format(name)), patterns).fetchall()]
 
 
 def test_no_table_and_no_file_of_one_has_an_erased_text(tmp_path: Path) -> None:

@@ -9,7 +9,8 @@ import sessiontree as st
 from postgres_server import process_database, with_options
 from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.journal.operations import clock
-from sessiontree.journal.operations.compaction import CompactionOptions, claim
+from sessiontree.journal.operations.compaction_options import CompactionOptions
+from sessiontree.journal.operations.summaries import claim
 from sessiontree.stores.commands import AcquireLease, ClearLease, RenewLease
 
 HOUR = 3_600_000_000_000

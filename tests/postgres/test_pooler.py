@@ -1,11 +1,13 @@
 """pgbouncer in transaction mode: many clients on two connections of the server."""
 
 import threading
+from collections.abc import Iterator
 
 import psycopg
 import pytest
 
 import sessiontree as st
+from known import present
 from postgres_load import crowd, make_threads, verify
 from postgres_server import Pooler, Server, with_options
 
@@ -16,20 +18,20 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def server():
+def server() -> Iterator[Server]:
     server = Server.create()
     yield server
     server.remove()
 
 
 @pytest.fixture(scope="module")
-def pooler(server):
+def pooler(server: Server) -> Iterator[Pooler]:
     pooler = Pooler(server)
     yield pooler
     pooler.remove()
 
 
-def test_a_crowd_shares_two_connections_and_loses_nothing(pooler, server):
+def test_a_crowd_shares_two_connections_and_loses_nothing(pooler: Pooler, server: Server) -> None:
     make_threads(pooler.url, 10)
     reports = []
     crews = [threading.Thread(target=lambda: reports.extend(crowd(pooler.url, 3, 4, threads=10))) for _ in range(3)]
@@ -42,11 +44,13 @@ def test_a_crowd_shares_two_connections_and_loses_nothing(pooler, server):
         assert connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone() == (0,)
     with psycopg.connect(server.url) as connection:
         held = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'sessiontree'"
-        assert connection.execute(held).fetchone()[0] <= 2
+        assert present(connection.execute(held).fetchone())[0] <= 2
 
 
 @pytest.mark.parametrize("has_direct_address", [False, True])
-def test_watching_works_with_and_without_a_direct_address(pooler, server, has_direct_address):
+def test_watching_works_with_and_without_a_direct_address(
+    pooler: Pooler, server: Server, has_direct_address: bool
+) -> None:
     options = {"listen_url": server.url} if has_direct_address else {}
     with st.open(with_options(pooler.url, namespace=f"watch {has_direct_address}", **options)) as journal:
         journal.create_thread("t")
@@ -56,7 +60,7 @@ def test_watching_works_with_and_without_a_direct_address(pooler, server, has_di
         assert [next(watched).id for _ in range(10)] == [str(number) for number in range(10)]
 
 
-def test_a_restart_of_the_server_behind_it_is_survived(pooler, server):
+def test_a_restart_of_the_server_behind_it_is_survived(pooler: Pooler, server: Server) -> None:
     with st.open(with_options(pooler.url, namespace="restart")) as journal:
         journal.create_thread("t")
         stored = []

@@ -10,7 +10,8 @@ import pytest
 from psycopg.conninfo import conninfo_to_dict
 
 import sessiontree as st
-from postgres_server import CLUSTER, empty_database, free_port, make_schema, with_options
+from known import present
+from postgres_server import CLUSTER, Coordinator, Server, empty_database, free_port, make_schema, with_options
 from sessiontree.stores.postgres import PostgresOptions, PostgresStore, distribute
 from sessiontree.stores.postgres.schema import MIGRATIONS, Migration
 
@@ -33,19 +34,19 @@ def database() -> str:
     return empty_database()
 
 
-def versions(url):
+def versions(url: str) -> list[int]:
     with psycopg.connect(url) as connection:
         return [row[0] for row in connection.execute("SELECT version FROM sessiontree.migration ORDER BY version")]
 
 
-def test_programs_that_start_at_once_make_the_schema_once(database):
+def test_programs_that_start_at_once_make_the_schema_once(database: str) -> None:
     script = "import sys, sessiontree as st; st.open(sys.argv[1]).close()"
     starting = [subprocess.Popen([sys.executable, "-c", script, database]) for _ in range(6)]
     assert [process.wait(60) for process in starting] == [0] * 6
     assert versions(database) == KNOWN
 
 
-def test_a_migration_that_fails_leaves_nothing_behind(database):
+def test_a_migration_that_fails_leaves_nothing_behind(database: str) -> None:
     broken = Migration(version=NEXT, readable_by=1, statements=(*ADDITION.statements, "SELECT no_such_function()"))
     st.open(database).close()
     with pytest.raises(st.StoreError):
@@ -55,7 +56,7 @@ def test_a_migration_that_fails_leaves_nothing_behind(database):
     assert versions(database) == [*KNOWN, NEXT]
 
 
-def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
+def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database: str) -> None:
     with st.open(database) as old:
         old.create_thread("t")
         old.append("t", st.user("before"))
@@ -66,11 +67,11 @@ def test_old_and_new_programs_work_side_by_side_in_a_rolling_upgrade(database):
             new.create_thread("by the new one")
             with st.open(database) as late:
                 late.create_thread("by a late old one")
-            assert [entry.message.text for entry in new.path("f")] == ["before", "new", "old"]
+            assert [present(entry.message).text for entry in new.path("f")] == ["before", "new", "old"]
     assert versions(database) == [*KNOWN, NEXT]
 
 
-def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(database):
+def test_the_rows_of_deleted_threads_keep_through_the_new_name_of_their_table(database: str) -> None:
     make_schema(database, MIGRATIONS[:3])
     with psycopg.connect(database) as connection:
         connection.execute(
@@ -132,7 +133,7 @@ def test_only_the_text_that_makes_the_title_takes_the_slower_way(database: str) 
         threads = [journal.create_thread(origin={"format": "other"}), journal.create_thread(title="Mine")]
         threads += [journal.create_thread(), journal.create_thread()]
         journal.append(threads[-2].id, st.user("Fix the login page"))
-        rows = dict(connection.execute("SELECT id, needs_title FROM sessiontree.head").fetchall())
+        rows: dict[bytes, bool] = dict(connection.execute("SELECT id, needs_title FROM sessiontree.head").fetchall())
         assert [rows[thread.id.encode()] for thread in threads] == [False, False, False, True]
         stamps = connection.execute("SELECT id, last_stamp FROM sessiontree.head").fetchall()
         for thread in threads[:-1]:
@@ -156,21 +157,21 @@ def test_a_thread_from_before_titles_were_made_takes_the_slower_way_once(databas
         assert journal.thread("old").title == "Mine"
 
 
-def test_a_schema_that_is_too_new_is_refused_untouched(database):
+def test_a_schema_that_is_too_new_is_refused_untouched(database: str) -> None:
     PostgresStore(database, migrations=(*MIGRATIONS, ADDITION, REBUILD)).close()
     with pytest.raises(st.NewerFormatError, match="upgrade sessiontree"):
         st.open(database)
     assert versions(database) == [*KNOWN, NEXT, NEXT + 1]
 
 
-def test_a_server_that_may_lose_what_it_acknowledges_is_refused(database):
+def test_a_server_that_may_lose_what_it_acknowledges_is_refused(database: str) -> None:
     careless = with_options(database, options="-c synchronous_commit=off")
     with pytest.raises(st.StoreError, match="synchronous_commit"):
         st.open(careless)
     st.open(careless, durability="process_crash").close()
 
 
-def test_an_unknown_option_or_a_wrong_one_is_named(database):
+def test_an_unknown_option_or_a_wrong_one_is_named(database: str) -> None:
     with pytest.raises(
         st.StoreUrlError, match=r"no_such_option.*; options of sessiontree are .*namespace, .*pool_size"
     ):
@@ -179,13 +180,13 @@ def test_an_unknown_option_or_a_wrong_one_is_named(database):
         st.open(with_options(database, pool_size="many"))
 
 
-def test_a_port_that_is_not_a_number_is_refused_before_anything_is_asked():
+def test_a_port_that_is_not_a_number_is_refused_before_anything_is_asked() -> None:
     with pytest.raises(st.StoreUrlError, match="the port 'five' is not a number") as raised:
         st.open("postgresql://ann:secret@localhost:five/db")
     assert "secret" not in str(raised.value)
 
 
-def test_what_a_role_or_the_environment_prefers_changes_nothing(database, monkeypatch):
+def test_what_a_role_or_the_environment_prefers_changes_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
     odd = f"odd_{secrets.token_hex(4)}"
     with psycopg.connect(database, autocommit=True) as connection:
@@ -200,16 +201,16 @@ def test_what_a_role_or_the_environment_prefers_changes_nothing(database, monkey
         journal.create_thread("t", title="日本")
         journal.append("t", st.user("日本 \\ ' é"), id="\\")
         journal.fork("t", at="\\")
-        assert [hit.entry.message.text for hit in journal.search("日本").hits] == ["日本 \\ ' é"]
+        assert [present(hit.entry.message).text for hit in journal.search("日本").hits] == ["日本 \\ ' é"]
         assert next(journal.watch("t", after=None)).id == "\\"
         assert journal.check() == []
 
 
-def test_a_database_that_cannot_hold_every_text_is_refused(database):
+def test_a_database_that_cannot_hold_every_text_is_refused(database: str) -> None:
     narrow = f"narrow_{secrets.token_hex(4)}"
     with psycopg.connect(database, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {narrow} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
-    name = conninfo_to_dict(database)["dbname"]
+    name = str(conninfo_to_dict(database)["dbname"])
     with pytest.raises(st.StoreError, match="LATIN1"):
         st.open(database.replace(name, narrow))
 
@@ -219,13 +220,15 @@ def test_a_database_that_cannot_hold_every_text_is_refused(database):
     [{"namespace": "\0"}, {"namespace": "\ud800"}, {"pool_size": 0}, {"retry_seconds": -1.0}, {"retry_seconds": math.nan},
      {"statement_timeout_seconds": math.inf}, {"connect_timeout_seconds": -1}],
 )  # fmt: skip
-def test_an_option_that_makes_no_sense_is_refused_before_anything_is_asked(wrong):
+def test_an_option_that_makes_no_sense_is_refused_before_anything_is_asked(
+    wrong: dict[str, str] | dict[str, int] | dict[str, float],
+) -> None:
     nobody = f"postgresql://127.0.0.1:{free_port()}/postgres"
     with pytest.raises(st.InvalidInputError, match=next(iter(wrong))):
         PostgresStore(nobody, options=PostgresOptions(**wrong))
 
 
-def test_a_statement_that_takes_too_long_is_given_up(database):
+def test_a_statement_that_takes_too_long_is_given_up(database: str) -> None:
     with st.open(with_options(database, statement_timeout_seconds=0.2)) as journal:
         journal.create_thread("t")
         with psycopg.connect(database) as blocker:
@@ -236,7 +239,7 @@ def test_a_statement_that_takes_too_long_is_given_up(database):
         assert journal.path("t") == []
 
 
-def test_messages_do_not_show_the_password(tcp_server):
+def test_messages_do_not_show_the_password(tcp_server: Server | Coordinator) -> None:
     with pytest.raises(st.StoreError) as raised:
         st.open(f"postgresql://postgres:secret@127.0.0.1:{tcp_server.port}/no_such_database")
     assert "secret" not in str(raised.value)

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from known import present
+
 WORKERS = 5
 PROGRAM = "import postgres_server as server; print(server.new_database(), flush=True); input()"
 
@@ -15,7 +17,7 @@ PROGRAM = "import postgres_server as server; print(server.new_database(), flush=
 @pytest.mark.skipif(
     not {"SESSIONTREE_TEST_DSN", "SESSIONTREE_TEST_CITUS_DSN"}.isdisjoint(os.environ), reason="the server is given"
 )
-def test_processes_that_start_at_once_share_one_server():
+def test_processes_that_start_at_once_share_one_server() -> None:
     environment = {**os.environ, "PYTEST_XDIST_TESTRUNUID": secrets.token_hex(6), "PYTHONWARNINGS": "ignore"}
     workers = [
         subprocess.Popen(
@@ -24,7 +26,7 @@ def test_processes_that_start_at_once_share_one_server():
         )
         for _ in range(WORKERS)
     ]  # fmt: skip
-    folders = {worker.stdout.readline().strip().partition("host=")[2] for worker in workers}
+    folders = {present(worker.stdout).readline().strip().partition("host=")[2] for worker in workers}
     for worker in workers:
         worker.communicate("\n", timeout=60)
     assert [worker.returncode for worker in workers] == [0] * WORKERS
