@@ -83,10 +83,13 @@ def test_each_line_of_a_response_is_an_entry_and_its_tokens_count_once(tmp_path:
     file.assistant(words, call("a"), id="msg_1")
     journal, _ = imported(file.path)
     _, *answers = [entry.payload for entry in journal.path(SESSION)]
-    assert [type(answer) for answer in answers] == [AssistantMessage, AssistantMessage, ToolCallMessage]
-    assert answers[0].message.parts == (ReasoningPart(provider="anthropic", text="hm", signature="sig"),)
-    assert [answer.usage.output_tokens if answer.usage else 0 for answer in answers] == [10, 0, 0]
-    assert [answer.origin["raw"]["uuid"] for answer in answers] == ["line-2", "line-3", "line-4"]
+    first, second, third = answers
+    assert isinstance(first, AssistantMessage)
+    assert isinstance(second, AssistantMessage)
+    assert isinstance(third, ToolCallMessage)
+    assert first.message.parts == (ReasoningPart(provider="anthropic", text="hm", signature="sig"),)
+    assert [answer.usage.output_tokens if answer.usage else 0 for answer in (first, second, third)] == [10, 0, 0]
+    assert [answer.origin["raw"]["uuid"] for answer in (first, second, third)] == ["line-2", "line-3", "line-4"]
 
 
 def test_calls_made_in_parallel_make_no_branch(tmp_path: Path) -> None:

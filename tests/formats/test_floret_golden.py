@@ -16,7 +16,7 @@ import sessiontree as st
 from golden_sets import GoldenSet, Json, sets, shortened
 from golden_words import floret_tokens, go_segment
 from sessiontree.context import Projected, build_context, extract_summary, project, segments_of
-from sessiontree.model import Compaction, Custom, Entry, Message, ReasoningPart
+from sessiontree.model import Compaction, Custom, Entry, Message, ReasoningPart, UnknownPayload
 from sessiontree.transfer.formats import _go, import_sessions
 from sessiontree.transfer.formats._files import from_kept
 from sessiontree.transfer.formats._records import UNREADABLE, ImportedRecord
@@ -45,8 +45,13 @@ def rows(golden: Golden) -> Iterator[tuple[GoldenSet, st.Journal, str, str]]:
             yield one, journal, row["file_prefix"], row["thread_id"]
 
 
+def origin_of(entry: Entry) -> dict[str, Any]:
+    assert not isinstance(entry.payload, UnknownPayload)
+    return entry.payload.origin
+
+
 def floret_entry(entry: Entry) -> records.FloretEntry:
-    origin = entry.payload.origin
+    origin = origin_of(entry)
     if "line" in origin:
         return _go.as_type(from_kept(origin["line"]), records.FloretEntry)
     line = wire_of(
@@ -66,7 +71,8 @@ def floret_message(item: Projected) -> Json:
     found.entry_id, found.parent_entry_id = item.entry.id, item.entry.parent or ""
     found.compaction_id, found.compaction_window_id = compaction.id, compaction.window_id
     found.compaction_generation = compaction.generation
-    return msgspec.to_builtins(found)
+    shown: dict[str, Any] = msgspec.to_builtins(found)
+    return shown
 
 
 def without_reasoning(message: Message) -> Message:
@@ -291,7 +297,7 @@ def test_golden_every_line_can_be_written_again_from_its_entry(golden: Golden) -
             continue
         excepted = {row["id"] if isinstance(row, dict) else row for row in one.expected("raw_not_rederivable.json")}
         for thread in journal.list_threads(is_archived=None, limit=10_000):
-            kept = {entry.id for entry in journal.entries(thread.id) if "line" in entry.payload.origin}
+            kept = {entry.id for entry in journal.entries(thread.id) if "line" in origin_of(entry)}
             assert kept <= excepted, thread.id
 
 
@@ -346,7 +352,7 @@ def test_golden_damaged_threads_project_as_the_original_does(damaged: Damaged) -
 
 def _native(message: Json, entry: Entry | None = None) -> Json:
     """Without the parent, which a repair may have changed, and with the id that the source gave."""
-    native = entry.payload.origin.get("id", entry.id) if entry else message["EntryID"]
+    native = origin_of(entry).get("id", entry.id) if entry else message["EntryID"]
     return {**message, "EntryID": native, "ParentEntryID": ""}
 
 

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
+from known import of_kind, present
 from sessiontree.context import window_of
 from sessiontree.context.markdown import history, markdown
 from sessiontree.model import Event, Thread, ThreadInfo, UsageReport
@@ -98,7 +99,7 @@ def test_golden_events_and_costs_of_every_session(golden: Golden) -> None:
     """DEFECT of the original: those before a checkpoint vanish. Here the expected ones are the last of all."""
     for one, journal, row in sessions(golden):
         loaded = one.expected(f"{row['ID']}.load.json")
-        events = [raw_event(entry.payload) for entry in journal.events(row["ID"])]
+        events = [raw_event(of_kind(Event, entry.payload)) for entry in journal.events(row["ID"])]
         wanted = loaded.get("tunnel_events") or []
         assert events[len(events) - len(wanted) :] == wanted
         assert len(wanted) == row["TunnelEvents"]
@@ -110,7 +111,7 @@ def test_golden_events_and_costs_of_every_session(golden: Golden) -> None:
 def raw_event(event: Event) -> Any:
     if "line" in event.origin:
         return msgspec.json.decode(from_kept(event.origin["line"]))["tunnel_event"]
-    return msgspec.json.decode(_go.encode_plain(wire_record(event, "").tunnel_event))
+    return msgspec.json.decode(_go.encode_plain(present(wire_record(event, "")).tunnel_event))
 
 
 def raw_cost(report: UsageReport) -> bytes:

@@ -10,7 +10,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -60,7 +60,7 @@ def _no_hang() -> Iterator[None]:
     signal.signal(signal.SIGALRM, before)
 
 
-OBSTACLES = {
+OBSTACLES: dict[str, Callable[[Path], None]] = {
     "pipe": os.mkfifo,
     "folder": os.mkdir,
     "dead link": lambda path: path.symlink_to("nowhere"),
@@ -201,7 +201,7 @@ class Stop(KeyboardInterrupt):
     pass
 
 
-def stop_after(calls: int):
+def stop_after(calls: int) -> Callable[[int, int], None]:
     left = [calls]
 
     def progress(done: int, total: int) -> None:

@@ -6,11 +6,13 @@ import json
 import signal
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from known import present
 from opened import open_store, url_of
 from sessiontree.transfer.formats import _files, export_sessions, import_sessions
 
@@ -31,7 +33,7 @@ class Source:
         self.path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
 
-def _row(name: str, parent: str) -> dict:
+def _row(name: str, parent: str) -> dict[str, object]:
     message = {"role": "user", "content": name}
     return {"type": "message", "id": name, "parentId": parent or None, "timestamp": "2025-01-01T00:00:01Z",
             "message": message}  # fmt: skip
@@ -43,14 +45,14 @@ def source(tmp_path: Path) -> Source:
 
 
 @pytest.fixture(params=["memory", "jsonl", "sqlite", "postgres"])
-def journal(request: pytest.FixtureRequest, tmp_path: Path) -> st.Journal:
+def journal(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[st.Journal]:
     with open_store(request.param, tmp_path) as journal:
         yield journal
         assert not journal.check()
 
 
 @pytest.fixture
-def break_off(monkeypatch: pytest.MonkeyPatch, journal: st.Journal, source: Source):
+def break_off(monkeypatch: pytest.MonkeyPatch, journal: st.Journal, source: Source) -> Callable[[], None]:
     """An import that ends with an exception while the last record is read."""
     monkeypatch.setattr(_files, "_PROGRESS_BYTES", 1)
 
@@ -66,7 +68,7 @@ def break_off(monkeypatch: pytest.MonkeyPatch, journal: st.Journal, source: Sour
 
 
 def said(journal: st.Journal) -> str:
-    return " ".join(entry.message.text for entry in journal.path("s"))
+    return " ".join(present(entry.message).text for entry in journal.path("s"))
 
 
 def append(journal: st.Journal) -> None:
@@ -85,12 +87,15 @@ def go_to_the_other_branch(journal: st.Journal) -> None:
     journal.rewind("s", "d")
 
 
-MOVES = {append: "a b c mine", rewind: "a", reset: "", go_to_the_other_branch: "a d"}
+Move = Callable[[st.Journal], None]
+MOVES: dict[Move, str] = {append: "a b c mine", rewind: "a", reset: "", go_to_the_other_branch: "a d"}
 every_move = pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__)
 
 
 @every_move
-def test_a_tip_that_was_moved_here_stays_also_when_the_source_grows(move, journal: st.Journal, source: Source) -> None:
+def test_a_tip_that_was_moved_here_stays_also_when_the_source_grows(
+    move: Move, journal: st.Journal, source: Source
+) -> None:
     source.write("a d<a b<a c<b")
     import_sessions(journal, source.path)
     move(journal)
@@ -103,7 +108,7 @@ def test_a_tip_that_was_moved_here_stays_also_when_the_source_grows(move, journa
 
 @every_move
 def test_a_tip_that_was_moved_here_outlives_an_import_that_breaks_off(
-    move, journal: st.Journal, source: Source, break_off
+    move: Move, journal: st.Journal, source: Source, break_off: Callable[[], None]
 ) -> None:
     source.write("a d<a b<a c<b")
     import_sessions(journal, source.path)
@@ -130,7 +135,7 @@ with st.open(sys.argv[1]) as journal:
 @every_move
 @pytest.mark.parametrize("kind", ["jsonl", "sqlite"])
 def test_a_tip_that_was_moved_here_outlives_an_import_that_is_killed(
-    kind: str, move, source: Source, tmp_path: Path
+    kind: str, move: Move, source: Source, tmp_path: Path
 ) -> None:
     source.write("a d<a b<a c<b")
     with open_store(kind, tmp_path) as journal:
@@ -148,7 +153,7 @@ def test_a_tip_that_was_moved_here_outlives_an_import_that_is_killed(
 
 
 def test_an_import_that_broke_off_is_finished_with_the_sources_tip(
-    journal: st.Journal, source: Source, break_off
+    journal: st.Journal, source: Source, break_off: Callable[[], None]
 ) -> None:
     source.write("a b<a c<a d<c")
     break_off()
@@ -160,7 +165,7 @@ def test_an_import_that_broke_off_is_finished_with_the_sources_tip(
 
 
 def test_a_source_that_was_rewritten_after_an_import_broke_off_is_followed(
-    journal: st.Journal, source: Source, break_off
+    journal: st.Journal, source: Source, break_off: Callable[[], None]
 ) -> None:
     source.write("a")
     import_sessions(journal, source.path)

@@ -11,6 +11,7 @@ import pytest
 
 import sessiontree as st
 from golden_sets import STORE_FORMATS
+from known import present
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.sessions.checkpointed import CheckpointedSessions
 from sessiontree.transfer.formats import detect, export_sessions, import_sessions
@@ -101,12 +102,14 @@ def test_a_thread_that_is_created_while_its_source_is_read_is_left_alone(store: 
 
 def test_an_import_that_another_one_overtakes_adds_nothing_twice(store: Path) -> None:
     with st.open("memory:") as journal:
-        others = []
+        others: list[st.ImportReport] = []
+        is_overtaken = False
 
         def overtake(done: int, total: int) -> None:
-            if not others:
-                others.append(None)
-                others[0] = import_sessions(journal, store)
+            nonlocal is_overtaken
+            if not is_overtaken:
+                is_overtaken = True
+                others.append(import_sessions(journal, store))
 
         report = import_sessions(journal, store, progress=overtake)
         assert (others[0].created, others[0].entries_added) == (1, 3)
@@ -279,8 +282,8 @@ def test_trees_go_along_with_every_branch(name: str, tmp_path: Path) -> None:
         report = export_sessions(journal, tmp_path / "out", format=name)
         assert not report.losses
         import_sessions(other, tmp_path / "out")
-        assert [one.message.text for one in other.children(thread.id, first.id)] == ["left", "right"]
-        assert [one.message.text for one in other.path(thread.id)] == ["first", "right"]
+        assert [present(one.message).text for one in other.children(thread.id, first.id)] == ["left", "right"]
+        assert [present(one.message).text for one in other.path(thread.id)] == ["first", "right"]
 
 
 @pytest.mark.parametrize("name", ["picoclaw", "ggcode", "zimaos"])

@@ -12,6 +12,7 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
+from known import of_kind
 from sessiontree.context.dialects.stored_chat import chat_of
 from sessiontree.sessions.checkpointed import CheckpointedSessions
 from sessiontree.transfer.formats import export_sessions, import_sessions
@@ -98,7 +99,9 @@ def test_golden_odd_sessions_come_in_with_what_they_have(golden: Golden) -> None
             assert thread.origin["user_turns"] == answer["user_turns"]
             assert thread.origin["inner_id"] == answer["id_field"]
             assert set(journal.labels(key)) == set(answer["checkpoints"])
-            assert {one.payload.label for one in journal.workspace.checkpoints(key)} == set(answer["file_checkpoints"])
+            assert {of_kind(st.Checkpoint, one.payload).label for one in journal.workspace.checkpoints(key)} == set(
+                answer["file_checkpoints"]
+            )
             if not answer["created_at_filled_with_now"]:
                 assert thread.created_ns
             assert (thread.created_ns == thread.updated_ns) == answer["updated_equals_created"]

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from known import present
 from sessiontree.context import Context
 from sessiontree.context.dialects import DIALECTS
-from sessiontree.model.builders import tool_result, user
+from sessiontree.model.builders import message_of, tool_result, user
 from sessiontree.transfer.formats.pi.records import payload_of_message, wire_message
 
 ITEM = json.dumps({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "AAAA"})
@@ -32,7 +33,8 @@ CASES = {
 @pytest.mark.parametrize(("title", "wire", "sent"), [(title, *case) for title, case in CASES.items()], ids=CASES)
 def test_a_signature_goes_back_to_the_provider_that_made_it(title: str, wire: dict[str, Any], sent: str) -> None:
     payload = payload_of_message(wire)
-    context = Context(messages=(user("hi").message, payload.message, tool_result("c1", "ok").message))  # type: ignore[union-attr]
+    said = present(message_of(payload))
+    context = Context(messages=(user("hi").message, said, tool_result("c1", "ok").message))
     home = "anthropic" if title == "redacted" else title
     for name, dialect in DIALECTS.items():
         assert (sent in json.dumps(dialect.to_request(context))) == (name == home)
@@ -41,5 +43,6 @@ def test_a_signature_goes_back_to_the_provider_that_made_it(title: str, wire: di
 
 def test_reasoning_of_an_unknown_interface_is_sent_to_nobody() -> None:
     payload = payload_of_message(answer("somewhere", "c2ln"))
-    context = Context(messages=(user("hi").message, payload.message, tool_result("c1", "ok").message))  # type: ignore[union-attr]
+    said = present(message_of(payload))
+    context = Context(messages=(user("hi").message, said, tool_result("c1", "ok").message))
     assert all("c2ln" not in json.dumps(dialect.to_request(context)) for dialect in DIALECTS.values())

@@ -10,9 +10,10 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
+from known import present
 from sessiontree.context import window_of
 from sessiontree.model import Compaction, Entry
-from sessiontree.model.builders import payload_of_any_role
+from sessiontree.model.builders import message_of, payload_of_any_role
 from sessiontree.sessions.simple_store import SimpleStore
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.formats.picoclaw.records import PicoclawMessage as Wire
@@ -31,7 +32,7 @@ def golden(seed_fixtures: Path) -> Iterator[Golden]:
         journal.close()
 
 
-def history(path: list[Entry]) -> list[object]:
+def history(path: list[Entry]) -> list[Json]:
     window = window_of(path)
     found = (wire_of(entry.payload) for entry in (*window.tail, *window.after))
     return [msgspec.to_builtins(message) for message in found if message is not None]
@@ -192,9 +193,7 @@ def _by_the_rules(model: list[Json], step: Json) -> list[Json]:
 
 
 def _message(wire: Json) -> st.Message:
-    message = payload_of(msgspec.convert(wire, Wire)).message
-    assert message is not None
-    return message
+    return present(message_of(payload_of(msgspec.convert(wire, Wire))))
 
 
 def _shown(store: SimpleStore, key: str) -> list[Json]:

@@ -16,6 +16,7 @@ from transcript_samples import Sample, samples
 import sessiontree as st
 from sessiontree.transfer.follow import Follower, Source
 from sessiontree.transfer.formats import _resume, _transcript, import_sessions
+from sessiontree.transfer.formats._wire import parse_noting
 
 LOGS = [one for one in samples() if one.format in {"claude-code", "codex"} and one.path.suffix != ".json"]
 SESSION = "0c0ffee0-0000-4000-8000-000000000000"
@@ -36,7 +37,7 @@ def store(journal: st.Journal) -> dict[str, Any]:
 def parsed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The sizes of the lines that were parsed."""
     sizes: list[int] = []
-    parse = _transcript.parse_noting
+    parse = parse_noting
 
     def counted(body: bytes, note: Callable[[str], None]) -> Any:
         sizes.append(len(body))

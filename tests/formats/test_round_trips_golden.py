@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def _take_damage_out(store: Path) -> None:
         _write_index(index, rows)
 
 
-def _write_index(path: Path, rows: list[dict]) -> None:
+def _write_index(path: Path, rows: list[dict[str, Any]]) -> None:
     text = json.dumps(rows, indent=2, ensure_ascii=False)
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
