@@ -8,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from known import present
 from sessiontree.context.dialects import DIALECTS
 from sessiontree.model import (
     ArtifactRef,
@@ -25,7 +26,7 @@ from sessiontree.model import (
     UserMessage,
     payload_of,
 )
-from sessiontree.model.builders import call, system
+from sessiontree.model.builders import call, message_of, system
 
 Wire = dict[str, Any]
 
@@ -59,7 +60,7 @@ SPLIT = {"split": True}
 
 def split(answer: Payload) -> list[Payload]:
     """Return an answer as programs write it that have one entry for each call."""
-    message: Message = answer.message  # type: ignore[union-attr]
+    message = present(message_of(answer))
     first, *others = message.tool_calls or (None,)
     rest = tuple(part for part in message.parts if part not in others)
     entries = [payload_of(replace(message, parts=rest if one is first else (one,))) for one in (first, *others)]
@@ -105,7 +106,7 @@ class Writer:
     def step(self) -> None:
         """One answer with calls, and their results: in any order, some of them never or late."""
         asked = self.answer(self.random.randint(1, 3))
-        message: Message = asked.message  # type: ignore[union-attr]
+        message = present(message_of(asked))
         self.payloads += split(asked) if self.maybe(0.2) else [asked]
         results = [self.result(part.id, part.name) for part in message.tool_calls]
         self.random.shuffle(results)
@@ -161,7 +162,7 @@ class Writer:
         return DIALECTS[name].from_response(json.loads(json.dumps(body)))
 
     def chat(self, calls: int) -> Payload:
-        asked = [
+        asked: list[Wire] = [
             {
                 "id": self.new_id() or f"c{self.calls}",
                 "type": "function",
@@ -173,6 +174,7 @@ class Writer:
             }
             for _ in range(calls)
         ]
+        no_calls: list[list[Wire] | None] = [None, []]
         message = {
             "role": "assistant",
             "content": self.random.choice([None, "", "so"]) if calls else "so",
@@ -181,7 +183,7 @@ class Writer:
             "audio": None,
             "function_call": None,
             "parsed": None,
-            "tool_calls": asked or self.random.choice([None, []]),
+            "tool_calls": asked if calls else self.random.choice(no_calls),
         }
         return self.read("openai-chat", {"choices": [{"message": message, "finish_reason": "stop"}]})
 
@@ -199,7 +201,7 @@ class Writer:
                 }
             )
         if not calls or self.maybe(0.5):
-            text = {"type": "output_text", "text": "so", "annotations": [], "logprobs": None, "parsed": None}
+            text: Wire = {"type": "output_text", "text": "so", "annotations": [], "logprobs": None, "parsed": None}
             output.append(
                 {
                     "type": "message",

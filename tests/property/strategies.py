@@ -112,7 +112,9 @@ def messages(role: str, parts: st.SearchStrategy[Part], most: int = 3) -> st.Sea
 
 
 user_messages = messages("user", st.one_of(text_parts, media_parts, opaque(USER_BLOCKS), result_parts, call_parts))
-answers = st.lists(st.one_of(text_parts, reasoning_parts, call_parts, opaque(ANSWER_BLOCKS), media_parts), max_size=4)
+answers: st.SearchStrategy[list[Part]] = st.lists(
+    st.one_of(text_parts, reasoning_parts, call_parts, opaque(ANSWER_BLOCKS), media_parts), max_size=4
+)
 usages = st.builds(Usage, input_tokens=st.integers(0, 9000), output_tokens=st.integers(0, 900))
 
 loose_payloads: st.SearchStrategy[Payload] = st.one_of(

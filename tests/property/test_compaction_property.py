@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 
 import msgspec
@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sessiontree
+from known import of_kind, present
 from property.test_context_property import check_pairs
 from property_settings import examples
-from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, SummaryRequest
+from sessiontree import CompactionPolicy, CompactionResult, Context, Journal, Summarizer, SummaryRequest
 from sessiontree.compaction import items_of
 from sessiontree.compaction.cuts import cut_points, last_cut
 from sessiontree.compaction.summarizers.extractive import extractive
 from sessiontree.context import MISSING_RESULT_KIND
 from sessiontree.context.dialects import DIALECTS
-from sessiontree.model import Entry, ImagePart, Payload, TextPart, Usage, UsageReport
+from sessiontree.model import Compaction, Entry, ImagePart, Message, Part, Payload, TextPart, Usage, UsageReport
 from sessiontree.model.builders import assistant, call, system, tool_result, user
 from sessiontree.testing.clock import ManualClock, seeded_random
 from validation.validators import faults
@@ -43,14 +44,15 @@ def story(random: Random) -> Iterator[Step]:
         yield [payload for _ in range(random.randint(2, 9)) for payload in turn(random)]
         yield policy(random)
         for _ in range(random.randint(0, 2)):
-            yield random.choice(["fork", "undo", "uncompact", "reset", random.randint(0, 80), random.randint(40, 80)])
+            steps: list[Step] = ["fork", "undo", "uncompact", "reset", random.randint(0, 80), random.randint(40, 80)]
+            yield random.choice(steps)
         if random.random() < 0.3:
             yield policy(random)
 
 
 def turn(random: Random) -> list[Payload]:
     """A user's message, some rounds of parallel tools, an answer; any of it may be missing at the end."""
-    pictures = [TextPart(text="look"), ImagePart(data="iVBORw0KGgo=", mime="image/png")]
+    pictures: list[Part] = [TextPart(text="look"), ImagePart(data="iVBORw0KGgo=", mime="image/png")]
     said: list[Payload] = [user(pictures if random.random() < 0.1 else random.choice(TEXTS))]
     for _ in range(random.randint(0, 3)):
         said += tools(random)
@@ -173,7 +175,7 @@ def check_context(context: Context) -> None:
     msgspec.json.encode(context)
 
 
-def summarizer(policy: CompactionPolicy):
+def summarizer(policy: CompactionPolicy) -> Summarizer:
     def failing(request: SummaryRequest) -> str:
         raise RuntimeError("no model today")
 
@@ -182,7 +184,7 @@ def summarizer(policy: CompactionPolicy):
 
 def kept_in_sight(result: CompactionResult, raw: list[Entry], before: Context) -> set[str]:
     ids = [entry.id for entry in raw]
-    first = result.entry.payload.first_kept_entry_id
+    first = of_kind(Compaction, present(result.entry).payload).first_kept_entry_id
     kept = ids[ids.index(first) :] if first else []
     return seen(before) & set(kept)
 
@@ -196,11 +198,11 @@ def made_up(context: Context) -> set[str]:
     return {result.call_id for message in missing(context) for result in message.tool_results}
 
 
-def missing(context: Context) -> Iterator:
+def missing(context: Context) -> Iterator[Message]:
     return (message for message in context.messages if message.kind == MISSING_RESULT_KIND)
 
 
-def try_it(verb, thread_id: str, refusal: type[Exception]) -> None:
+def try_it(verb: Callable[[str], object], thread_id: str, refusal: type[Exception]) -> None:
     try:
         verb(thread_id)
     except refusal:

@@ -100,7 +100,9 @@ class Conversation:
         journal.append_many("t", messages)
         yield from messages
 
-    def answer(self, journal: st.Journal, unread: list[Message], answer: st.AssistantMessage) -> None:
+    def answer(
+        self, journal: st.Journal, unread: list[Message], answer: st.AssistantMessage | st.ToolCallMessage
+    ) -> None:
         """Send a request as an agent does, check it, and append the answer."""
         self.clock.advance(60)  # the model took its time; after a compaction that helped too little there is a pause
         before = journal.context("t", tools=self.tools)

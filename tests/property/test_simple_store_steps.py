@@ -1,5 +1,7 @@
 """A simple store walks back step by step, whatever was done, and forth again."""
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as hs
@@ -11,18 +13,18 @@ from sessiontree.sessions.simple_store import SimpleStore
 KEY = "chat"
 
 
-def shown(store):
+def shown(store: SimpleStore) -> tuple[list[str], str]:
     return [message.text for message in store.get_history(KEY)], store.get_summary(KEY)
 
 
-def filled(journal, count=4):
+def filled(journal: st.Journal, count: int = 4) -> SimpleStore:
     store = SimpleStore(journal)
     for number in range(count):
         store.add_message(KEY, "user", f"m{number}")
     return store
 
 
-def test_a_truncation_before_a_replaced_history_can_still_be_taken_back():
+def test_a_truncation_before_a_replaced_history_can_still_be_taken_back() -> None:
     with st.open("memory:") as journal:
         store = filled(journal)
         states = [shown(store)]
@@ -42,7 +44,7 @@ def test_a_truncation_before_a_replaced_history_can_still_be_taken_back():
             store.redo(KEY)
 
 
-def test_messages_that_came_after_a_truncation_stay_when_it_is_taken_back_also_after_a_redo():
+def test_messages_that_came_after_a_truncation_stay_when_it_is_taken_back_also_after_a_redo() -> None:
     with st.open("memory:") as journal:
         store = filled(journal)
         store.truncate_history(KEY, 1)
@@ -54,7 +56,7 @@ def test_messages_that_came_after_a_truncation_stay_when_it_is_taken_back_also_a
         assert shown(store)[0] == ["m0", "m1", "m2", "m3", "later"]
 
 
-def test_what_is_said_after_an_undo_ends_the_redo():
+def test_what_is_said_after_an_undo_ends_the_redo() -> None:
     with st.open("memory:") as journal:
         store = filled(journal)
         store.truncate_history(KEY, 1)
@@ -64,7 +66,7 @@ def test_what_is_said_after_an_undo_ends_the_redo():
             store.redo(KEY)
 
 
-def test_an_unknown_key_has_nothing_to_undo_or_redo():
+def test_an_unknown_key_has_nothing_to_undo_or_redo() -> None:
     with st.open("memory:") as journal:
         store = SimpleStore(journal)
         with pytest.raises(st.NothingToUndoError):
@@ -86,7 +88,7 @@ steps = hs.lists(
 
 
 @pytest.fixture(params=[1, 3, 1_000], ids="read {} first".format)
-def first_read(request, monkeypatch):
+def first_read(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How many of the last events are read at first: whatever it is, more are read if the answer depends on them."""
     monkeypatch.setattr(histories, "_FIRST_READ", request.param)
 
@@ -94,7 +96,7 @@ def first_read(request, monkeypatch):
 @pytest.mark.usefixtures("first_read")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps)
-def test_undo_and_redo_walk_through_every_state_that_there_was(todo):
+def test_undo_and_redo_walk_through_every_state_that_there_was(todo: list[tuple[str, Any]]) -> None:
     """Against the plainest model there is: a list of states, and a finger in it."""
     with st.open("memory:") as journal:
         store = filled(journal)

@@ -24,8 +24,13 @@ def change(journal: st.Journal, thread: str, name: str, choose: random.Random, s
     words = "wörds " * choose.randrange(40)
     match name:
         case "user" | "assistant" | "system" | "custom":
-            content = {"user": st.user, "assistant": st.assistant, "system": st.system}.get(name)
-            journal.append(thread, content(words or "x") if content else st.Custom(name="n", data=1))
+            contents: dict[str, st.Payload] = {
+                "user": st.user(words or "x"),
+                "assistant": st.assistant(words or "x"),
+                "system": st.system(words or "x"),
+                "custom": st.Custom(name="n", data=1),
+            }
+            journal.append(thread, contents[name])
         case "tool":
             journal.append_many(
                 thread, [st.assistant("", calls=[st.call("c", "ls", "{}")]), st.tool_result("c", words)]

@@ -14,7 +14,7 @@ from hypothesis import strategies as some
 
 import sessiontree as st
 from property_settings import examples
-from trees import contents, perform, scripts
+from trees import Script, contents, perform, scripts
 
 some_trees = examples(30, deep=600)
 """A tree costs a hundred times what other examples cost: real files, and a store that syncs."""
@@ -35,7 +35,7 @@ def workshop(kind: str) -> Iterator[tuple[st.Journal, Path]]:
 
 @some_trees
 @given(first=scripts, second=scripts, third=scripts, kind=some.sampled_from(["memory", "sqlite", "jsonl"]))
-def test_rewind_and_undo_give_back_identical_trees(first: list, second: list, third: list, kind: str) -> None:
+def test_rewind_and_undo_give_back_identical_trees(first: Script, second: Script, third: Script, kind: str) -> None:
     with workshop(kind) as (journal, root):
         thread = journal.create_thread("t").id
         perform(root, first)
@@ -65,7 +65,7 @@ def test_rewind_and_undo_give_back_identical_trees(first: list, second: list, th
 
 @some_trees
 @given(first=scripts, second=scripts)
-def test_the_stat_cache_never_hides_an_edit(first: list, second: list) -> None:
+def test_the_stat_cache_never_hides_an_edit(first: Script, second: Script) -> None:
     """Edits follow each other within one tick of the clock; a journal without a cache must see the same."""
     with workshop("memory") as (journal, root):
         thread = journal.create_thread("t").id
