@@ -11,6 +11,7 @@ from types import CodeType, FrameType
 import pytest
 
 import sessiontree as st
+from known import present
 from opened import open_store
 from property_settings import IS_DEEP
 from seed_rows import PROGRAMS, resolve, rows, symbols_of
@@ -56,5 +57,5 @@ def names_are_called(request: pytest.FixtureRequest) -> Iterator[None]:
 
 def code_of(name: str) -> CodeType | None:
     found = resolve(name)
-    function = inspect.unwrap(found.fget) if isinstance(found, property) else found
+    function = inspect.unwrap(present(found.fget)) if isinstance(found, property) else found
     return function.__code__ if inspect.isfunction(function) else None

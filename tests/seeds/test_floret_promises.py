@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,7 +44,12 @@ def test_01_an_append_moves_the_leaf_and_contexts_show_messages_only(talk: st.Jo
 def test_02_a_title_does_not_change_the_time_of_the_last_change(journal: st.Journal, clock: ManualClock) -> None:
     journal.create_thread("t", created_ns=9)
     clock.advance(60)
-    fields = {"title": "Plan", "title_status": "ready", "title_source": "provider", "title_updated_ns": 99}
+    fields: dict[str, Any] = {
+        "title": "Plan",
+        "title_status": "ready",
+        "title_source": "provider",
+        "title_updated_ns": 99,
+    }
     journal.update_thread("t", **fields)
     found = journal.thread("t")
     assert {name: getattr(found, name) for name in fields} == fields
@@ -74,13 +81,13 @@ def test_04_long_entries_survive_a_restart(kind: str, tmp_path: Path) -> None:
         assert journal.append("t", st.user("go on")).parent == "long"
 
 
-def written(root: Path, thread_id: str, leaf: str, *entries: dict[str, object]) -> None:
+def written(root: Path, thread_id: str, leaf: str, *entries: Mapping[str, object]) -> None:
     folder = root / folder_name(thread_id)
     folder.mkdir(parents=True)
     time = "2026-06-03T00:00:00Z"
     meta = {"id": thread_id, "created_at": time, "updated_at": time, "leaf_id": leaf}
     (folder / "thread.json").write_text(json.dumps(meta))
-    lines = [json.dumps({"thread_id": thread_id, "created_at": time, "message": {}} | entry) for entry in entries]
+    lines = [json.dumps({"thread_id": thread_id, "created_at": time, "message": {}, **entry}) for entry in entries]
     (folder / "entries.jsonl").write_text("".join(f"{line}\n" for line in lines))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,7 @@ DAY_NS = 24 * HOUR * 1_000_000_000
 
 @covers(*everywhere("CreateThread", "Thread"), "ThreadMeta")
 def test_a_thread_is_created_with_florets_fields(journal: st.Journal, clock: ManualClock) -> None:
-    given = {
+    given: dict[str, Any] = {
         "parent_thread": "p", "is_archived": True, "title": "T", "title_status": "ready", "title_source": "host",
         "title_updated_ns": 5, "title_error": "none", "status": "unread", "last_viewed_ns": 6,
     }  # fmt: skip

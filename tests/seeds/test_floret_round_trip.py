@@ -222,7 +222,7 @@ def floret_summaries(journal: st.Journal) -> list[str]:
 
 
 def test_what_floret_has_no_field_for_comes_back_and_what_it_does_not_show_is_named(tmp_path: Path) -> None:
-    image = st.ImagePart(data=b"png", mime="image/png")
+    image = st.ImagePart(data="cG5n", mime="image/png")
     payloads: dict[str, st.Payload] = {
         "usage": st.assistant("hi", stop_reason="stop", usage=st.Usage(input_tokens=3)),
         "image": st.user([st.TextPart(text="look"), image]),

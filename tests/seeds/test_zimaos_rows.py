@@ -9,10 +9,11 @@ from typing import get_args
 import pytest
 
 import sessiontree as st
+from known import present
 from opened import open_store
 from seed_rows import covers
 from sessiontree.compaction import CompactionPolicy, CompactionResult, needs_compaction, plan
-from sessiontree.compaction.memory import crosses_soft_threshold, fingerprint, normalize_memory
+from sessiontree.compaction.memory import ExtractedMemory, crosses_soft_threshold, fingerprint, normalize_memory
 from sessiontree.journal.memory import MemoryRefresher, refresh_memory
 from sessiontree.journal.operations import compaction_options, summaries
 from sessiontree.model.thread import SessionKey
@@ -29,6 +30,7 @@ from sessiontree.sessions import (
     format_key,
     parse_key,
 )
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.memory import MemoryBackend
 from sessiontree.stores.protocol import Store
 from sessiontree.stores.sqlite import SqliteBackend
@@ -91,21 +93,21 @@ def test_a_session_has_the_seeds_states(journal: st.Journal, clock: ManualClock)
     seen: list[str] = []
 
     def summarize(_request: object) -> str:
-        seen.append(manager.info(KEY).state)
+        seen.append(sessions.info(KEY).state)
         return "S"
 
-    manager = SessionManager(journal, summarize=summarize, policy=POLICY, lifetimes=Lifetimes(idle_after_seconds=60))
-    session = manager.get_or_create(KEY)
+    sessions = SessionManager(journal, summarize=summarize, policy=POLICY, lifetimes=Lifetimes(idle_after_seconds=60))
+    session = sessions.get_or_create(KEY)
     assert isinstance(session, Session)
     assert session.info().is_active
-    talk(manager, 6)
-    manager.compact(KEY, force=True)
+    talk(sessions, 6)
+    sessions.compact(KEY, force=True)
     clock.advance(61)
-    manager.sweep()
+    sessions.sweep()
     seen.append(session.info().state)
     assert not session.info().is_active
-    seen += [manager.resume(KEY).state, manager.suspend(KEY).state, manager.resume(KEY).state]
-    seen.append(manager.archive(KEY).state)
+    seen += [sessions.resume(KEY).state, sessions.suspend(KEY).state, sessions.resume(KEY).state]
+    seen.append(sessions.archive(KEY).state)
     assert seen == ["compacting", "idle", "active", "suspended", "active", "archived"]
 
 
@@ -116,7 +118,7 @@ def test_hooks_are_called_in_order_for_their_reasons() -> None:
     def first(_end: object) -> None: ...
     def second(_end: object) -> None: ...
 
-    hooks.add(first, reasons=("reset",))
+    hooks.add(first, reasons={"reset"})
     hooks.add(second)
     assert hooks.matching("before", "reset") == [first, second]
     assert hooks.matching("before", "delete") == [second]
@@ -130,6 +132,7 @@ def test_a_store_is_opened_by_its_address(tmp_path: Path) -> None:
     for url, backend in (("memory:", MemoryBackend), (f"sqlite:///{tmp_path}/s.db", SqliteBackend)):
         with st.open(url) as journal:
             store: Store = journal.store
+            assert isinstance(store, EmbeddedStore)
             assert isinstance(store.backend, backend)
             SessionManager(journal).get_or_create(KEY)
     with st.open(f"sqlite:///{tmp_path}/s.db") as journal:
@@ -217,7 +220,7 @@ class Notes:
     def __init__(self) -> None:
         self.texts: list[str] = []
 
-    def refresh(self, memory: st.ExtractedMemory) -> None:
+    def refresh(self, memory: ExtractedMemory) -> None:
         self.texts.append(memory.text)
 
 
@@ -264,7 +267,7 @@ def test_memories_are_cleaned_and_known_again() -> None:
 def test_a_compaction_is_planned_and_follows_instructions(manager: SessionManager) -> None:
     talk(manager, 6)
     journal, thread_id = manager.journal, manager.info(KEY).thread_id
-    planned = plan(journal.path(thread_id), POLICY)
+    planned = present(plan(journal.path(thread_id), POLICY))
     asked: list[str] = []
 
     def summarize(request: st.SummaryRequest) -> str:
