@@ -19,16 +19,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 import psycopg
 
+sys.path.insert(0, str(Path(__file__).parent.parent))
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 import sessiontree as st
+from benchmarks.volume_data import START_NS, Loader
 from postgres_server import Server
-from volume_data import START_NS, Loader
 
 PAGE = Path(__file__).parent.parent / "docs" / "explanation" / "capacity.md"
 MARK = re.compile(r"(<!-- volume -->\n).*?(<!-- end of volume -->)", re.DOTALL)
@@ -128,7 +130,7 @@ def verbs(url: str, loader: Loader) -> dict[str, str]:
     ids = [thread.id for thread in page.threads]
     deep = journal.list_threads(limit=1, updated_before_ns=START_NS + 45 * DAY_NS).cursor
     word = loader.words.ranked[30]
-    lists = {
+    lists: dict[str, st.ThreadFilters] = {
         "list, by update": {},
         "list, by creation": {"order": "created"},
         "list, page in the middle": {"cursor": deep},
@@ -140,7 +142,7 @@ def verbs(url: str, loader: Loader) -> dict[str, str]:
         "list, a part of titles": {"title_contains": word},
         "list, a part that no title has": {"title_contains": "no title has this"},
     }
-    costs = {line: clock.median(lambda query=query: journal.list_threads(**query)) for line, query in lists.items()}
+    costs = {line: clock.median(partial(journal.list_threads, **query)) for line, query in lists.items()}
     fresh = iter(ids)
     costs["thread"] = clock.median(lambda: journal.thread(next(fresh)))
     costs["path"] = clock.median(lambda: journal.path(next(fresh)))
@@ -150,6 +152,10 @@ def verbs(url: str, loader: Loader) -> dict[str, str]:
     costs["stats"] = clock.median(journal.stats, 5)
     journal.close()
     return {line: f"{cost.wall:,.1f} ms ({cost.cpu:,.1f})" for line, cost in costs.items()}
+
+
+def search_next(journal: st.Journal, queries: Iterator[str]) -> None:
+    journal.search(next(queries))
 
 
 def searches(url: str, loader: Loader, index_seconds: float) -> dict[str, str]:
@@ -172,8 +178,7 @@ def searches(url: str, loader: Loader, index_seconds: float) -> dict[str, str]:
         ("search, a phrase", [f'"{first} {second}"' for first, second in pairwise(words[: ROUNDS + 1])]),
         ("search, a prefix", [f"{word[:4]}*" for word in words[300 : 300 + ROUNDS]]),
     ):
-        asked = iter(chosen)
-        cost = clock.median(lambda asked=asked: journal.search(next(asked)), len(chosen))
+        cost = clock.median(partial(search_next, journal, iter(chosen)), len(chosen))
         lines[line] = f"{cost.wall:,.0f} ms ({cost.cpu:,.0f})"
     journal.append(journal.list_threads(limit=1).threads[0].id, st.user("one more"))
     after = clock.median(lambda: journal.search("nothing"), 1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import secrets
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import psycopg
@@ -24,7 +24,7 @@ MINUTE_NS = 60_000_000_000
 VOCABULARY = 50_000
 BATCH = 2_000
 
-Row = tuple[object, ...]
+Row = tuple[Any, ...]
 COLUMNS = {
     "home": "id, namespace, tree, named_tree",
     "thread": "tree, key, namespace, id, base, created_ns, is_archived, tree_id, title_folded, workspace, vendor, model,"

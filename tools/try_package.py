@@ -86,7 +86,7 @@ def build(target: Path) -> tuple[Path, Path]:
 
 
 def build_into(folder: Path, project: Path, *options: str) -> None:
-    command = (TOOLS / "python", "-m", "hatchling", "build", "-d", folder, *options)
+    command: list[str | Path] = [TOOLS / "python", "-m", "hatchling", "build", "-d", folder, *options]
     run(*command, cwd=project, SOURCE_DATE_EPOCH="1577836800")
 
 

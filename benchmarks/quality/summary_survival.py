@@ -111,7 +111,8 @@ def decisions(rng: random.Random, generation: int) -> list[str]:
 def with_decisions(payloads: Sequence[Payload], new: Sequence[str], rng: random.Random) -> list[Payload]:
     """Return the messages with the decisions inside texts of the user and of the assistant."""
     changed = list(payloads)
-    for sentence, kind in zip(new, (UserMessage, AssistantMessage, AssistantMessage), strict=True):
+    kinds: list[type[UserMessage | AssistantMessage]] = [UserMessage, AssistantMessage, AssistantMessage]
+    for sentence, kind in zip(new, kinds, strict=True):
         places = [at for at, one in enumerate(changed) if isinstance(one, kind) and one.message.text.strip()]
         if places:
             at = rng.choice(places)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from langchain_core.messages import HumanMessage
 from langgraph.checkpoint.base import create_checkpoint, empty_checkpoint
@@ -21,7 +21,7 @@ class LanggraphSqlite(System):
     """``put`` alone, which is the least that a step of a graph costs."""
 
     name = "langgraph SqliteSaver"
-    packages = ("langgraph-checkpoint-sqlite", "langgraph-checkpoint")
+    packages: ClassVar[tuple[str, ...]] = ("langgraph-checkpoint-sqlite", "langgraph-checkpoint")
     most_messages = 10_000
 
     def open(self) -> None:
@@ -47,7 +47,7 @@ class LanggraphSqlite(System):
         config, before = self.state(chat)
         values = [*before["channel_values"]["messages"], *(HumanMessage(message) for message in messages)]
         version = self.saver.get_next_version(before["channel_versions"].get("messages"), None)
-        after: Any = create_checkpoint(before, None, len(values))  # type: ignore[arg-type]
+        after: Any = create_checkpoint(before, None, len(values))
         after["channel_values"] = {"messages": values}
         after["channel_versions"] = {"messages": version}
         config = self.saver.put(config, after, {"source": "loop", "step": len(values)}, {"messages": version})
