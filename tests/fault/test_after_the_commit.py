@@ -17,8 +17,10 @@ import pytest
 
 import sessiontree as st
 from jsonl_commands import append, create, delete, do, fork, ids
+from known import of_kind
 from sessiontree.search._fts_index import SearchIndex, SourceState
 from sessiontree.stores import erasing
+from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.testing.contract.base import is_on_disk
 from sessiontree.testing.faults import FaultyFiles
@@ -216,8 +218,7 @@ def test_a_delete_is_erased_as_soon_as_the_reader_is_gone_without_another_write(
         with read(tmp_path / "store"):
             journal.delete_thread("doomed")
             assert is_on_disk(tmp_path, NEEDLE)
-        eraser = journal.store.eraser  # type: ignore[attr-defined]
-        eraser.wait(1, timeout=60)
+        of_kind(EmbeddedStore, journal.store).eraser.wait(1, timeout=60)
         assert not is_on_disk(tmp_path, NEEDLE)
 
 

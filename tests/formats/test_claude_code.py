@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import sessiontree as st
+from known import of_kind, present
 from sessiontree.model import AssistantMessage, Compaction, ReasoningPart, ToolCallMessage
 from sessiontree.transfer.formats import export_sessions, import_sessions
 
@@ -269,7 +270,7 @@ def test_an_unknown_type_is_kept_and_counted(tmp_path: Path) -> None:
     with st.open("memory:") as journal:
         report = import_sessions(journal, file.path)
         assert report.not_understood == 1
-        assert journal.path(SESSION)[-1].payload.data["data"] == {"words": "later"}  # type: ignore[union-attr]
+        assert of_kind(st.Custom, journal.path(SESSION)[-1].payload).data["data"] == {"words": "later"}
 
 
 def test_an_image_is_an_artifact_stored_once_and_comes_back_in_an_export(tmp_path: Path) -> None:
@@ -280,12 +281,12 @@ def test_an_image_is_an_artifact_stored_once_and_comes_back_in_an_export(tmp_pat
     with st.open(f"sqlite:///{tmp_path}/s.db") as journal, st.open("memory:") as other:
         import_sessions(journal, file.path)
         entry = journal.path(SESSION)[0]
-        part = entry.payload.message.parts[1]  # type: ignore[union-attr]
+        part = present(entry.message).parts[1]
         assert isinstance(part, st.ImagePart)
         assert part.artifact is not None
         assert journal.read_artifact(part.artifact) == bytes(range(256)) * 8
         assert data not in entry.raw
-        assert journal.context(SESSION).messages[0].parts[1].data == data  # type: ignore[union-attr]
+        assert of_kind(st.ImagePart, journal.context(SESSION).messages[0].parts[1]).data == data
         assert import_sessions(journal, file.path, prefix="again-").conflicts == ()
         export_sessions(journal, tmp_path / "out", format="claude-code", threads=[SESSION])
         assert data in (tmp_path / "out" / f"{SESSION}.jsonl").read_text()

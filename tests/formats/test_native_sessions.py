@@ -6,13 +6,15 @@ import json
 from pathlib import Path
 
 import pytest
-from transcript_samples import samples
+from msgspec.structs import replace
+from transcript_samples import Sample, samples
 
 import sessiontree as st
 from sessiontree.errors import DamagedDataError, InvalidInputError
 from sessiontree.transfer.formats import import_sessions
 from sessiontree.transfer.native import TOOLS, continue_in, native_session
 from sessiontree.transfer.native import place as native_place
+from sessiontree.transfer.native.conversation import NativeSession
 
 PNG = "iVBORw0KGgo="
 
@@ -58,9 +60,9 @@ def test_a_conversation_goes_on_in_another_tool(tool: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("tool", TOOLS)
 @pytest.mark.parametrize("sample", [one for one in samples() if "synthetic" in one.name], ids=lambda one: one.name)
-def test_every_sample_goes_on_in_every_tool(sample: object, tool: str, tmp_path: Path) -> None:
+def test_every_sample_goes_on_in_every_tool(sample: Sample, tool: str, tmp_path: Path) -> None:
     with st.open("memory:") as journal:
-        for thread in import_sessions(journal, sample.path).threads:  # type: ignore[attr-defined]
+        for thread in import_sessions(journal, sample.path).threads:
             if journal.context(thread).messages:
                 continue_in(journal, thread, tool, environment={}, home=tmp_path)
 
@@ -110,11 +112,9 @@ def test_an_existing_file_is_never_replaced(tmp_path: Path, monkeypatch: pytest.
     assert [path.read_bytes() for path in tmp_path.rglob("*.jsonl")] == list(session.files.values())
 
 
-def _again(session: object, home: Path) -> object:
-    from msgspec.structs import replace  # noqa: PLC0415
-
-    files = {str(Path(name).relative_to(home / ".codex")): b"other" for name in session.files}  # type: ignore[attr-defined]
-    return replace(session, files=files)  # type: ignore[type-var]
+def _again(session: NativeSession, home: Path) -> NativeSession:
+    files = {str(Path(name).relative_to(home / ".codex")): b"other" for name in session.files}
+    return replace(session, files=files)
 
 
 def test_what_does_not_come_back_as_it_was_is_not_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

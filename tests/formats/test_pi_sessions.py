@@ -168,7 +168,7 @@ def test_an_answer_comes_in_whatever_its_usage_is(tmp_path: Path, value: object)
     assert payload.usage is not None
     is_whole = type(value) is int
     assert (payload.usage.input_tokens, payload.usage.output_tokens) == (value if is_whole else 0, 7)
-    is_amount = type(value) in (int, float) and isinstance(value, int | float) and value < 10**300
+    is_amount = isinstance(value, int | float) and not isinstance(value, bool) and value < 10**300
     assert payload.usage.cost == (value if is_amount else 0)
 
 

@@ -11,6 +11,7 @@ import pytest
 
 import sessiontree as st
 from golden_sets import GoldenSet, Json, sets
+from known import of_kind, present
 from sessiontree.context import window_of
 from sessiontree.context.dialects.stored_chat import chat_of
 from sessiontree.model import Compaction, SystemMessage
@@ -80,7 +81,7 @@ def test_golden_summaries_stand_apart_from_the_prompt(golden: Golden) -> None:
     for one, journal in golden:
         for row in one.expected("sessions.json"):
             boundary = window_of(journal.path(row["id"])).boundary
-            found = boundary.payload.summary if boundary else ""  # type: ignore[union-attr]
+            found = of_kind(Compaction, boundary.payload).summary if boundary else ""
             assert found == row["metadata"]["summary"]
             if found:
                 assert found.strip() in journal.context(row["id"]).messages[0].text
@@ -131,7 +132,7 @@ def _compare_filter(journal: st.Journal, row: Json) -> None:
     if "state" in row:
         filters["state"] = STATES[row["state"]] if row["state"] < len(STATES) else "unknown"
     if "created_after" in row:
-        filters["created_after_ns"] = _go.nanoseconds(row["created_after"]) + 1  # type: ignore[operator]
+        filters["created_after_ns"] = present(_go.nanoseconds(row["created_after"])) + 1
     if "created_before" in row:
         filters["created_before_ns"] = _go.nanoseconds(row["created_before"])
     found = [thread.id for thread in journal.list_threads(is_archived=None, limit=10_000, **filters)]

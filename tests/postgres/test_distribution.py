@@ -11,9 +11,10 @@ import pytest
 
 import sessiontree as st
 from cli_shell import Shell
+from known import of_kind
 from postgres_server import CLUSTER, empty_database, make_schema, process_database, with_options
 from sessiontree.stores.commands import Redo, Undo
-from sessiontree.stores.postgres import distribute
+from sessiontree.stores.postgres import PostgresStore, distribute
 from sessiontree.stores.postgres.distribution import DISTRIBUTED_BY, Distribution
 from sessiontree.stores.postgres.schema import MIGRATIONS, TABLES
 
@@ -102,7 +103,7 @@ def spied(tmp_path: Path) -> Iterator[tuple[st.Journal, list[str]]]:
             sent.append(found[1])
 
     with st.open(url) as journal:
-        with journal.store._pool.connection() as connection:  # type: ignore[attr-defined]
+        with of_kind(PostgresStore, journal.store)._pool.connection() as connection:
             connection.add_notice_handler(hear)
         journal.create_thread("t", title="Mine")
         for name in ("a", "b", "c"):

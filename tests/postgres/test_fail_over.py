@@ -8,7 +8,9 @@ import psycopg
 import pytest
 
 import sessiontree as st
+from known import of_kind
 from postgres_server import Server
+from sessiontree.stores.postgres import PostgresStore
 
 
 class Pair:
@@ -59,7 +61,7 @@ def test_a_standby_with_fewer_commits_takes_over_and_threads_stay_whole(pair: Pa
         with st.open(pair.url) as other:
             other.append("t", st.user("after"), id="c")
         if not is_noticed:  # as the pool itself does with connections that are idle or old
-            with journal.store._pool.connection() as connection:  # type: ignore[attr-defined]
+            with of_kind(PostgresStore, journal.store)._pool.connection() as connection:
                 connection.close()
         assert journal.update_thread("t", title="New").leaf == "c"
         assert [entry.id for entry in journal.path("t")] == ["a", "c"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,10 +52,10 @@ def test_what_has_no_checkpoint_is_an_error_with_the_ids(sessions: CheckpointedS
 @covers("Clone")
 def test_cloned_messages_share_nothing_with_the_original() -> None:
     """The SDK copies the outer map of each message only."""
-    given = [{"role": "user", "content": "x", "meta": {"deep": [1]}}]
+    given: list[dict[str, Any]] = [{"role": "user", "content": "x", "meta": {"deep": [1]}}]
     cloned = clone_messages(given)
     assert cloned == given
-    given[0]["meta"]["deep"].append(2)  # type: ignore[index]
+    given[0]["meta"]["deep"].append(2)
     cloned[0]["role"] = "assistant"
     assert (cloned[0]["meta"], given[0]["role"]) == ({"deep": [1]}, "user")
     assert clone_messages(()) == []

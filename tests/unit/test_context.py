@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from sessiontree.context import (
@@ -51,8 +53,8 @@ def texts(*payloads: Payload) -> list[str]:
     return [message.text for message in build_context(path(*payloads)).messages]
 
 
-def compacted(summary: str = "so far", **fields: object) -> Compaction:
-    return Compaction(id="k1", summary=summary, generation=1, window_id="w1", **fields)  # type: ignore[arg-type]
+def compacted(summary: str = "so far", **fields: Any) -> Compaction:
+    return Compaction(id="k1", summary=summary, generation=1, window_id="w1", **fields)
 
 
 def test_an_empty_path_gives_an_empty_context() -> None:

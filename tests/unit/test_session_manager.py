@@ -476,9 +476,7 @@ def test_the_async_manager_does_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("sync", "asynchronous"), [(SessionManager, AsyncSessionManager), (Session, AsyncSession)])
-def test_sync_and_async_have_the_same_verbs(
-    sync: type[st.SessionManager] | type[Session], asynchronous: type[st.AsyncSessionManager] | type[AsyncSession]
-) -> None:
+def test_sync_and_async_have_the_same_verbs(sync: type, asynchronous: type) -> None:
     def verbs(kind: type) -> dict[str, Callable[..., object]]:
         return {name: value for name, value in vars(kind).items() if not name.startswith("_") and callable(value)}
 

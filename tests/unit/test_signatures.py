@@ -44,13 +44,7 @@ def _parameters(function: Callable[..., object]) -> list[tuple[str, object, obje
         (OpenAISummarizer, AsyncOpenAISummarizer),
     ],
 )
-def test_both_have_the_same_methods_and_parameters(
-    blocking: type[Background] | type[Listener] | type[AnthropicSummarizer] | type[OpenAISummarizer],
-    awaiting: type[AsyncBackground]
-    | type[AsyncListener]
-    | type[AsyncAnthropicSummarizer]
-    | type[AsyncOpenAISummarizer],
-) -> None:
+def test_both_have_the_same_methods_and_parameters(blocking: type, awaiting: type) -> None:
     assert _parameters(blocking) == _parameters(awaiting)
     assert set(_methods(blocking)) == set(_methods(awaiting))
     for name, method in _methods(blocking).items():
@@ -61,10 +55,7 @@ def test_both_have_the_same_methods_and_parameters(
     ("blocking", "awaiting"),
     [(Store, AsyncStore), (EmbeddedStore, AsyncEmbeddedStore), (PostgresStore, AsyncPostgresStore)],
 )
-def test_stores_of_both_kinds_have_the_same_verbs(
-    blocking: type[Store] | type[EmbeddedStore] | type[PostgresStore],
-    awaiting: type[AsyncStore] | type[AsyncEmbeddedStore] | type[AsyncPostgresStore],
-) -> None:
+def test_stores_of_both_kinds_have_the_same_verbs(blocking: type, awaiting: type) -> None:
     assert _parameters(blocking) == _parameters(awaiting)
     for name, async_name in ASYNC_NAMES.items():
         assert _parameters(getattr(blocking, name)) == _parameters(getattr(awaiting, async_name)), name

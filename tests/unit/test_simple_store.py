@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import pytest
 
 import sessiontree as st
 from opened import open_store, url_of
 from sessiontree.sessions.simple_store import SimpleStore
+from sessiontree.stores.protocol import Store
+from sessiontree.stores.queries import Query
 
 KEY = "telegram:42"
 
@@ -124,18 +126,21 @@ def test_compact_storage_erases_replaced_histories_and_old_summaries(store: Simp
     assert "old summary" not in journal.export(KEY, format="json")
 
 
+T = TypeVar("T")
+
+
 class Counting:
     """A store that counts the entries that it returns."""
 
-    def __init__(self, store: object) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self.entries = 0
 
-    def __getattr__(self, name: str) -> object:
+    def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def read(self, query: object) -> object:
-        answer = self._store.read(query)  # type: ignore[attr-defined]
+    def read(self, query: Query[T]) -> T:
+        answer = self._store.read(query)
         self.entries += len(answer) if isinstance(answer, list) else 0
         return answer
 
@@ -145,7 +150,7 @@ def test_reading_and_undoing_read_only_what_is_in_force(journal: st.Journal) -> 
     store = SimpleStore(journal)
     store.truncate_history(KEY, 10)
     counting = Counting(journal.store)
-    journal.store = counting  # type: ignore[assignment]
+    journal.store = counting
     assert len(store.get_history(KEY)) == 10
     store.set_summary(KEY, "numbers")
     assert store.get_summary(KEY) == "numbers"

@@ -14,6 +14,7 @@ from sessiontree.model.builders import assistant, call, tool_result, user
 from sessiontree.model.tokens import (
     PAIRS,
     RUNS,
+    Encoding,
     _exact_counter,
     classes_of,
     estimate_message,
@@ -100,8 +101,8 @@ def test_a_counter_is_any_callable() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["o200k_base", "cl100k_base"])
-def test_exact_counters_agree_with_known_values(encoding: str) -> None:
-    count = exact_counter(encoding)  # type: ignore[arg-type]
+def test_exact_counters_agree_with_known_values(encoding: Encoding) -> None:
+    count = exact_counter(encoding)
     assert [count(text) for text in ("", "hello world", "hello world, how are you?")] == [0, 2, 7]
 
 

@@ -9,6 +9,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import sessiontree as st
+from known import present
 from sessiontree.web.assets import asset_url
 from sessiontree.web.safety import HEADERS
 from web.conftest import ACCESS, HOST, Viewer
@@ -100,7 +101,7 @@ def test_health_and_readiness_need_no_token_and_tell_nothing(viewer: Viewer) -> 
 
 
 def test_a_store_that_cannot_be_read_is_not_ready(tmp_path: Path, viewer: Viewer) -> None:
-    viewer.client.portal.call(viewer.site.journal.close)  # type: ignore[union-attr]
+    present(viewer.client.portal).call(viewer.site.journal.close)
     answer = viewer.client.get("/readyz")
     assert (answer.status_code, answer.text) == (503, "not ready")
 

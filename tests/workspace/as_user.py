@@ -49,11 +49,11 @@ class Failing(Disk):
     def __init__(self, room: int) -> None:
         self.room = room
 
-    def rename(self, *arguments: object) -> None:
+    def rename(self, from_fd: int, from_name: str, to_fd: int, to_name: str) -> None:
         self.room -= 1
         if self.room == 0:
             raise OSError(28, "No space left on device")
-        super().rename(*arguments)  # type: ignore[arg-type]
+        super().rename(from_fd, from_name, to_fd, to_name)
 
 
 def failing(journal: st.Journal, root: Path) -> str:
