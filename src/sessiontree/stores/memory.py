@@ -207,9 +207,9 @@ class MemoryBackend:
 
         dump = Dump(request)
         with self._lock:
-            trees = {node.key: tree for (tree, _), node in self._state.by_id.items()}
             numbers = {key: key for key in self._state.nodes}
-            dump.add_content(self._state, Owners(trees=trees, numbers=numbers, names=self._state.owner_ids))
+            owners = Owners(trees=self._state.tree_by_key(), numbers=numbers, names=self._state.owner_ids)
+            dump.add_content(self._state, owners)
             dump.add_blobs(self._blobs.blobs(list(self._blobs.blob_hashes())))
             dump.add_pending(self._blobs.pending_artifacts())
             dump.add_documents(self._state.documents.values())
@@ -303,12 +303,13 @@ def _scope(state: TreeState, query: SearchQuery) -> set[int] | None:
 
 def _labelled(state: TreeState, names: tuple[str, ...]) -> set[int]:
     label_of: dict[tuple[int, str], str] = {}
-    trees = {node.key: tree for (tree, _), node in state.by_id.items()}
+    trees = state.tree_by_key()
     for key in sorted(state.nodes):
         payload = state.draft(state.nodes[key]).payload
         if isinstance(payload, Label):
             label_of[trees[key], payload.target] = payload.label
-    return {state.by_id[place].key for place, name in label_of.items() if name in names and place in state.by_id}
+    found = (state.find(*place) for place, name in label_of.items() if name in names)
+    return {node.key for node in found if node is not None}
 
 
 def _hit(state: TreeState, query: SearchQuery, node: Node, content: Searchable, score: float) -> Hit:
@@ -328,6 +329,6 @@ def _thread_showing(state: TreeState, node: Node) -> ThreadState:
     if owner is not None and owner.key == node.owner:
         return owner
     for other in state.states.values():
-        if other.tree and state.by_id.get((other.tree, node.id)) is node and visible(state, other, node.id):
+        if other.tree and state.find(other.tree, node.id) is node and visible(state, other, node.id):
             return other
     raise ThreadNotFoundError(state.owner_ids[node.owner])

@@ -34,6 +34,7 @@ from sessiontree.stores.jsonl.lines import (
     LeaseLine,
     Line,
     MoveLine,
+    Span,
     ThreadLine,
     TreeLine,
     decode_line,
@@ -220,7 +221,7 @@ class Batch:
                 self._write_first(state, pending)
             case PutEntry(node=node, draft=draft):
                 tree.drafts[node.key] = draft
-                tree.spans[node.key] = (pending.end, len(text) - 1)
+                tree.spans[node.key] = Span(pending.end, len(text) - 1)
                 self.artifacts.update(draft.artifacts)
             case DropThread():
                 pending.remove(removal_of(fact, tree.state))

@@ -35,6 +35,7 @@ __all__ = [
     "LineScan",
     "Located",
     "MoveLine",
+    "Span",
     "ThreadLine",
     "TreeLine",
     "UnknownLine",
@@ -195,6 +196,18 @@ class Located(NamedTuple):
     length: int
 
 
+class Span(msgspec.Struct, frozen=True, gc=False):
+    """Where the text of a line is. Not a tuple, because there is one for each entry; see ``TreeState``."""
+
+    offset: int
+    length: int
+
+    @property
+    def end(self) -> int:
+        """The offset after the text."""
+        return self.offset + self.length
+
+
 class Damage(NamedTuple):
     """Bytes that are not a valid line, newline included."""
 
@@ -258,28 +271,27 @@ class LineScan:
             self.torn = Damage(start, self._size - start, problem)
 
 
-def read_spans(file: int, spans: Sequence[tuple[int, int]]) -> list[bytes]:
-    """The bytes at these (offset, length) places; places near each other are read with one call."""
+def read_spans(file: int, spans: Sequence[Span]) -> list[bytes]:
+    """The bytes at these places; places near each other are read with one call."""
     texts: list[bytes] = [b""] * len(spans)
-    order = sorted(range(len(spans)), key=spans.__getitem__)
+    order = sorted(range(len(spans)), key=lambda index: spans[index].offset)
     at = 0
     while at < len(order):
-        start = spans[order[at]][0]
+        start = spans[order[at]].offset
         end = start
         until = at
-        while until < len(order) and _is_near(spans[order[until]], start, end):
-            end = max(end, sum(spans[order[until]]))
+        while until < len(order) and _is_near(spans[order[until]].offset, start, end):
+            end = max(end, spans[order[until]].end)
             until += 1
         block = _pread(file, end - start, start)
         for index in order[at:until]:
-            offset, length = spans[index]
-            texts[index] = block[offset - start : offset - start + length]
+            span = spans[index]
+            texts[index] = block[span.offset - start : span.end - start]
         at = until
     return texts
 
 
-def _is_near(span: tuple[int, int], start: int, end: int) -> bool:
-    offset, _ = span
+def _is_near(offset: int, start: int, end: int) -> bool:
     return offset == start or (offset - end <= _GAP and offset - start < _CHUNK)
 
 

@@ -23,6 +23,7 @@ from sessiontree.stores.jsonl.lines import (
     LeaseLine,
     Located,
     MoveLine,
+    Span,
     ThreadLine,
     TreeLine,
     UnknownLine,
@@ -82,7 +83,7 @@ class FileState(TreeState):
 class Replay:
     """Applies lines to a state, command by command, and records where each entry is in the file."""
 
-    def __init__(self, state: FileState, spans: dict[int, tuple[int, int]]) -> None:
+    def __init__(self, state: FileState, spans: dict[int, Span]) -> None:
         self.tree_id: str | None = None
         self.has_header = False
         self.newer_format = 0
@@ -153,7 +154,7 @@ class Replay:
             state = self._recover(item, line, parent)
         owner = self._deleted_owner(line.thread) if state is None or line.is_kept else state.key
         node = self._node(line, owner, parent)
-        self._spans[node.key] = (item.offset, item.length)
+        self._spans[node.key] = Span(item.offset, item.length)
         body = bytes(line.payload)
         self._state.add_node(TREE, node, stored_type(body))
         if body == ERASED_BODY:

@@ -281,7 +281,7 @@ class JsonlBackend:
                 if tree is not None:
                     for state in tree.state.states.values():
                         keys = tree.state.owned_keys.get(state.key, ())
-                        found[state.meta.id] = sum(tree.spans[key][1] for key in keys)
+                        found[state.meta.id] = sum(tree.spans[key].length for key in keys)
                     self._trees.release(tree)
         return found
 

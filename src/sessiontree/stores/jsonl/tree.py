@@ -25,6 +25,7 @@ from sessiontree.stores.jsonl.lines import (
     EntryLine,
     LineScan,
     Located,
+    Span,
     decode_line,
     read_spans,
 )
@@ -49,7 +50,7 @@ class Tree:
         self.path = path
         self.end = 0
         self.inode = 0
-        self.spans: dict[int, tuple[int, int]] = {}
+        self.spans: dict[int, Span] = {}
         self.drafts: dict[int, Draft] = {}
         """Entries of the current batch that are not in the file yet."""
         self.state = FileState(self.draft)
@@ -180,7 +181,7 @@ class Tree:
 
     def text(self, offset: int, length: int) -> bytes:
         """Bytes of the file."""
-        return read_spans(self._file, [(offset, length)])[0]
+        return read_spans(self._file, [Span(offset, length)])[0]
 
     def close(self) -> None:
         """Close the file."""
@@ -191,7 +192,7 @@ class Tree:
     def _lines(self, nodes: Sequence[Node]) -> list[EntryLine]:
         spans = [self.spans[node.key] for node in nodes]
         texts = read_spans(self._file, spans)
-        return [self._line(text, offset) for text, (offset, _) in zip(texts, spans, strict=True)]
+        return [self._line(text, span.offset) for text, span in zip(texts, spans, strict=True)]
 
     def _line(self, text: bytes, offset: int) -> EntryLine:
         try:
