@@ -1,4 +1,7 @@
-"""What sessiontree promises about speed, as ratios within one run. A goal that is missed is printed as missed."""
+"""What sessiontree promises about speed, as ratios within one run.
+
+A goal that is missed is printed as missed, with what a profile shows (``profiles.py``).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from benchmarks.profiles import PROFILES
 from benchmarks.results import Run
 
 SQLITE, ASYNC_SQLITE = "sessiontree SQLite", "sessiontree SQLite, asyncio"
@@ -25,6 +29,16 @@ class Goal(Struct, frozen=True, kw_only=True):
     bound: Literal["at least", "at most"]
     limit: float
     value: Callable[[Run], float]
+
+    @property
+    def profile(self) -> str:
+        """What a profile shows, if the goal was ever missed."""
+        return PROFILES.get((self.case, self.what), "")
+
+    def distance(self, run: Run) -> str:
+        """How far the ratio is from the limit."""
+        share = self.value(run) / self.limit - 1
+        return f"{abs(share):.0%} {'above' if share > 0 else 'below'}"
 
     def verdict(self, run: Run) -> tuple[float, str]:
         """The ratio, and whether it is met."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from benchmarks.case import Case
 from benchmarks.goals import GOALS
 from benchmarks.plots import Bar, bars, lines, number
+from benchmarks.profiles import GROWTH_PROFILES
 from benchmarks.results import Run, spread
 from benchmarks.system import System
 
@@ -59,6 +60,11 @@ class Report:
                 continue
             shown = "" if math.isnan(value) else f"{value:.2f}"
             yield f"| {goal.case} | {goal.what} | {goal.bound} {goal.limit:g} | {shown} | {verdict} |"
+        missed = [goal for goal in GOALS if goal.verdict(self._run)[1] == "missed"]
+        if missed:
+            yield "\nWhat profiles show about those that are missed, with the figures of the profile:\n"
+        for goal in missed:
+            yield f"- **{goal.case}: {goal.what}**, {goal.distance(self._run)} the goal. {goal.profile or 'Not profiled yet.'}"
 
     def _about(self) -> Iterator[str]:
         run = self._run
@@ -85,6 +91,9 @@ class Report:
         yield "\n## Growth\n\nThe exponent b of y = a x size^b, fitted over all sizes: 0 is flat, 1 is linear.\n"
         yield "| verb | system | sizes and figures | exponent | should be |\n|---|---|---|---|---|"
         yield from rows
+        for (metric, system), profile in GROWTH_PROFILES.items():
+            if self._is_missed(self._cases[GROWTH], metric, system):
+                yield f"\n**{metric}, {system}**: {profile}"
         yield from self._failures(self._cases[GROWTH])
         yield from (f"\n![]({name}.svg)\n" for name, _ in self._growth_plots())
 
@@ -98,9 +107,11 @@ class Report:
                 continue
             unit, scale = ("ms", 1e3) if case.metrics[metric] == "us" else (case.metrics[metric], 1)
             shown = ", ".join(f"{size:,}: {number(y / scale)}" for size, y in self._points(case, system, metric))
-            expected = case.growth[metric]
-            verdict = expected if exponent <= {"flat": 0.1, "linear": 1.1}[expected] else f"{expected} (missed)"
+            verdict = case.growth[metric] + (" (missed)" if self._is_missed(case, metric, system) else "")
             yield f"| {metric} [{unit}] | {system} | {shown} | {exponent:.2f} | {verdict} |"
+
+    def _is_missed(self, case: Case, metric: str, system: str) -> bool:
+        return self._run.exponent(case.name, system, metric) > {"flat": 0.1, "linear": 1.1}[case.growth[metric]]
 
     def _ours(self) -> list[str]:
         return [name for name, system in self._systems.items() if system.family == "ours"]

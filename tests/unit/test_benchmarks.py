@@ -10,6 +10,8 @@ from benchmarks import runner, system
 from benchmarks.case import Case, Sample
 from benchmarks.goals import GOALS
 from benchmarks.plots import bars, lines, number
+from benchmarks.profiles import PROFILES
+from benchmarks.report import Report
 from benchmarks.results import Run, load, save
 from benchmarks.runner import Limits, Measured, Runner
 from benchmarks.system import System
@@ -51,6 +53,21 @@ def test_a_run_that_is_kept_is_read_back(tmp_path: Path) -> None:
 
 def test_goals_without_figures_are_not_measured() -> None:
     assert {goal.verdict(Run(started="now"))[1] for goal in GOALS} == {"not measured"}
+
+
+def test_each_profile_is_about_a_goal() -> None:
+    assert PROFILES.keys() <= {(goal.case, goal.what) for goal in GOALS}
+
+
+def test_the_page_says_how_far_a_missed_goal_is_and_what_the_profile_shows() -> None:
+    listed = [
+        Measured(case="list 50", system=name, size=100_000, samples=[{"list 50": value}])
+        for name, value in (("sessiontree SQLite", 3.0), ("sqlite3 WAL FULL", 1.0))
+    ]
+    goals = "\n".join(Report(Run(started="now", measured=listed), {}, {}, Path()).goals())
+    assert "of 100,000, against a raw query**, 50% above the goal. " in goals
+    assert PROFILES["list 50", "SQLite, of 100,000, against a raw query"] in goals
+    assert goals.count("% above") + goals.count("% below") == 1
 
 
 def test_plots_are_well_formed_also_with_markup_in_names() -> None:
