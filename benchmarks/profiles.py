@@ -16,13 +16,13 @@ PROFILES: dict[tuple[str, str], str] = {
         "64 tasks share a sync, so Python is the limit: the memory store, which writes nothing, is only a third faster.",
     ("processes", "SQLite, 8 processes, against raw SQLite with a busy timeout"):
         "Raw SQLite syncs while it holds its lock, so all processes together are as fast as one, and nearly all of it is one: the "
-        "fastest writes 1,850 times as much as the slowest, which waits for seconds. Ours take turns and sync at the same time, so "
-        "the ratio depends on how long a sync takes: while other programs kept the disk and both cores busy, bursts one after the "
+        "fastest writes 1,850 times as much as the slowest, which waits for seconds. Ours take turns and sync at the same time, "
+        "which is worth more the longer a sync takes: while other programs kept the disk and both cores busy, bursts one after the "
         "other gave 0.9 to 6.9. A quiet virtual disk acknowledges a sync in 0.1 ms; then there is nothing to share, and the two "
         "cores are the limit: four times raw would be 21,000 a second, 94 us of CPU each, and raw SQLite itself needs about "
         "100. Ours need two to three times that, because SQLite reads 13 pages again, and we the row of the thread, after another "
         "process has committed. A thread waits for the lock, so that the wait has an end: without it the CPU was a tenth to a "
-        "fifth less and the rate the same.",
+        "fifth less, and the rate did not clearly change.",
     ("1,000 chats", "JSONL against the best durable peer"): _ONE_FILE_EACH,
     ("append", "JSONL, one caller, rate against write + fdatasync"):
         "The sync takes as long in both. The rest is a lock between processes, three looks at whether another process changed or left "
