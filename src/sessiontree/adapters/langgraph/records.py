@@ -35,6 +35,7 @@ __all__ = [
     "WritesRecord",
     "data_of",
     "record_of",
+    "values_in",
     "values_of",
     "writes_root",
 ]
@@ -214,6 +215,14 @@ class _Stored(Record, frozen=True, kw_only=True):
 _stored = json_decoder(_Stored)
 _values = json_decoder(ValuesRecord)
 _NOTHING = ValuesRecord()
+
+
+def values_in(entry: Entry) -> ValuesRecord:
+    """Return the values that an entry holds, as ``values_of`` does for one that is not decoded."""
+    item = getattr(entry.payload, "origin", {}).get(ITEM)
+    if item is not None:
+        return ValuesRecord(items=(convert(item, NumberedItem),))
+    return record_of(entry, ValuesRecord) or _NOTHING
 
 
 def values_of(stored: EntryBody) -> ValuesRecord:

@@ -6,9 +6,11 @@ import heapq
 import operator
 import random
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import Any
+from uuid import uuid4
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -25,6 +27,7 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from sessiontree.adapters._adapter import Adapter
 from sessiontree.adapters._recent import Recent
+from sessiontree.adapters._records import thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.adapters.langgraph.reading import (
     CheckpointReader,
@@ -45,7 +48,13 @@ from sessiontree.adapters.langgraph.records import (
 )
 from sessiontree.adapters.langgraph.rewriting import rewrite, stored_writes
 from sessiontree.adapters.langgraph.values import KnownCheckpoint, Serializer, plan_put
-from sessiontree.errors import InvalidInputError, ThreadNotFoundError
+from sessiontree.errors import (
+    DuplicateEntryError,
+    EntryNotFoundError,
+    InvalidInputError,
+    InvalidParentError,
+    ThreadNotFoundError,
+)
 from sessiontree.journal import Changes, NewEntry
 from sessiontree.model import Thread, ThreadFields, ThreadQuery
 
@@ -72,7 +81,10 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
             record = find_record(self.journal, place, checkpoint_id)
         else:
             record = latest_record(self.journal, place)
-        return None if record is None else self._reader(place).load(record)
+        try:
+            return None if record is None else self._reader(place).load(record)
+        except (EntryNotFoundError, ThreadNotFoundError):
+            return None  # deleted by another process meanwhile
 
     def list(
         self,
@@ -101,13 +113,22 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
     ) -> RunnableConfig:
         """Store a checkpoint under the one that the config names, in one commit."""
         place = Place.of(config)
-        before = self._checkpoint_before(place, get_checkpoint_id(config))
+        parent = get_checkpoint_id(config)
         facts = dict(get_checkpoint_metadata(config, metadata))
-        serializer = Serializer(self.serde)
-        planned = plan_put(
-            serializer, before, checkpoint, new_versions, parent=get_checkpoint_id(config), metadata=facts
+        plan = partial(
+            plan_put,
+            Serializer(self.serde),
+            checkpoint=checkpoint,
+            new_versions=new_versions,
+            parent=parent,
+            metadata=facts,
         )
-        self._append_or_create(place.journal_thread, place.fields, planned.entries)
+        planned = plan(self._checkpoint_before(place, parent))
+        try:
+            self._append_or_create(place.journal_thread, place.fields, planned.entries)
+        except InvalidParentError:  # the checkpoint before was deleted by another process
+            planned = plan(None)
+            self._append_or_create(place.journal_thread, place.fields, planned.entries)
         self._known.put(place.journal_thread, planned.stored)
         return place.config(checkpoint["id"])
 
@@ -132,11 +153,13 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Delete a thread for good, with all its namespaces, in one commit."""
-        changes = Changes()
-        for thread in self._threads(str(thread_id)):
-            changes.delete_thread(thread.id)
-            self._known.forget(thread.id)
-        self.journal.commit(changes)
+        while threads := [*self._threads(str(thread_id))]:
+            changes = Changes()
+            for thread in threads:
+                changes.delete_thread(thread.id)
+                self._known.forget(thread.id)
+            with suppress(ThreadNotFoundError):  # deleted by another process meanwhile
+                self.journal.commit(changes)
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy every branch of a thread, with all namespaces. ``fork`` shares them instead."""
@@ -296,7 +319,12 @@ class SessionTreeSaver(Adapter, BaseCheckpointSaver[str]):
 
     def _keep(self, place: Place, is_kept: Callable[[CheckpointRecord], bool]) -> None:
         """Delete the other checkpoints of a place: it is deleted and written again, in one commit."""
-        changes = rewrite(self.journal, place, Serializer(self.serde), is_kept)
-        if changes is not None:
-            self._known.forget(place.journal_thread)
+        changes = rewrite(self.journal, place, is_kept)
+        if changes is None:
+            return
+        try:
             self.journal.commit(changes)
+        except DuplicateEntryError:
+            again = rewrite(self.journal, place, is_kept, new_tree=thread_id_of(AGENT, "pruned", str(uuid4())))
+            if again is not None:
+                self.journal.commit(again)
