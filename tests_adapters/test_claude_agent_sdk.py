@@ -187,6 +187,15 @@ def test_many_append_at_once_and_the_summary_has_them_all(url: str) -> None:
     with_store(url, act)
 
 
+def test_a_line_with_half_an_emoji_comes_back_as_it_was(url: str) -> None:
+    async def act(store: SessionTreeSessionStore) -> None:
+        lines = lines_of("the output was cut here: \ud83d")
+        await store.append(key_of(), lines)
+        assert await store.load(key_of()) == lines
+
+    with_store(url, act)
+
+
 def test_a_fork_shares_lines_and_goes_its_own_way(url: str) -> None:
     async def act(store: SessionTreeSessionStore) -> None:
         await store.append(key_of(), lines_of("one", "two", "three", "four"))

@@ -194,3 +194,31 @@ def test_a_store_is_dumped_as_its_address(tmp_path: Path) -> None:
         await store.close()
 
     asyncio.run(main())
+
+
+def test_messages_are_archived_by_several_at_once(url: str) -> None:
+    async def act(store: SessionTreeChatStore) -> None:
+        await store.add_messages("chat", [said(f"m{number}") for number in range(12)])
+        archived = await asyncio.gather(*(store.archive_oldest_messages("chat", 1) for _ in range(8)))
+        assert sorted(one.content or "" for (one,) in archived) == [f"m{number}" for number in range(8)]
+        assert await store.count_messages("chat") == 4
+
+    with_store(url, act)
+
+
+def test_a_key_can_be_deleted_while_others_use_it(url: str) -> None:
+    async def act(store: SessionTreeChatStore) -> None:
+        for _ in range(5):
+            await store.add_messages("chat", [said("one"), said("two")])
+            await asyncio.gather(
+                *(store.delete_messages("chat") for _ in range(3)),
+                store.delete_message("chat", 0),
+                store.delete_oldest_messages("chat", 1),
+                store.archive_oldest_messages("chat", 1),
+                store.get_messages("chat"),
+                store.set_messages("chat", []),
+            )
+            await store.delete_messages("chat")
+        assert await store.get_messages("chat") == []
+
+    with_store(url, act)

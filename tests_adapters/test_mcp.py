@@ -103,6 +103,16 @@ def test_events_survive_a_restart_and_are_deleted_when_they_are_old(tmp_path: Pa
     asyncio.run(after_restart(path, asyncio.run(stored(path))))
 
 
+def test_several_servers_delete_old_streams_at_once(url: str) -> None:
+    async def main() -> None:
+        async with SessionTreeEventStore(url) as store:
+            for number in range(10):
+                await store.store_event(f"stream {number}", None)
+            assert sum(await asyncio.gather(*(store.delete_older_than(0) for _ in range(4)))) == 10
+
+    asyncio.run(main())
+
+
 @contextmanager
 def served(app: Any) -> Iterator[str]:
     port = free_port()

@@ -289,11 +289,37 @@ def test_sessions_that_sqlite_session_wrote_are_imported_once(server: ModelServe
         assert found == items + ([user("new")] if name == "one" else [])
 
 
-def test_an_item_that_is_not_json_is_refused_and_nothing_is_added(url: str) -> None:
+def test_two_files_with_the_same_session_are_both_imported(tmp_path: Path) -> None:
+    async def write(name: str) -> None:
+        session = SQLiteSession("chat", tmp_path / name)
+        await session.add_items([user(f"from {name}")])
+        session.close()
+
+    url = url_of("sqlite", tmp_path)
+    for name in ("a.db", "b.db", "b.db"):
+        if not (tmp_path / name).exists():
+            asyncio.run(write(name))
+        assert asyncio.run(import_sqlite_sessions(url, tmp_path / name)) == 1
+    assert with_session(url, lambda session: session.get_items()) == [user("from a.db"), user("from b.db")]
+
+
+def test_half_an_emoji_comes_back_as_it_was_and_is_shown_as_a_mark(url: str) -> None:
+    async def act(session: SessionTreeSession) -> None:
+        await session.add_items([user("cut \ud83d")])
+        assert await session.get_items() == [user("cut \ud83d")]
+        (entry,) = await (await session.thread()).path()
+        assert entry.message is not None
+        assert entry.message.text == "cut ?"
+
+    with_session(url, act)
+
+
+@pytest.mark.parametrize("content", [object(), {"a set"}, b"bytes"], ids=["object", "set", "bytes"])
+def test_an_item_that_is_not_json_is_refused_and_nothing_is_added(url: str, content: object) -> None:
     async def act(session: SessionTreeSession) -> None:
         await session.add_items([user("one")])
         with pytest.raises(st.InvalidInputError):
-            await session.add_items([user("two"), cast("TResponseInputItem", {"role": "user", "content": object()})])
+            await session.add_items([user("two"), cast("TResponseInputItem", {"role": "user", "content": content})])
         assert await session.get_items() == [user("one")]
 
     with_session(url, act)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -190,3 +193,45 @@ def test_a_manager_restores_an_agent_with_tools(server: ModelServer, repository:
     assert len(restored.messages) == 4
     restored("How many?")
     assert "photo: towers" in str(server.requests[2][2]["messages"])
+
+
+def texts(repository: SessionTreeRepository, **window: int) -> list[str]:
+    found = repository.list_messages("s", "a", **window)
+    return [cast("Any", one.message)["content"][0]["text"] for one in found]
+
+
+def test_messages_of_other_programs_are_left_out(repository: SessionTreeRepository) -> None:
+    begun(repository, 2)
+    repository.thread("s", "a").append(st.user("another program"))
+    repository.create_message("s", "a", message(2))
+    repository.update_message("s", "a", message(1, {"text": "redacted"}))
+    assert texts(repository) == ["message 0", "redacted", "message 2"]
+    assert texts(repository, offset=2) == ["message 2"]
+    found = repository.read_message("s", "a", 2)
+    assert found is not None
+    assert found.message_id == 2
+    shown = [entry.message.text for entry in repository.thread("s", "a").path() if entry.message]
+    assert shown == ["message 0", "redacted", "another program", "message 2"]
+
+
+def test_windows_are_right_after_a_message_was_erased(repository: SessionTreeRepository) -> None:
+    begun(repository, 4)
+    thread = repository.thread("s", "a")
+    repository.journal.erase(thread.id, [thread.path()[1].id])
+    assert texts(repository) == ["message 0", "message 2", "message 3"]
+    assert texts(repository, offset=1, limit=1) == ["message 2"]
+    repository.create_message("s", "a", message(4))
+    assert texts(repository, offset=3) == ["message 3", "message 4"]
+
+
+def test_messages_are_replaced_by_several_threads_at_once(repository: SessionTreeRepository) -> None:
+    begun(repository, 2)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda number: repository.update_message("s", "a", message(0, {"text": f"{number}"})), range(12)))
+    assert len(texts(repository)) == 2
+
+
+def test_an_adapter_says_that_it_cannot_be_copied(repository: SessionTreeRepository) -> None:
+    for copied in (copy.deepcopy, pickle.dumps):
+        with pytest.raises(st.InvalidInputError, match="make another one"):
+            copied(repository)

@@ -87,11 +87,12 @@ class InvalidInputError(SessionTreeError, ValueError):
 
 
 class MissingExtraError(SessionTreeError, ImportError):
-    """A feature needs a package that is not installed."""
+    """A feature needs a package that is not installed, or a newer version of it. ``packages`` names both versions."""
 
-    def __init__(self, feature: str, extra: str) -> None:
-        self.feature, self.extra = feature, extra
-        super().__init__(f"{feature} needs an optional package; install it with: pip install 'sessiontree[{extra}]'")
+    def __init__(self, feature: str, extra: str, *, packages: tuple[str, ...] = ()) -> None:
+        self.feature, self.extra, self.packages = feature, extra, packages
+        needed = ", ".join(packages) or "an optional package"
+        super().__init__(f"{feature} needs {needed}; install it with: pip install 'sessiontree[{extra}]'")
 
 
 class DamagedDataError(SessionTreeError):

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import sessiontree.adapters
+from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.errors import MissingExtraError
 
 FRAMEWORKS = {
@@ -47,4 +48,16 @@ def test_an_adapter_without_its_framework_names_the_extra_to_install(
     assert isinstance(caught.value, ImportError)
     assert f"pip install 'sessiontree[{extra}]'" in str(caught.value)
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
-    assert extra in project["project"]["optional-dependencies"]
+    for needed in project["project"]["optional-dependencies"][extra]:
+        assert f"{needed} (" in str(caught.value)
+
+
+def test_an_adapter_of_an_old_framework_names_both_versions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "importlib.metadata.requires", lambda _: ["soup>=2; extra == 'soup'", "bread>=1; extra == 'all'"]
+    )
+    monkeypatch.setattr("importlib.metadata.version", lambda _: "1.4")
+    with pytest.raises(MissingExtraError) as caught, imports_of_extra("soup"):
+        raise ImportError("cannot import name 'Ladle' from 'soup'")
+    assert caught.value.packages == ("soup>=2 (1.4 is installed)",)
+    assert "the adapter for soup needs soup>=2 (1.4 is installed); install it with" in str(caught.value)

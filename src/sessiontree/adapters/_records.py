@@ -15,9 +15,9 @@ import msgspec
 from msgspec.structs import replace
 
 import sessiontree as st
-from sessiontree.model import json_decoder
+from sessiontree.model import convert, json_decoder
 
-__all__ = ["kept", "record_of", "records_of", "stored_record", "thread_id_of"]
+__all__ = ["kept", "record_of", "records_of", "stored_record", "thread_id_of", "with_valid_text"]
 
 P = TypeVar("P", bound=st.Payload)
 
@@ -32,21 +32,41 @@ _kept = json_decoder(_Kept)
 
 
 _TEXT = "json"
-"""The only key of a record that is stored as text: frameworks write NaN and infinity, which the journal refuses."""
+"""The only key of a record that is stored as text: frameworks write NaN, infinity and halves of emoji, which the journal refuses."""
 
 
 _strict_json = json.JSONEncoder(allow_nan=False, ensure_ascii=False).encode
 
 
 def kept(payload: P, framework: str, record: Any) -> P:
-    """Return a payload with the record that it was made from."""
+    """Return a payload with the record that it was made from. Raises InvalidInputError if the record is not JSON."""
     try:
-        _strict_json(record)
+        _strict_json(record).encode()
+    except UnicodeEncodeError:  # an emoji that was cut in the middle
+        payload = convert(with_valid_text(msgspec.to_builtins(payload)), type(payload))
+        record = {_TEXT: json.dumps(record)}
     except ValueError:
         record = {_TEXT: json.dumps(record)}
-    except TypeError:
-        pass  # the journal says which value cannot be stored
+    except TypeError as error:
+        raise st.InvalidInputError(f"a record of {framework} cannot be stored as JSON: {error}") from error
     return replace(payload, origin={framework: record})
+
+
+def with_valid_text(value: Any) -> Any:
+    """Return a value of JSON with a mark in place of each half of an emoji.
+
+    >>> with_valid_text(["cut \\ud83d"])
+    ['cut ?']
+    """
+    match value:
+        case str():
+            return value.encode("utf-8", "replace").decode()
+        case list() | tuple():
+            return [with_valid_text(item) for item in value]
+        case dict():
+            return {with_valid_text(name): with_valid_text(item) for name, item in value.items()}
+        case _:
+            return value
 
 
 def record_of(entry: st.Entry, framework: str) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
+from typing import NoReturn
 
-from sessiontree.errors import StoreClosedError
+from sessiontree.errors import InvalidInputError, StoreClosedError
 from sessiontree.journal import Journal
 from sessiontree.journal.address import parse_url
 from sessiontree.journal.journal_async import AsyncJournal
@@ -68,6 +69,9 @@ class JournalSource:
             await asyncio.to_thread(blocking.close)
         if asynchronous is not None:
             await asynchronous.close()
+
+    def __reduce__(self) -> NoReturn:
+        raise InvalidInputError("an adapter cannot be copied or pickled: make another one with the URL of the store")
 
     def _take(self) -> tuple[Journal | None, AsyncJournal | None]:
         """Return the journals that are not the caller's, and forget all."""

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import kept, record_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
-from sessiontree.errors import InvalidInputError, ThreadNotFoundError
+from sessiontree.errors import InvalidInputError, StaleVersionError, ThreadNotFoundError
 from sessiontree.journal import Journal
 from sessiontree.journal.journal_async import AsyncJournal
 from sessiontree.model import (
@@ -117,19 +118,20 @@ class SessionTreeChatStore(AsyncDBChatStore):
         """Replace the messages of a key. The old ones stay on a branch, and ``journal.move_leaf`` goes back to it."""
         journal = await self.journal()
         contents = [_payload(message, status) for message in messages]
-        if not await self._has(key):
+        try:
+            if contents:
+                await journal.append_many(key, contents, parent=None)
+            else:
+                await journal.reset(key)
+        except ThreadNotFoundError:
             await journal.append_many(key, contents, create=True, fields=_fields(key))
-        elif contents:
-            await journal.append_many(key, contents, parent=None)
-        else:
-            await journal.reset(key)
 
     async def delete_message(self, key: str, idx: int) -> ChatMessage | None:
         """Erase the active message at an index, counted from the oldest one, and return it."""
         active = await self._entries(key, MessageStatus.ACTIVE)
         if not 0 <= idx < len(active):
             return None
-        await (await self.journal()).erase(key, [active[idx].id])
+        await self._erase(key, [active[idx]])
         return _message(active[idx])
 
     async def delete_messages(self, key: str, status: MessageStatus | None = None) -> None:
@@ -137,8 +139,9 @@ class SessionTreeChatStore(AsyncDBChatStore):
         journal = await self.journal()
         if status is not None:
             await self._erase(key, await self._entries(key, status))
-        elif await self._has(key):
-            await journal.delete_thread(key)
+        else:
+            with suppress(ThreadNotFoundError):
+                await journal.delete_thread(key)
 
     async def delete_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Erase the oldest active messages, and return them."""
@@ -148,13 +151,19 @@ class SessionTreeChatStore(AsyncDBChatStore):
 
     async def archive_oldest_messages(self, key: str, n: int) -> list[ChatMessage]:
         """Archive the oldest active messages, and return them."""
-        oldest = (await self._entries(key, MessageStatus.ACTIVE))[:n]
-        if oldest:
-            journal = await self.journal()
-            thread = await journal.thread(key)
+        journal = await self.journal()
+        while True:
+            try:
+                thread = await journal.thread(key)
+            except ThreadNotFoundError:
+                return []
+            oldest = (await self._entries(key, MessageStatus.ACTIVE))[:n]
+            if not oldest:
+                return []
             custom = {**thread.custom, _NAME: {"archived_through": oldest[-1].id}}
-            await journal.update_thread(key, expect_version=thread.version, custom=custom)
-        return [_message(entry) for entry in oldest]
+            with suppress(StaleVersionError, ThreadNotFoundError):  # changed or deleted meanwhile
+                await journal.update_thread(key, expect_version=thread.version, custom=custom)
+                return [_message(entry) for entry in oldest]
 
     async def get_keys(self) -> list[str]:
         """Return the keys that have messages."""
@@ -165,14 +174,13 @@ class SessionTreeChatStore(AsyncDBChatStore):
     async def _entries(self, key: str, status: MessageStatus | None) -> list[Entry]:
         journal = await self.journal()
         try:
-            thread = await journal.thread(key)
+            boundary = (await journal.thread(key)).custom.get(_NAME, {}).get("archived_through")
+            if status is not MessageStatus.ACTIVE or boundary is None:
+                path = await journal.path(key, types=_TYPES)
+            else:
+                path = await _path_after(journal, key, boundary)
         except ThreadNotFoundError:
             return []
-        boundary = thread.custom.get(_NAME, {}).get("archived_through")
-        if status is not MessageStatus.ACTIVE or boundary is None:
-            path = await journal.path(key, types=_TYPES)
-        else:
-            path = await _path_after(journal, key, boundary)
         position = next((number for number, entry in enumerate(path) if entry.id == boundary), -1)
         return [
             entry
@@ -183,14 +191,8 @@ class SessionTreeChatStore(AsyncDBChatStore):
 
     async def _erase(self, key: str, entries: Sequence[Entry]) -> None:
         if entries:
-            await (await self.journal()).erase(key, [entry.id for entry in entries])
-
-    async def _has(self, key: str) -> bool:
-        try:
-            await (await self.journal()).thread(key)
-        except ThreadNotFoundError:
-            return False
-        return True
+            with suppress(ThreadNotFoundError):  # deleted meanwhile
+                await (await self.journal()).erase(key, [entry.id for entry in entries])
 
 
 async def _path_after(journal: AsyncJournal, key: str, boundary: str) -> list[Entry]:

@@ -5,13 +5,14 @@ StreamableHTTPSessionManager(app=server, event_store=SessionTreeEventStore("sqli
 
 from __future__ import annotations
 
+from contextlib import suppress
 from urllib.parse import quote, unquote
 
 from sessiontree.adapters._adapter import AsyncAdapter
 from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._records import thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
-from sessiontree.errors import EntryNotFoundError, ThreadNotFoundError
+from sessiontree.errors import EntryNotFoundError, StaleLeafError, ThreadNotFoundError
 from sessiontree.model import Entry, Event, SessionKey, ThreadQuery
 
 with imports_of_extra("mcp"):
@@ -69,10 +70,14 @@ class SessionTreeEventStore(AsyncAdapter, EventStore):
         """Delete the streams that got no event for some time, for good, and return how many."""
         journal = await self.journal()
         query = ThreadQuery(agent=_AGENT, is_archived=None, updated_before_ns=journal.clock() - int(seconds * 1e9))
-        streams = [thread async for thread in journal.iter_threads(query)]
-        for thread in streams:
-            await journal.delete_thread(thread.id, expect_version=thread.version)
-        return len(streams)
+        deleted = 0
+        for thread in [thread async for thread in journal.iter_threads(query)]:
+            with suppress(
+                StaleLeafError, ThreadNotFoundError
+            ):  # it got an event meanwhile, or another server deleted it
+                await journal.delete_thread(thread.id, expect_leaf=thread.leaf)
+                deleted += 1
+        return deleted
 
     async def _send(self, quoted_stream: str, entry: Entry, send_callback: EventCallback) -> None:
         payload = entry.payload

@@ -152,7 +152,7 @@ async def import_sqlite_sessions(
 ) -> int:
     """Copy the sessions of a file that ``SQLiteSession`` wrote, with the times of their items, and return their number.
 
-    It can be repeated: items that were copied before are skipped.
+    It can be repeated: items that were copied before are skipped. Items of another file with the same session are added.
     """
     rows = await asyncio.to_thread(_rows, Path(path), sessions_table, messages_table)
     source = JournalSource(store)
@@ -181,4 +181,5 @@ def _copies(rows: Iterable[Row]) -> Iterable[st.NewEntry]:
         with suppress(json.JSONDecodeError):  # SQLiteSession leaves such rows out too
             when = datetime.fromisoformat(created).replace(tzinfo=UTC)
             content = payload_of_item(json.loads(data))
-            yield st.NewEntry(content=content, id=f"{FRAMEWORK}-{number}", created_ns=int(when.timestamp()) * 10**9)
+            name = f"{FRAMEWORK}-{number}-{st.content_hash(data)[:16]}"
+            yield st.NewEntry(content=content, id=name, created_ns=int(when.timestamp()) * 10**9)

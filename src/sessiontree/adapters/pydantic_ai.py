@@ -13,6 +13,7 @@ from typing import Any
 import sessiontree as st
 from sessiontree.adapters._adapter import AsyncAdapter
 from sessiontree.adapters._extra import imports_of_extra
+from sessiontree.adapters._recent import Recent
 from sessiontree.adapters._records import kept, record_of, thread_id_of
 from sessiontree.adapters._source import StoreOrJournal
 from sessiontree.model.builders import payload_of
@@ -45,7 +46,6 @@ FRAMEWORK = "pydantic-ai"
 
 _RECORD = TypeAdapter(ConversationRecord)
 _MESSAGES = ("user_message", "assistant_message", "tool_call", "tool_result", "system_message", "event")
-_PLACES = 1000
 _CONFLICTS = (
     st.StaleLeafError,
     st.StaleVersionError,
@@ -67,7 +67,7 @@ class SessionTreeConversationStore(AsyncAdapter, ConversationStore):
 
     def __init__(self, store: StoreOrJournal) -> None:
         super().__init__(store)
-        self._places: dict[str, str] = {}
+        self._places = Recent[str](most=1000)
 
     async def read_record(self, conversation_id: str) -> ConversationRecord | None:
         """Return the record of a conversation; ``None`` if there is none."""
@@ -156,14 +156,10 @@ class SessionTreeConversationStore(AsyncAdapter, ConversationStore):
         record = _RECORD.validate_python(stored)
         if record.head_id != thread.leaf:
             record = replace(record, head_id=thread.leaf, revision=f"{record.revision}@{thread.leaf}")
-        self._remember(thread.id, filter(None, [record.head_id, *record.branches]))
+        for entry_id in filter(None, [record.head_id, *record.branches]):
+            # Histories are asked for by their heads alone, right after the record: this saves looking for the thread.
+            self._places.put(entry_id, thread.id)
         return record
-
-    def _remember(self, thread_id: str, entry_ids: Iterable[str]) -> None:
-        """Histories are asked for by their heads alone, right after the record: this saves looking for the thread."""
-        self._places.update(dict.fromkeys(entry_ids, thread_id))
-        for entry_id in list(self._places)[:-_PLACES]:
-            del self._places[entry_id]
 
     def _check(self, thread: st.Thread, conversation_id: str, expected_revision: str) -> None:
         record = self._record(thread)

@@ -15,7 +15,7 @@ import msgspec
 import sessiontree as st
 from sessiontree.adapters._extra import imports_of_extra
 from sessiontree.adapters._recent import Recent
-from sessiontree.adapters._records import kept, record_of, records_of, stored_record, thread_id_of
+from sessiontree.adapters._records import kept, record_of, records_of, thread_id_of
 from sessiontree.adapters._source import JournalSource, StoreOrJournal
 from sessiontree.model.builders import payload_of
 
@@ -45,7 +45,10 @@ class _End(NamedTuple):
 
 
 class SessionTreeRepository(SessionRepository):
-    """A session repository. A message that is redacted is replaced on the path; ``undo`` of its thread shows it again."""
+    """A session repository. A message that is redacted is replaced on the path; ``undo`` of its thread shows it again.
+
+    Messages that other programs append to the thread of an agent have no number and are left out.
+    """
 
     def __init__(self, store: StoreOrJournal) -> None:
         self._source = JournalSource(store)
@@ -79,13 +82,16 @@ class SessionTreeRepository(SessionRepository):
 
     def delete_session(self, session_id: str, **kwargs: Any) -> None:
         """Delete a session with its agents and messages for good, in one commit."""
-        self._check_session(session_id)
-        changes = st.Changes()
-        for document in self.journal.documents.list(_scope(session_id)):
-            changes.delete_document(document.scope, document.key)
-        for thread in self._agents(session_id):
-            changes.delete_thread(thread.id)
-        self.journal.commit(changes)
+        while True:
+            self._check_session(session_id)
+            changes = st.Changes()
+            for document in self.journal.documents.list(_scope(session_id)):
+                changes.delete_document(document.scope, document.key)
+            for thread in self._agents(session_id):
+                changes.delete_thread(thread.id)
+            with suppress(st.ThreadNotFoundError):  # deleted by another process meanwhile
+                self.journal.commit(changes)
+                return
 
     def create_agent(self, session_id: str, session_agent: SessionAgent, **kwargs: Any) -> None:
         """Create an agent in a session."""
@@ -153,15 +159,19 @@ class SessionTreeRepository(SessionRepository):
     def update_message(self, session_id: str, agent_id: str, session_message: SessionMessage, **kwargs: Any) -> None:
         """Replace a message. Those after it follow the new one."""
         thread = self.thread(session_id, agent_id)
-        try:
-            leaf = thread.thread().leaf
-            path = thread.path(leaf, types=_MESSAGES)
-            at = [_number(entry) for entry in path].index(session_message.message_id)
-        except (st.ThreadNotFoundError, ValueError) as error:
-            raise SessionException(f"Message {session_message.message_id} does not exist") from error
-        session_message.created_at = record_of(path[at], FRAMEWORK)["created_at"]
-        later = [entry.payload for entry in path[at + 1 :]]
-        thread.append_many([payload_of_message(session_message), *later], parent=path[at].parent, expect_leaf=leaf)
+        while True:
+            try:
+                leaf = thread.thread().leaf
+                path = thread.path(leaf, types=_MESSAGES)
+                at = [_number(entry) for entry in path].index(session_message.message_id)
+            except (st.ThreadNotFoundError, ValueError) as error:
+                raise SessionException(f"Message {session_message.message_id} does not exist") from error
+            session_message.created_at = record_of(path[at], FRAMEWORK)["created_at"]
+            later = [entry.payload for entry in path[at + 1 :]]
+            new = [payload_of_message(session_message), *later]
+            with suppress(st.StaleLeafError):  # another process appended meanwhile
+                thread.append_many(new, parent=path[at].parent, expect_leaf=leaf)
+                return
 
     def list_messages(
         self, session_id: str, agent_id: str, limit: int | None = None, offset: int = 0, **kwargs: Any
@@ -170,10 +180,10 @@ class SessionTreeRepository(SessionRepository):
         thread = self.thread(session_id, agent_id)
         try:
             found = thread.thread()
-            path = thread.path_bodies(found.leaf, limit=max(0, found.messages - offset), types=_MESSAGES)
+            records = _records_from(thread, found, offset)
         except st.ThreadNotFoundError as error:
             raise _no_agent(session_id, agent_id) from error
-        return [SessionMessage.from_dict(stored_record(body, FRAMEWORK)) for body in path[:limit]]
+        return [SessionMessage.from_dict(record) for record in records[:limit]]
 
     def create_multi_agent(self, session_id: str, multi_agent: MultiAgentBase, **kwargs: Any) -> None:
         """Store the state of a group of agents."""
@@ -268,17 +278,29 @@ def _json(value: Any) -> str:
 
 
 def _records(bodies: Sequence[st.EntryBody]) -> list[Values]:
-    return cast("list[Values]", records_of(bodies, FRAMEWORK))
+    return [record for record in records_of(bodies, FRAMEWORK) if record is not None]
+
+
+def _records_from(thread: st.ThreadHandle, found: st.Thread, offset: int) -> list[Values]:
+    """The messages after the first ``offset`` ones. Mostly these have the numbers before ``offset``, and are not read."""
+    if offset:
+        end = _records(thread.path_bodies(found.leaf, limit=max(0, found.messages - offset), types=_MESSAGES))
+        if end and end[0]["message_id"] == offset:
+            return end
+    return _records(thread.path_bodies(found.leaf, types=_MESSAGES))[offset:]
 
 
 def _read_end(thread: st.ThreadHandle) -> _End:
     leaf = thread.thread().leaf
     last = _records(thread.path_bodies(leaf, limit=1, types=_MESSAGES))
-    return _End(leaf, last[0]["message_id"] if last else -1)
+    if not last:  # others have appended, or there are no messages
+        last = _records(thread.path_bodies(leaf, types=_MESSAGES))
+    return _End(leaf, last[-1]["message_id"] if last else -1)
 
 
-def _number(entry: st.Entry) -> int:
-    return int(record_of(entry, FRAMEWORK)["message_id"])
+def _number(entry: st.Entry) -> int | None:
+    record = record_of(entry, FRAMEWORK)
+    return None if record is None else int(record["message_id"])
 
 
 def _no_agent(session_id: str, agent_id: str) -> SessionException:
