@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -10,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Self, TypeVar
 
-__all__ = ["LAST", "TEXT", "Call", "Calls", "Cost", "alternate", "is_answer"]
+__all__ = ["LAST", "TEXT", "Call", "Calls", "Cost", "alternate", "is_answer", "new_database"]
 
 T = TypeVar("T")
 
@@ -46,6 +47,14 @@ class Cost(NamedTuple):
 def is_answer(number: int) -> bool:
     """Whether the message with this number is one of the model."""
     return number % 2 == 1
+
+
+def new_database() -> str:
+    """Return the URL of an empty database on the PostgreSQL server of the tests, which it starts."""
+    sys.path.append(str(Path(__file__).parents[2] / "tests"))
+    from postgres_server import new_database as made  # noqa: PLC0415
+
+    return made()
 
 
 def alternate(call: Call, rounds: int) -> tuple[Cost, Cost]:

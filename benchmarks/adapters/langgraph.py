@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -14,7 +13,7 @@ from langgraph.checkpoint.base import BaseCheckpointSaver, empty_checkpoint
 from langgraph.checkpoint.postgres import PostgresSaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 
-from benchmarks.adapters.calls import TEXT, Call, is_answer
+from benchmarks.adapters.calls import TEXT, Call, is_answer, new_database
 from sessiontree.adapters.langgraph import SessionTreeSaver
 
 
@@ -91,9 +90,6 @@ def _beside_sqlite(folder: Path, messages: int) -> Iterator[list[Call]]:
 
 @contextmanager
 def _beside_postgres(folder: Path, messages: int) -> Iterator[list[Call]]:
-    sys.path.append(str(Path(__file__).parents[2] / "tests"))
-    from postgres_server import new_database  # noqa: PLC0415  starts a server
-
     with (
         SessionTreeSaver(new_database()) as ours,
         PostgresSaver.from_conn_string(new_database()) as theirs,

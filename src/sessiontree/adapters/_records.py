@@ -88,7 +88,8 @@ def stored_record(stored: st.EntryBody, framework: str) -> Any:
 
 
 def _as_given(stored: Any) -> Any:
-    return json.loads(stored[_TEXT]) if isinstance(stored, dict) and stored.keys() == {_TEXT} else stored
+    is_text = isinstance(stored, dict) and len(stored) == 1 and _TEXT in stored
+    return json.loads(stored[_TEXT]) if is_text else stored
 
 
 def thread_id_of(*names: str) -> str:
