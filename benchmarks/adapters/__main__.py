@@ -1,7 +1,7 @@
 """Print what calls of frameworks cost with our classes and with their own, alternating in one run.
 
 The frameworks need two environments: ``.venv-adapters/bin/python -m benchmarks.adapters langgraph openai_agents
-agent_framework google_adk`` and ``.venv-adapters-openai2/bin/python -m benchmarks.adapters strands llama_index``.
+agent_framework google_adk`` and ``.venv-adapters-openai2/bin/python -m benchmarks.adapters strands llama_index``. On PostgreSQL, openai_agents and google_adk need ``pip install sqlalchemy greenlet`` too.
 """
 
 from __future__ import annotations
