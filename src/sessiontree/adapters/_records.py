@@ -49,6 +49,8 @@ def kept(payload: P, framework: str, record: Any) -> P:
         record = {_TEXT: json.dumps(record)}
     except TypeError as error:
         raise st.InvalidInputError(f"a record of {framework} cannot be stored as JSON: {error}") from error
+    else:
+        record = {_TEXT: json.dumps(record)} if _is_text(record) else record
     return replace(payload, origin={framework: record})
 
 
@@ -88,8 +90,11 @@ def stored_record(stored: st.EntryBody, framework: str) -> Any:
 
 
 def _as_given(stored: Any) -> Any:
-    is_text = isinstance(stored, dict) and len(stored) == 1 and _TEXT in stored
-    return json.loads(stored[_TEXT]) if is_text else stored
+    return json.loads(stored[_TEXT]) if _is_text(stored) else stored
+
+
+def _is_text(record: Any) -> bool:
+    return isinstance(record, dict) and len(record) == 1 and _TEXT in record
 
 
 def thread_id_of(*names: str) -> str:
