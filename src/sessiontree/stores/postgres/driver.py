@@ -119,6 +119,7 @@ def make_pool(
         max_size=options.pool_size,
         timeout=options.pool_timeout_seconds,
         reconnect_timeout=_RECONNECT_SECONDS,
+        reconnect_failed=_go_on_for_callers,
         configure=_configure,
         open=False,
     )
@@ -135,6 +136,12 @@ def _configure(connection: PlainConnection) -> None:
     # Prepared statements belong to a session of the server, and behind a pooler sessions are shared.
     if is_direct(connection):
         connection.prepare_threshold = _PREPARE_AFTER
+
+
+def _go_on_for_callers(pool: ConnectionPool[PlainConnection]) -> None:
+    # A pool that gave up tries again when the next caller comes. Those who wait already would wait for nothing.
+    if pool.get_stats().get("requests_waiting"):
+        pool.check()
 
 
 def _fetch(connection: PlainConnection, statement: Statement) -> list[Row]:

@@ -118,6 +118,7 @@ def make_pool(
         max_size=options.pool_size,
         timeout=options.pool_timeout_seconds,
         reconnect_timeout=_RECONNECT_SECONDS,
+        reconnect_failed=_go_on_for_callers,
         configure=_configure,
         open=False,
     )
@@ -134,6 +135,12 @@ async def _configure(connection: AsyncPlainConnection) -> None:
     # Prepared statements belong to a session of the server, and behind a pooler sessions are shared.
     if await is_direct(connection):
         connection.prepare_threshold = _PREPARE_AFTER
+
+
+async def _go_on_for_callers(pool: AsyncConnectionPool[AsyncPlainConnection]) -> None:
+    # A pool that gave up tries again when the next caller comes. Those who wait already would wait for nothing.
+    if pool.get_stats().get("requests_waiting"):
+        await pool.check()
 
 
 async def _fetch(connection: AsyncPlainConnection, statement: Statement) -> list[Row]:
