@@ -14,9 +14,10 @@ from cli_shell import Shell
 from known import of_kind
 from postgres_server import CLUSTER, empty_database, make_schema, process_database, with_options
 from sessiontree.stores.commands import Redo, Undo
-from sessiontree.stores.postgres import PostgresStore, distribute
+from sessiontree.stores.postgres import PostgresStore, distribute, distribution
 from sessiontree.stores.postgres.distribution import DISTRIBUTED_BY, Distribution
 from sessiontree.stores.postgres.schema import MIGRATIONS, TABLES
+from sessiontree.stores.postgres.unsampled import UNSAMPLED
 
 on_cluster = pytest.mark.skipif(not CLUSTER, reason="SESSIONTREE_TEST_CITUS_DSN does not name a Citus coordinator")
 Verb = Callable[[st.Journal], object]
@@ -24,6 +25,10 @@ Verb = Callable[[st.Journal], object]
 _TITLE_SHARDS = """
 SELECT sum(result::integer) FROM run_command_on_workers(
     $$SELECT count(*) FROM pg_indexes WHERE schemaname = 'sessiontree' AND indexname ~ 'thread_title_parts_[0-9]+$'$$)"""
+_SAMPLED_SHARDS = """
+SELECT sum(result::integer) FROM run_command_on_workers(
+    $$SELECT count(*) FROM pg_attribute WHERE attrelid::regclass::text ~ 'sessiontree.*_[0-9]+$' AND attname = 'body'
+        AND attstattarget <> 0$$)"""
 _BODIES = """
 SELECT md5(string_agg(prosrc || coalesce(proconfig::text, ''), '' ORDER BY proname))
 FROM pg_proc WHERE pronamespace = 'sessiontree'::regnamespace"""
@@ -73,21 +78,26 @@ def test_rows_from_before_are_moved_and_what_an_upgrade_adds_is_found_by_doctor(
 
 
 @on_cluster
-def test_a_distributed_store_of_schema_11_is_upgraded_on_every_node() -> None:
+def test_a_distributed_store_of_schema_11_is_upgraded_on_every_node(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also the function that the new index is made of. Functions that the upgrade replaces are without their setting."""
     database = empty_database()
     make_schema(database, MIGRATIONS[:11])
-    distribute(database, 4)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(distribution, "STILL_SAMPLED", "SELECT 1 WHERE false")
+        distribute(database, 4)
     with st.open(database) as journal:
         journal.create_thread("t", title="Mend the build")
         journal.append("t", st.user("x"))
         assert [thread.id for thread in journal.list_threads(title_contains="build")] == ["t"]
         assert {finding.kind for finding in journal.check()} == {"placement"}
-        assert distribute(database) == Distribution(functions=("append_entry", "write_thread", "thread_now"))
+        assert distribute(database) == Distribution(
+            tables=tuple(sorted(UNSAMPLED)), functions=("append_entry", "write_thread", "thread_now")
+        )
         assert (journal.check(), distribute(database)) == ([], Distribution())
         journal.append("t", st.user("y"))
     with psycopg.connect(database, autocommit=True) as connection:
         assert connection.execute(_TITLE_SHARDS).fetchone() == (4,)
+        assert connection.execute(_SAMPLED_SHARDS).fetchone() == (0,)
         assert set(connection.execute(_BODIES_ON_WORKERS)) == set(connection.execute(_BODIES))
 
 

@@ -244,3 +244,18 @@ def test_messages_do_not_show_the_password(tcp_server: Server | Coordinator) -> 
     with pytest.raises(st.StoreError) as raised:
         st.open(f"postgresql://postgres:secret@127.0.0.1:{tcp_server.port}/no_such_database")
     assert "secret" not in str(raised.value)
+
+
+def test_an_upgrade_drops_the_statistics_of_what_people_wrote(database: str) -> None:
+    make_schema(database, MIGRATIONS[:12])
+    sampled = "SELECT tablename, attname FROM pg_stats WHERE schemaname = 'sessiontree' AND attname IN ('body', 'id')"
+    with psycopg.connect(database, autocommit=True) as connection:
+        connection.execute(
+            "INSERT INTO sessiontree.json_document (namespace, scope, key, version, updated_ns, body)"
+            " SELECT '', 'app', n::text::bytea, 1, 1, n::text::bytea FROM generate_series(1, 50) n"
+        )
+        connection.execute("ANALYZE sessiontree.json_document")
+        assert connection.execute(sampled).fetchall() == [("json_document", "body")]
+        st.open(database).close()
+        connection.execute("ANALYZE sessiontree.json_document")
+        assert connection.execute(sampled).fetchall() == []

@@ -1,5 +1,6 @@
 """Namespaces keep tenants apart; a role that is bound to one cannot reach another, whatever it sends."""
 
+import re
 import secrets
 from pathlib import Path
 from typing import Any
@@ -129,6 +130,71 @@ def test_the_catalogue_of_policies_can_be_closed(tenants: str, database: str) ->
     with st.open(with_options(tenants, namespace="acme")) as journal:
         journal.append("t", st.user("works"))
         assert journal.thread("t").entries == 2
+
+
+_CONTENTS = (
+    ("entry", "body", "'a'::bytea"),
+    ("thread", "body", "'a'::bytea"),
+    ("thread", "title_folded", "'plan 7'::bytea"),
+    ("search_block", "words", "'plan'"),
+    ("search_block", "files", "'b'"),
+    ("json_document", "body", "'a'::bytea"),
+    ("chunk", "body", "'a'::bytea"),
+)
+
+
+def test_estimates_tell_a_bound_role_nothing_of_what_another_tenant_wrote(
+    tenants: str, database: str, tmp_path: Path
+) -> None:
+    """Estimates are made of samples of all rows: compared with enough values, they would say what the samples are."""
+    for name in ("acme", "rival"):
+        with st.open(with_options(database, namespace=name)) as journal:
+            for number in range(12):
+                (tmp_path / name).write_text(f"content {number} of {name}")
+                journal.create_thread(f"t{number}", title=f"Plan {number}")
+                journal.append(f"t{number}", st.user(f"secret {number} of {name}"), id=f"e{number}")
+                journal.documents.put("app", f"k{number}", {"secret": number, "of": name})
+                journal.workspace.snapshot(f"t{number}", f"e{number}", tmp_path)
+            journal.search("secret")
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("ANALYZE")
+    with psycopg.connect(tenants, autocommit=True) as tenant:
+        for table, column, value in _CONTENTS:
+            estimates = {
+                tuple(re.findall(r"rows=(\d+)", "\n".join(row[0] for row in tenant.execute(question).fetchall())))
+                for bound in ("''", value, "'z'")
+                for question in (f"EXPLAIN SELECT 1 FROM sessiontree.{table} WHERE {column} < {bound}",)
+            }
+            assert len(estimates) == 1, f"{table}.{column}: {estimates}"
+
+
+_NAMES_OF_POLICIES = """
+SELECT DISTINCT pg_describe_object(classid, objid, objsubid) FROM pg_depend WHERE classid = 'pg_policy'::regclass"""
+
+
+def test_the_names_of_policies_do_not_say_whom_they_are_about(tenants: str, database: str, role: str) -> None:
+    """They can be read without the catalogue of policies. Those of an earlier release go when a role is bound again."""
+    with psycopg.connect(database, autocommit=True) as owner:
+        other = f"{role}_other"
+        owner.execute(f"CREATE ROLE {other} LOGIN")
+        owner.execute(
+            f"""CREATE POLICY "{other} in rival" ON sessiontree.head TO {other} USING (namespace = 'rival')"""
+        )
+    bind_role(database, other, "rival")
+    with psycopg.connect(tenants) as tenant:
+        names = [name for (name,) in tenant.execute(_NAMES_OF_POLICIES)]
+    assert names
+    assert not [name for name in names if "rival" in name]
+
+
+@pytest.mark.parametrize("right", ["SCHEMA public", "DATABASE {database}"])
+def test_a_role_that_could_plant_functions_for_others_is_not_bound(database: str, role: str, right: str) -> None:
+    """Until PostgreSQL 14 every role may create functions in the schema in which all look for them."""
+    st.open(database).close()
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"GRANT CREATE ON {right} TO {role}".format(database=owner.info.dbname))
+    with pytest.raises(st.StoreError, match="may create objects"):
+        bind_role(database, role, "acme")
 
 
 def test_the_server_itself_keeps_the_rows_apart(tenants: str) -> None:

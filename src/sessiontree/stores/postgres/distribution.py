@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import psycopg
+from msgspec.structs import replace
 from psycopg import sql
 
 from sessiontree.errors import InvalidInputError, StoreError
@@ -11,6 +12,7 @@ from sessiontree.stores.postgres.errors import translate_error
 from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.schema import MIGRATION_LOCK, TABLES
 from sessiontree.stores.postgres.steps import Statement, Steps
+from sessiontree.stores.postgres.unsampled import STILL_SAMPLED, UNSAMPLED
 
 __all__ = ["DISTRIBUTED_BY", "Distribution", "distribute", "misplaced"]
 
@@ -49,6 +51,7 @@ WHERE f.pronamespace = 'sessiontree'::regnamespace AND o.classid = 'pg_catalog.p
     AND o.distribution_argument_index IS NOT NULL AND '{_PLANS}' = ANY(f.proconfig)"""
 _CREATE_TABLE = """
 SELECT create_distributed_table(%(table)s::regclass, %(column)s, colocate_with => %(with)s, shard_count => %(shards)s)"""
+_ON_SHARDS = "SELECT shardid, success, result FROM run_command_on_shards(%(table)s::regclass, %(changes)s)"
 _SET_PLANS = f"ALTER FUNCTION sessiontree.{{name}} SET {_PLANS}"
 _CREATE_FUNCTION = """
 SELECT create_distributed_function(oid::regprocedure, 'p_tree', colocate_with => 'sessiontree.head')
@@ -56,7 +59,7 @@ FROM pg_catalog.pg_proc WHERE pronamespace = 'sessiontree'::regnamespace AND pro
 
 
 class Distribution(Record, frozen=True, kw_only=True):
-    """What ``distribute`` changed: the tables and functions that it placed. Empty if everything was in its place."""
+    """What ``distribute`` changed: the tables and functions that it placed or set. Empty if everything was as it should be."""
 
     tables: tuple[str, ...] = ()
     functions: tuple[str, ...] = ()
@@ -67,8 +70,8 @@ def distribute(url: str, shards: int = 64) -> Distribution:
 
     All rows of a tree are on one node. Open the store once before, so that its tables exist. Rows that exist are moved, and
     writers wait meanwhile. Tables and functions that are in their place are left alone, so it can be repeated at any
-    time, and is repeated after an upgrade: tables that it added are on the coordinator until then, and functions that it
-    replaced are without their setting.
+    time, and is repeated after an upgrade: tables that it added are on the coordinator until then, and functions and columns
+    that it changed are without their settings.
     """
     if not 1 <= shards <= _MAX_SHARDS:
         raise InvalidInputError(f"shards must be between 1 and {_MAX_SHARDS}, not {shards}")
@@ -76,7 +79,9 @@ def distribute(url: str, shards: int = 64) -> Distribution:
     conninfo = conninfo_of(parse_options(url)[0], PostgresOptions(), is_durable=True)
     try:
         with psycopg.connect(conninfo) as connection:
-            return _distribute(connection, place, shards)
+            done = _distribute(connection, place, shards)
+        with psycopg.connect(conninfo, autocommit=True) as connection:
+            return replace(done, tables=(*done.tables, *_stop_sampling(connection, place)))
     except psycopg.Error as error:
         raise translate_error(error, place) from error
 
@@ -115,8 +120,22 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
     return Distribution(tables=tuple(tables), functions=tuple(functions))
 
 
+def _stop_sampling(connection: psycopg.Connection, place: str) -> list[str]:
+    """Drop the statistics that shards have on what people wrote; only tables of an earlier release have some."""
+    tables: list[str] = [row[0] for row in connection.execute(STILL_SAMPLED)]
+    for table in tables:
+        changes = f"ALTER TABLE %s {UNSAMPLED[table]}"
+        for _, is_done, answer in connection.execute(_ON_SHARDS, {"table": f"sessiontree.{table}", "changes": changes}):
+            if not is_done:
+                raise StoreError(place, f"the statistics of {table} stay on a shard ({answer}); run distribute again")
+        with connection.transaction():
+            connection.execute("SET LOCAL citus.enable_ddl_propagation TO off")
+            connection.execute((changes % f"sessiontree.{table}").encode())
+    return tables
+
+
 def misplaced() -> Steps[list[str]]:
-    """The tables and functions that are not as ``distribute`` leaves them although others are."""
+    """The tables and functions that are not as ``distribute`` leaves them although others are distributed."""
     ((has_citus,),) = yield Statement(_HAS_CITUS)
     if not has_citus:
         return []
@@ -124,4 +143,5 @@ def misplaced() -> Steps[list[str]]:
     if not tables:
         return []
     functions = {row[0] for row in (yield Statement(_PLACED_FUNCTIONS))}
-    return sorted({*TABLES, *_BY_TREE_FUNCTIONS} - tables - functions)
+    sampled = {row[0] for row in (yield Statement(STILL_SAMPLED))}
+    return sorted(({*TABLES, *_BY_TREE_FUNCTIONS} - tables - functions) | sampled)

@@ -1,23 +1,19 @@
-"""Options of the PostgreSQL store, in its URL or as a record, and roles bound to a namespace."""
+"""Options of the PostgreSQL store, in its URL or as a record."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 import psycopg
-from psycopg import sql
 
 from sessiontree.errors import InvalidInputError, StoreUrlError
 from sessiontree.model._base import Record, convert
 from sessiontree.model.sanitize import is_unicode
-from sessiontree.stores.postgres.errors import translate_error
-from sessiontree.stores.postgres.schema import TABLES
 
-__all__ = ["PostgresOptions", "bind_role", "checked", "conninfo_of", "parse_options", "place_of"]
+__all__ = ["PostgresOptions", "checked", "conninfo_of", "parse_options", "place_of"]
 
 
 class PostgresOptions(Record, frozen=True, kw_only=True):
@@ -119,45 +115,3 @@ def place_of(url: str, options: PostgresOptions | None = None) -> str:
         kept["namespace"] = options.namespace
     where = urlencode({name: value for name, value in kept.items() if value}, quote_via=quote, safe="/")
     return _PASSWORD.sub(r"\1@", address) + ("?" + where if where else "")
-
-
-_MAX_NAME_BYTES = 63
-
-
-def bind_role(url: str, role: str, namespace: str) -> None:
-    """Give an existing role access to the rows of one namespace only. ``url`` must connect as the owner of the tables.
-
-    PostgreSQL enforces it (row-level security), whatever SQL the role sends. Call again to add another namespace. The
-    role must be neither a superuser nor the owner of the tables: those see everything.
-    """
-    conninfo = conninfo_of(parse_options(url)[0], PostgresOptions(), is_durable=True)
-    name = sql.Identifier(role)
-    try:
-        with psycopg.connect(conninfo) as connection:
-            connection.execute(sql.SQL("GRANT USAGE ON SCHEMA sessiontree TO {}").format(name))
-            connection.execute(sql.SQL("GRANT SELECT ON sessiontree.migration TO {}").format(name))
-            for table in TABLES:
-                _bind(connection, table, role, namespace)
-    except psycopg.Error as error:
-        raise translate_error(error, place_of(url)) from error
-
-
-def _policy(role: str, namespace: str) -> str:
-    """The name of the policy, at most 63 bytes long: PostgreSQL truncates longer names."""
-    words = f"{role} in {namespace}"
-    if len(words.encode()) <= _MAX_NAME_BYTES:
-        return words
-    return "sessiontree " + hashlib.sha256(f"{role}\0{namespace}".encode()).hexdigest()[:32]
-
-
-def _bind(connection: psycopg.Connection, table: str, role: str, namespace: str) -> None:
-    place = sql.Identifier("sessiontree", table)
-    policy = sql.Identifier(_policy(role, namespace))
-    values = {"table": place, "role": sql.Identifier(role), "policy": policy, "namespace": sql.Literal(namespace)}
-    for statement in (
-        "GRANT SELECT, INSERT, UPDATE, DELETE ON {table} TO {role}",
-        "DROP POLICY IF EXISTS {policy} ON {table}",
-        """CREATE POLICY {policy} ON {table} TO {role}
-        USING (namespace = {namespace}) WITH CHECK (namespace = {namespace})""",
-    ):
-        connection.execute(sql.SQL(statement).format(**values))

@@ -14,6 +14,7 @@ from sessiontree.model._base import Record
 from sessiontree.stores.postgres.functions import FUNCTIONS
 from sessiontree.stores.postgres.search_schema import SEARCH_BLOCKS
 from sessiontree.stores.postgres.steps import BEGIN, COMMIT, Row, Statement, Steps
+from sessiontree.stores.postgres.unsampled import NO_STATISTICS
 from sessiontree.stores.queries import RARE_MARKS
 
 __all__ = ["IS_RARE", "MIGRATIONS", "MIGRATION_LOCK", "TABLES", "TITLE_PARTS", "Migration", "migrate"]
@@ -392,6 +393,7 @@ MIGRATIONS = (
     Migration(version=10, readable_by=10, statements=_COUNTERS),
     Migration(version=11, readable_by=10, statements=_EMPTY_THREADS),
     Migration(version=12, readable_by=10, statements=(*_TITLE_PARTS, *FUNCTIONS)),
+    Migration(version=13, readable_by=10, statements=NO_STATISTICS),
 )
 
 # Reads the system catalogue: what a session has cached of it (to_regclass) may be older than the lock it waited for.
