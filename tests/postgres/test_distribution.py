@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -12,9 +13,9 @@ import pytest
 import sessiontree as st
 from cli_shell import Shell
 from known import of_kind
-from postgres_server import CLUSTER, empty_database, make_schema, process_database, with_options
+from postgres_server import CLUSTER, empty_database, make_schema, new_database, process_database, with_options
 from sessiontree.stores.commands import Redo, Undo
-from sessiontree.stores.postgres import PostgresStore, distribute, distribution
+from sessiontree.stores.postgres import PostgresStore, bind_role, distribute, distribution
 from sessiontree.stores.postgres.distribution import DISTRIBUTED_BY, Distribution
 from sessiontree.stores.postgres.schema import MIGRATIONS, TABLES
 from sessiontree.stores.postgres.unsampled import UNSAMPLED
@@ -35,8 +36,8 @@ FROM pg_proc WHERE pronamespace = 'sessiontree'::regnamespace"""
 _BODIES_ON_WORKERS = f"SELECT result FROM run_command_on_workers($$ {_BODIES} $$)"
 
 
-def test_every_table_has_a_column_to_be_distributed_by() -> None:
-    assert set(DISTRIBUTED_BY) == set(TABLES)
+def test_every_table_but_that_of_locks_has_a_column_to_be_distributed_by() -> None:
+    assert {*DISTRIBUTED_BY, "stock"} == set(TABLES)
 
 
 @pytest.mark.skipif(bool(CLUSTER), reason="the server has Citus")
@@ -65,7 +66,7 @@ def test_rows_from_before_are_moved_and_what_an_upgrade_adds_is_found_by_doctor(
         journal.documents.put("app", "k", {"n": 1})
     shell = Shell(tmp_path)
     done = shell.json("postgres", "distribute", "--shards", "4", "--store", database)
-    assert set(done["tables"]) == set(TABLES)
+    assert set(done["tables"]) == set(DISTRIBUTED_BY)
     with st.open(database) as journal, psycopg.connect(database, autocommit=True) as connection:
         assert [entry.id for entry in journal.path("t")] == ["a"]
         assert journal.check() == []
@@ -99,6 +100,29 @@ def test_a_distributed_store_of_schema_11_is_upgraded_on_every_node(monkeypatch:
         assert connection.execute(_TITLE_SHARDS).fetchone() == (4,)
         assert connection.execute(_SAMPLED_SHARDS).fetchone() == (0,)
         assert set(connection.execute(_BODIES_ON_WORKERS)) == set(connection.execute(_BODIES))
+
+
+@on_cluster
+def test_locks_against_the_collection_of_blobs_return_to_the_coordinator() -> None:
+    """On a node they would end with its part of a commit, while others have not committed theirs."""
+    database = new_database()
+    role = f"tenant_{secrets.token_hex(4)}"
+    with (
+        st.open(with_options(database, namespace="acme")) as journal,
+        psycopg.connect(database, autocommit=True) as owner,
+    ):
+        owner.execute(f"CREATE ROLE {role} LOGIN")
+        bind_role(database, role, "acme")
+        journal.put_artifact(b"picture", mime="image/png")
+        owner.execute("SELECT create_distributed_table('sessiontree.stock', 'namespace', colocate_with => 'none')")
+        (finding,) = journal.check()
+        assert "stock" in finding.problem
+        assert distribute(database).tables == ("stock",)
+        assert (journal.check(), distribute(database)) == ([], Distribution())
+    with psycopg.connect(database.replace("postgres@", f"{role}@")) as tenant:
+        assert tenant.execute("SELECT namespace FROM sessiontree.stock").fetchall() == [("acme",)]
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            tenant.execute("INSERT INTO sessiontree.stock VALUES ('rival')")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sessiontree.errors import InvalidInputError, StoreError
 from sessiontree.model._base import Record
 from sessiontree.stores.postgres.errors import translate_error
 from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
-from sessiontree.stores.postgres.schema import MIGRATION_LOCK, TABLES
+from sessiontree.stores.postgres.schema import MIGRATION_LOCK
 from sessiontree.stores.postgres.steps import Statement, Steps
 from sessiontree.stores.postgres.unsampled import STILL_SAMPLED, UNSAMPLED
 
@@ -27,11 +27,13 @@ DISTRIBUTED_BY = {
     "chunk": "pack",
     "pending_artifact": "hash",
     "json_document": "scope",
-    "stock": "namespace",
     "horizon": "namespace",
     "channel": "namespace",
 }
-"""The column that each table is distributed by. ``migration`` stays on the coordinator."""
+"""The column that each table is distributed by. ``migration`` and ``stock`` stay on the coordinator."""
+
+# Locks on a node end with the commit there, before other nodes have committed; those on the coordinator end after all of them.
+_LOCKS = "stock"
 
 _BY_TREE_FUNCTIONS = ("append_entry", "write_thread", "thread_now")
 
@@ -111,6 +113,9 @@ def _distribute(connection: psycopg.Connection, place: str, shards: int) -> Dist
         )
         statement = sql.SQL("SELECT truncate_local_data_after_distributing_table({})")
         connection.execute(statement.format(sql.Literal(name)))
+    if _LOCKS in placed:
+        connection.execute("SELECT undistribute_table(%s)", (f"sessiontree.{_LOCKS}",))
+        tables.append(_LOCKS)
     distributed = {row[0] for row in connection.execute(_PLACED_FUNCTIONS)}
     known = {row[0] for row in connection.execute(_EXISTING_FUNCTIONS)}
     functions = [name for name in _BY_TREE_FUNCTIONS if name in known - distributed]
@@ -144,4 +149,4 @@ def misplaced() -> Steps[list[str]]:
         return []
     functions = {row[0] for row in (yield Statement(_PLACED_FUNCTIONS))}
     sampled = {row[0] for row in (yield Statement(STILL_SAMPLED))}
-    return sorted(({*TABLES, *_BY_TREE_FUNCTIONS} - tables - functions) | sampled)
+    return sorted({*DISTRIBUTED_BY, *_BY_TREE_FUNCTIONS} - tables - functions | sampled | tables & {_LOCKS})
