@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from contextlib import suppress
 from pathlib import Path
@@ -56,7 +57,9 @@ def test_an_erasure_whose_connection_is_cut_at_any_step_erases_all(tcp_server: S
     """The journal repeats it: afterwards no table has the text, and the erasure happened once."""
     direct = f"postgresql://postgres@127.0.0.1:{tcp_server.port}/postgres"
     with Proxy(tcp_server.port) as proxy, psycopg.connect(direct, autocommit=True) as connection:
-        address = with_options(f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres", namespace="cut erasures")
+        address = with_options(
+            f"postgresql://postgres@127.0.0.1:{proxy.port}/postgres", namespace=f"cut erasures {secrets.token_hex(4)}"
+        )
         cuts = 0
         for step in range(0, 100, 1 if IS_DEEP else 9):
             with st.open(address) as journal:

@@ -1,5 +1,6 @@
 """Connections that break at the worst moment: every outcome is settled, nothing happens twice."""
 
+import secrets
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -34,7 +35,8 @@ def proxy(tcp_server: Server | Coordinator) -> Iterator[Proxy]:
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest) -> str:
-    return str(request.node.name)
+    """One that is new even if the server is a cluster that earlier runs used."""
+    return f"{request.node.name} {secrets.token_hex(4)}"
 
 
 @pytest.fixture
