@@ -188,6 +188,34 @@ def test_a_hit_is_previewed_with_its_words_marked_before_it_is_opened(reading: O
     page.wait_for_selector("#pages .e.sel")
 
 
+@pytest.mark.parametrize(
+    ("said", "marks"), [("\u0130\u0130\u0130\u0130 aardvark and more", 1), ("aardvark " * 5_000, 2_000)]
+)
+def test_words_are_marked_in_any_text_and_not_without_end(reading: Opener, said: str, marks: int) -> None:
+    """Small letters of some languages are longer than their capitals."""
+    reader = reading()
+    reader.journal.append("t", st.user(said), create=True, fields={"title": "Animals"})
+    page = reader.open("/search?q=aardvark")
+    page.wait_for_selector("#preview .e")
+    until(page, f"CSS.highlights.get('found')?.size === {marks}")
+    assert page.evaluate("[...new Set([...CSS.highlights.get('found')].map(String))]") == ["aardvark"]
+
+
+def test_the_files_of_one_thread_are_not_shown_with_another(reading: Opener) -> None:
+    reader = reading()
+    for name in ("first", "second"):
+        edit = f'{{"path": "/x/{name}.py", "oldText": "x", "newText": "y"}}'
+        asked = [st.user(name), st.assistant(calls=[st.call("c1", "edit", edit)]), st.tool_result("c1", "ok")]
+        reader.journal.create_thread(name, title=name, contents=asked)
+    release = hold(reader.page, "**/t/first/files*")
+    page = reader.open("/t/first")
+    page.click("#threads a[href*='second']")
+    page.wait_for_selector("#files >> text=second.py")
+    with page.expect_response("**/t/first/files*"):
+        release()
+    assert page.inner_text("#files a .mono") == "second.py"
+
+
 def test_the_arrows_go_from_hit_to_hit_and_back_to_the_words(reading: Opener) -> None:
     reader = reading()
     page = reader.open("/search?q=login")

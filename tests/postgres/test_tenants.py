@@ -168,6 +168,32 @@ def test_estimates_tell_a_bound_role_nothing_of_what_another_tenant_wrote(
             assert len(estimates) == 1, f"{table}.{column}: {estimates}"
 
 
+@pytest.mark.parametrize(
+    ("table", "condition"),
+    [
+        ("thread", "sessiontree.title_parts(title_folded) @> (sessiontree.title_parts('{words}'::bytea))[1:1]"),
+        ("channel", "(name <= '{words}' OR generate_series IS NULL)"),
+    ],
+)
+def test_estimates_tell_neither_titles_nor_channels_of_another_tenant(
+    tenants: str, database: str, table: str, condition: str
+) -> None:
+    """An index of an expression has a sample of its own, and a channel that is known can be listened to."""
+    for name, word in (("acme", "plan"), ("rival", "xylophone"), ("third", "plan")):
+        with st.open(with_options(database, namespace=name)) as journal:
+            for number in range(200):
+                journal.create_thread(f"t{number}", title=f"{word} {number}")
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute("ANALYZE")
+    with psycopg.connect(tenants, autocommit=True) as tenant:
+        estimates = set()
+        for words in ("xylophone", "qqqqqqqqq", "sessiontree_", "zzz"):
+            asked = f"FROM sessiontree.{table}, generate_series(1, 1000000) WHERE {condition.format(words=words)}"
+            plan = tenant.execute(f"EXPLAIN SELECT 1 {asked}").fetchall()
+            estimates.add(re.findall(r"rows=(\d+)", plan[0][0])[0])
+    assert len(estimates) == 1
+
+
 _NAMES_OF_POLICIES = """
 SELECT DISTINCT pg_describe_object(classid, objid, objsubid) FROM pg_depend WHERE classid = 'pg_policy'::regclass"""
 
@@ -195,6 +221,22 @@ def test_a_role_that_could_plant_functions_for_others_is_not_bound(database: str
         owner.execute(f"GRANT CREATE ON {right} TO {role}".format(database=owner.info.dbname))
     with pytest.raises(st.StoreError, match="may create objects"):
         bind_role(database, role, "acme")
+
+
+def test_a_role_that_could_become_one_that_plants_functions_is_not_bound(database: str, role: str) -> None:
+    st.open(database).close()
+    maker = f"{role}_maker"
+    with psycopg.connect(database, autocommit=True) as owner:
+        owner.execute(f"ALTER ROLE {role} NOINHERIT")
+        owner.execute(f"CREATE ROLE {maker}")
+        owner.execute(f"GRANT {maker} TO {role}")
+        owner.execute(f"GRANT CREATE ON SCHEMA public TO {maker}")
+        try:
+            with pytest.raises(st.StoreError, match="may create objects in schema public"):
+                bind_role(database, role, "acme")
+        finally:
+            owner.execute(f"DROP OWNED BY {maker}")
+            owner.execute(f"DROP ROLE {maker}")
 
 
 def test_the_server_itself_keeps_the_rows_apart(tenants: str) -> None:

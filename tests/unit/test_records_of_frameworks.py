@@ -20,7 +20,7 @@ def test_a_record_comes_back_as_it_was_given(record: Any) -> None:
         assert record_of(journal.entry("t", entry.id), "x") == record
 
 
-def test_a_score_that_is_not_a_number_comes_back() -> None:
+def test_a_score_that_is_not_a_number_comes_back_beside_half_an_emoji() -> None:
     with st.open("memory://") as journal:
-        journal.append("t", kept(st.user("hello"), "x", {"score": math.nan}), create=True)
+        journal.append("t", kept(st.user("cut \ud83d"), "x", {"score": math.nan, "text": "cut \ud83d"}), create=True)
         assert math.isnan(record_of(journal.path("t")[0], "x")["score"])

@@ -42,10 +42,8 @@ def kept(payload: P, framework: str, record: Any) -> P:
     """Return a payload with the record that it was made from. Raises InvalidInputError if the record is not JSON."""
     try:
         _strict_json(record).encode()
-    except UnicodeEncodeError:  # an emoji that was cut in the middle
+    except ValueError:  # not a number, or an emoji that was cut in the middle
         payload = convert(with_valid_text(msgspec.to_builtins(payload)), type(payload))
-        record = {_TEXT: json.dumps(record)}
-    except ValueError:
         record = {_TEXT: json.dumps(record)}
     except TypeError as error:
         raise st.InvalidInputError(f"a record of {framework} cannot be stored as JSON: {error}") from error

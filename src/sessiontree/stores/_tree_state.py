@@ -393,6 +393,8 @@ class TreeState:
             self.checkpoints.pop(key, None)
             self.artifacts.pop(key, None)
             del self.by_id[state.tree][node.id]
+        if not self._nodes_of(state.tree):
+            self.by_id.pop(state.tree, None)
         gone = set(entries)
         self._forget_rare(gone)
         self._children = None

@@ -12,7 +12,7 @@ from sessiontree.stores.postgres.errors import translate_error
 from sessiontree.stores.postgres.options import PostgresOptions, conninfo_of, parse_options, place_of
 from sessiontree.stores.postgres.schema import MIGRATION_LOCK
 from sessiontree.stores.postgres.steps import Statement, Steps
-from sessiontree.stores.postgres.unsampled import STILL_SAMPLED, UNSAMPLED
+from sessiontree.stores.postgres.unsampled import STILL_SAMPLED, UNSAMPLED, UNSAMPLED_TITLES
 
 __all__ = ["DISTRIBUTED_BY", "Distribution", "distribute", "misplaced"]
 
@@ -129,14 +129,20 @@ def _stop_sampling(connection: psycopg.Connection, place: str) -> list[str]:
     """Drop the statistics that shards have on what people wrote; only tables of an earlier release have some."""
     tables: list[str] = [row[0] for row in connection.execute(STILL_SAMPLED)]
     for table in tables:
-        changes = f"ALTER TABLE %s {UNSAMPLED[table]}"
-        for _, is_done, answer in connection.execute(_ON_SHARDS, {"table": f"sessiontree.{table}", "changes": changes}):
-            if not is_done:
-                raise StoreError(place, f"the statistics of {table} stay on a shard ({answer}); run distribute again")
-        with connection.transaction():
-            connection.execute("SET LOCAL citus.enable_ddl_propagation TO off")
-            connection.execute((changes % f"sessiontree.{table}").encode())
+        _on_shards(connection, place, table, f"ALTER TABLE %s {UNSAMPLED[table]}")
+        if table == "thread":
+            _on_shards(connection, place, table, UNSAMPLED_TITLES)
     return tables
+
+
+def _on_shards(connection: psycopg.Connection, place: str, table: str, change: str) -> None:
+    """Change the shards of a table, and the empty table of the coordinator, from which new shards are made."""
+    for _, is_done, answer in connection.execute(_ON_SHARDS, {"table": f"sessiontree.{table}", "changes": change}):
+        if not is_done:
+            raise StoreError(place, f"the statistics of {table} stay on a shard ({answer}); run distribute again")
+    with connection.transaction():
+        connection.execute("SET LOCAL citus.enable_ddl_propagation TO off")
+        connection.execute((change % f"sessiontree.{table}").encode())
 
 
 def misplaced() -> Steps[list[str]]:

@@ -16,11 +16,15 @@ from sessiontree.stores.postgres.schema import TABLES
 
 __all__ = ["bind_role"]
 
-# Where the statements of others look for functions and operators. A schema that is named like a role comes first there.
+# Where the statements of others look for functions and operators. A schema that is named like a role comes first there. A role
+# can become any other that it is a member of.
 _MAY_CREATE = """
-SELECT 'in schema ' || nspname FROM pg_catalog.pg_namespace
-WHERE nspname = ANY(current_schemas(false)) AND has_schema_privilege(%(role)s, oid, 'CREATE')
-UNION ALL SELECT 'schemas in this database' WHERE has_database_privilege(%(role)s, current_database(), 'CREATE')"""
+SELECT found.place FROM pg_catalog.pg_roles r, LATERAL (
+    SELECT 'in schema ' || nspname AS place FROM pg_catalog.pg_namespace
+    WHERE nspname = ANY(current_schemas(false)) AND has_schema_privilege(r.oid, oid, 'CREATE')
+    UNION ALL
+    SELECT 'schemas in this database' WHERE has_database_privilege(r.oid, current_database(), 'CREATE')) found
+WHERE pg_has_role(%(role)s, r.oid, 'MEMBER')"""
 
 
 def bind_role(url: str, role: str, namespace: str) -> None:

@@ -4,9 +4,10 @@ import { $, $$, app, below, element, get } from "./dom.js"
 const SOON = 1000
 let timer = 0
 
+/** Fill a part of the outline; the answer is for the thread that is shown now, not for the one that is shown when it comes. */
 const fill = async (id, path) => {
-  const made = element(await get(below(path, { at: app().dataset.at })))
-  $(id)?.replaceChildren(made)
+  const box = $(id)
+  box.replaceChildren(element(await get(below(path, { at: app().dataset.at }))))
 }
 
 export const showFiles = async () => { if ($("#files")?.checkVisibility()) await fill("#files", "/files") }

@@ -1,25 +1,25 @@
 // The search page: the arrows go from hit to hit, and what stands around the chosen one is shown beside it.
 import { $, $$, element, get } from "./dom.js"
 
-const SOON = 120
+const SOON = 120, MOST_MARKS = 2000
 let asked = null, waiting = 0
 
 /** Mark the words of a hit in the preview, and open what they are folded in. */
 const mark = (pane, words) => {
-  const ranges = [], texts = document.createTreeWalker(pane, NodeFilter.SHOW_TEXT)
-  for (let node = texts.nextNode(); node; node = texts.nextNode()) {
-    const text = node.data.toLowerCase()
-    for (const word of words) {
-      for (let at = text.indexOf(word); at >= 0; at = text.indexOf(word, at + word.length)) {
-        const range = new Range()
-        range.setStart(node, at)
-        range.setEnd(node, at + word.length)
-        ranges.push(range)
-        node.parentElement.closest("details")?.setAttribute("open", "")
-      }
+  if (!CSS.highlights || !words.length) return
+  const pattern = new RegExp(words.map((word) => word.replace(/[\\^$.*+?()[\]{}|/]/g, "\\$&")).join("|"), "giu")
+  const found = new Highlight(), texts = document.createTreeWalker(pane, NodeFilter.SHOW_TEXT)
+  for (let node = texts.nextNode(); node && found.size < MOST_MARKS; node = texts.nextNode()) {
+    for (const { 0: word, index } of node.data.matchAll(pattern)) {
+      const range = new Range()
+      range.setStart(node, index)
+      range.setEnd(node, index + word.length)
+      found.add(range)
+      node.parentElement.closest("details")?.setAttribute("open", "")
+      if (found.size >= MOST_MARKS) break
     }
   }
-  CSS.highlights?.set("found", new Highlight(...ranges))
+  CSS.highlights.set("found", found)
 }
 
 const choose = async (row) => {
@@ -33,9 +33,10 @@ const choose = async (row) => {
   try {
     pane.replaceChildren(element(await get(row.dataset.preview, { signal })))
     pane.ariaBusy = "false"
-    mark(pane, new Set($$("mark", row).map((one) => one.textContent.toLowerCase())))
+    mark(pane, [...new Set($$("mark", row).map((one) => one.textContent))])
   } catch (error) {
     if (error.name === "AbortError") return
+    row.removeAttribute("aria-current")
     pane.replaceChildren()
     pane.ariaBusy = "false"
     throw error
