@@ -98,6 +98,7 @@ check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/python -m pyright --pythonpath $(BIN)/python examples/*.py
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell *.md docs src examples tools benchmarks
 	$(BIN)/python tools/async_to_sync.py --check

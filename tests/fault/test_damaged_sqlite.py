@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 import sessiontree as st
+from property_settings import IS_DEEP
 
 PAGE = 8192
+TIMES = 60 if IS_DEEP else 12
 SIDES = ("store.db-wal", "store.db-shm", "store.db-gate", "store.db-journal")
 
 
@@ -103,15 +105,15 @@ def damaged_files(whole: bytes) -> Iterator[tuple[str, bytes]]:
     pages = len(whole) // PAGE
     for size in (1, 99, 100, 512, PAGE - 1, PAGE, PAGE + 1, *(dice.randrange(len(whole)) for _ in range(12))):
         yield f"cut at {size}", whole[:size]
-    for number in range(60):
+    for number in range(TIMES):
         yield f"head {number}", spoiled(whole, dice, 0, 100)
         yield f"first page {number}", spoiled(whole, dice, 100, PAGE)
         yield f"anywhere {number}", spoiled(whole, dice, 100, len(whole))
-    for page in range(pages):
+    for page in range(0, pages, 60 // TIMES):
         start, end = max(100, page * PAGE), (page + 1) * PAGE
         for name, filling in (("zeros", bytes(end - start)), ("noise", dice.randbytes(end - start))):
             yield f"{name} in page {page}", whole[:start] + filling + whole[end:]
-    for _ in range(60):
+    for _ in range(TIMES):
         one, other = dice.sample(range(1, pages), 2)
         copied = whole[other * PAGE : (other + 1) * PAGE]
         yield f"page {other} over {one}", whole[: one * PAGE] + copied + whole[(one + 1) * PAGE :]
