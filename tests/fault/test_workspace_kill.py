@@ -45,7 +45,7 @@ def kill_at_every(work: Path, numbers: range) -> None:
 def test_a_kill_between_two_changes_to_the_disk_leaves_old_or_new(tmp_path: Path) -> None:
     steps = int(run_child(tmp_path, "count"))
     assert steps > 600
-    kill_at_every(tmp_path, range(1, steps + 1, steps // 7))
+    kill_at_every(tmp_path, range(1, steps + 1, steps // 4))
 
 
 @pytest.mark.deep
