@@ -553,8 +553,11 @@ class StoreClosedError(StoreError):
 class StoreGoneError(StoreError):
     """The store was deleted or replaced while it was open."""
 
-    def __init__(self, place: str) -> None:
-        super().__init__(place, "the store was deleted or replaced while open; nothing more is written, open it again")
+    def __init__(self, place: str, part: str = "the store") -> None:
+        problem = (
+            f"{part} was deleted or replaced while open; nothing more is written, close the store and open it again"
+        )
+        super().__init__(place, problem)
 
 
 class StorePoisonedError(StoreError):

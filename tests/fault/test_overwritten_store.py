@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -135,4 +136,78 @@ def test_checkpoints_and_vacuum_by_other_programs_are_not_taken_for_a_copy(store
         fill(journal, "t", 400)
         fill(second, "t", 5)
         assert journal.thread("t").entries == 50 + 15 + 405
+        assert journal.check() == []
+
+
+def remove(file: Path) -> None:
+    file.unlink()
+
+
+def move_away(file: Path) -> None:
+    file.rename(file.with_name("away"))
+
+
+def replace_by_a_copy(file: Path) -> None:
+    # Not shutil.copy of the index in this process: closing it would release the locks of SQLite.
+    subprocess.run(["cp", file, file.with_name("copy")], check=True)
+    file.with_name("copy").replace(file)
+
+
+@pytest.mark.parametrize("take_away", [remove, move_away, replace_by_a_copy])
+@pytest.mark.parametrize("side_file", ["live.db-wal", "live.db-shm"])
+def test_appends_were_acknowledged_into_a_log_without_a_name(
+    store: Path, side_file: str, take_away: Callable[[Path], None]
+) -> None:
+    with st.open(store) as journal:
+        journal.append("t", st.user("acknowledged"), id="acknowledged")
+        take_away(store.with_name(side_file))
+        for _ in range(2):
+            with pytest.raises(st.StoreGoneError, match=rf"{side_file} was deleted or replaced"):
+                journal.append("t", st.user("to nowhere"))
+
+
+@pytest.mark.parametrize("side_files", [["live.db-wal"], ["live.db-shm"], ["live.db-wal", "live.db-shm"]])
+def test_closing_a_store_whose_log_was_removed_keeps_what_was_acknowledged(store: Path, side_files: list[str]) -> None:
+    with st.open(store) as journal:
+        journal.append("t", st.user("acknowledged"), id="acknowledged")
+        for side_file in side_files:
+            store.with_name(side_file).unlink()
+        with pytest.raises(st.StoreGoneError):
+            journal.append("t", st.user("to nowhere"))
+    with st.open(store) as journal:
+        assert journal.entries("t")[-1].id == "acknowledged"
+        assert journal.check() == []
+
+
+APPENDER = """
+import sys, sessiontree as st
+journal = st.open(sys.argv[1])
+journal.append("t", st.user("by another process"), id="other")
+print("acknowledged", flush=True)
+sys.stdin.read()
+journal.close()
+"""
+
+
+@pytest.mark.parametrize("is_other_closed_first", [False, True])
+def test_a_process_that_made_a_new_index_of_the_log_lost_its_entries_to_the_one_with_the_old_index(
+    store: Path, is_other_closed_first: bool
+) -> None:
+    with st.open(store) as journal:
+        journal.append("t", st.user("acknowledged"), id="acknowledged")
+        store.with_name("live.db-shm").unlink()
+        with subprocess.Popen(
+            [sys.executable, "-c", APPENDER, store], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as other:
+            assert other.stdout is not None
+            assert other.stdout.readline() == "acknowledged\n"
+            if is_other_closed_first:
+                other.communicate()
+            with pytest.raises(st.StoreGoneError):
+                journal.append("t", st.user("over the entry of the other"))
+            journal.close()
+            if not is_other_closed_first:
+                other.communicate()
+    with st.open(store) as journal:
+        assert [entry.id for entry in journal.entries("t")[-2:]] == ["acknowledged", "other"]
         assert journal.check() == []

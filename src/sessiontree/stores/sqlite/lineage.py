@@ -1,10 +1,13 @@
-"""Notice that the file of an open store was overwritten, for example by ``cp backup.db live.db``.
+"""Notice that the files of an open store were overwritten or removed, for example by ``cp backup.db live.db``.
 
 SQLite does not notice: the commits since the last checkpoint are in the WAL, and it goes on writing there, on top of
 pages that are not the ones that it knows. So ``store_meta.stamp`` has an id of the store and a number that grows after
 each checkpoint. The stamp in the file itself, without the WAL, is then the one that the WAL continues from or the one
 before it; the stamp of another store or of an older copy is neither. It is compared whenever the time or size of the file
 changed, which in normal use only a checkpoint does.
+
+SQLite does not notice either that ``rm live.db-wal`` took its WAL away, or ``rm live.db-shm`` the index that tells processes
+what is in it: it goes on with the open files, and the next process makes new ones. So both must be the files that they were.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from sessiontree.stores.sqlite.errors import translate_error
 __all__ = ["Lineage", "new_stamp", "renew_stamp"]
 
 
+_SIDE_FILES = ("-wal", "-shm")
 _STAMP = re.compile(rb"sessiontree ([0-9a-f]{32}) (\d{16})")
 _CHUNK = 1 << 20
 _ATTEMPTS = 4
@@ -64,7 +68,9 @@ class Lineage:
         self._base: _Stamp | None = None
         self._is_gone = False
         self._times = self._look_at_times()
-        if not self._is_continued(connection):
+        is_continued = self._is_continued(connection)
+        self._side_files = {f"{path}{suffix}": _file_at(f"{path}{suffix}") for suffix in _SIDE_FILES}
+        if not is_continued:
             log = path.with_name(path.name + "-wal").name
             raise StoreError(
                 str(path),
@@ -72,7 +78,10 @@ class Lineage:
             )
 
     def verify(self, connection: sqlite3.Connection) -> None:
-        """Raise StoreGoneError if the file was overwritten since the last call."""
+        """Raise StoreGoneError if a file was overwritten or removed since the last call."""
+        for side_file, known in self._side_files.items():
+            if _file_at(side_file) != known:
+                raise StoreGoneError(str(self._path), Path(side_file).name)
         times = self._look_at_times()
         if times == self._times and not self._is_gone:
             return
@@ -82,9 +91,11 @@ class Lineage:
         self._times = times
 
     @property
-    def is_gone(self) -> bool:
-        """Whether the file was overwritten."""
-        return self._is_gone
+    def is_replaced(self) -> bool:
+        """Whether another file is in the place of one of ours. If one is only missing, SQLite can still empty the log."""
+        return self._is_gone or any(
+            _file_at(side_file) not in (None, known) for side_file, known in self._side_files.items()
+        )
 
     def mark(self, connection: sqlite3.Connection) -> None:
         """Change the stamp if there was a checkpoint since it was changed last. Called within a transaction."""
@@ -138,6 +149,15 @@ class Lineage:
             offset += len(block)
             rest = block[-64:]
         return max(found, key=lambda stamp: stamp.number, default=None)
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    """What tells a file from any other, None if there is none. Called with each commit, where a Path costs more."""
+    try:
+        found = os.stat(path)  # noqa: PTH116
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_dev
 
 
 def _stamp_in(data: bytes) -> _Stamp | None:

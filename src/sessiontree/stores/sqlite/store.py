@@ -112,8 +112,8 @@ class SqliteBackend:
             self._is_closed = True
             with self._opened:
                 self._erasure.close()
-                # The log of a file that was overwritten must not be written into the new one.
-                if not self._lineage.is_gone:
+                # The log of a file that was overwritten must not be written into the new one, nor take another log away.
+                if not self._lineage.is_replaced:
                     self._wal_guard.release()
                 if self._search is not None:
                     self._search.close()
@@ -247,6 +247,7 @@ class SqliteBackend:
         if not damaged or not all(finding.is_repairable for finding in damaged):
             return []
         with self._translated(), self._process_lock:
+            self._lineage.verify(self._writer)
             rebuild(self._writer)
             self._view.reset()
             self._sync()
