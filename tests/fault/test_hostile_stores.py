@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import sqlite3
 import stat
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from zlib import crc32
 
 import msgspec
 import pytest
@@ -16,6 +20,9 @@ import sessiontree as st
 from sessiontree.model import Checkpoint
 from sessiontree.model.blobs import Blob, _zstd, blob_of, check_blob, data_of, hash_of
 from sessiontree.model.manifest import ItemKind, Manifest, ManifestItem, decode_manifest, encode_manifest
+from sessiontree.stores.backup.folder import BackupFolder
+from sessiontree.stores.backup.manifest import Manifest as BackupManifest
+from sessiontree.stores.backup.snapshot import Snapshot, SnapshotFile
 from sessiontree.stores.commands import PutBlobs
 from sessiontree.stores.jsonl.packs import _LENGTH_BYTES, _MAGIC
 
@@ -198,3 +205,159 @@ def test_a_pack_with_a_damaged_index_took_gigabytes(tmp_path: Path, start: int, 
             assert tracemalloc.get_traced_memory()[1] < 64 << 20
         finally:
             tracemalloc.stop()
+
+
+def crafted_folder(tmp_path: Path) -> Path:
+    """A JSONL store beside a file of somebody else."""
+    with st.open(f"jsonl:///{tmp_path / 'trees'}") as journal:
+        journal.create_thread("t")
+        journal.append("t", st.user("hello"))
+    (tmp_path / "victim.jsonl").write_bytes(b"mine\n")
+    return tmp_path / "trees"
+
+
+def crafted_plan(**fields: object) -> bytes:
+    return msgspec.json.encode(fields)
+
+
+def crafted_log(text: bytes, **fields: object) -> bytes:
+    header = {"tree": "t", "offset": 0, "length": len(text), "crc": f"{crc32(text):08x}"} | fields
+    return msgspec.json.encode(header) + b"\n" + text
+
+
+def restored_backup_of(store: Path) -> Path:
+    """What becomes of a backup in which somebody put all files of a store."""
+    files = tuple(
+        SnapshotFile(name=path.relative_to(store).as_posix(), size=path.stat().st_size, read=partial(_content, path))
+        for path in store.rglob("*")
+        if path.is_file()
+    )
+    backups = BackupFolder(store.with_name("backups"))
+    backups.create()
+    stored = [file for file, _ in backups.add_pieces(Snapshot(kind="jsonl", place="", files=files), {}, None)]
+    backups.complete(BackupManifest(version=1, created_ns=1, kind="jsonl", place="", files=tuple(stored)))
+    with suppress(st.SessionTreeError):
+        st.restore_backup(backups.path, store.with_name("restored"))
+    return store.with_name("restored")
+
+
+def _content(path: Path) -> Iterator[bytes]:
+    yield path.read_bytes()
+
+
+OUT = "../../victim"
+LINES = {"tree": OUT, "offset": 5, "text": b"not mine\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("commit.json", crafted_plan(lines=[LINES])),
+        ("commit.json", crafted_plan(removed=[OUT])),
+        ("commit.json", crafted_plan(rewritten=[OUT])),
+        ("commits.log", crafted_log(b"not mine\n", tree=OUT, offset=5)),
+    ],
+)
+@pytest.mark.parametrize("is_restored", [False, True])
+def test_a_commit_in_a_crafted_store_changed_files_outside_of_it(
+    tmp_path: Path, name: str, content: bytes, is_restored: bool
+) -> None:
+    folder = crafted_folder(tmp_path)
+    (tmp_path / "victim.jsonl.new").write_bytes(b"not mine\n")
+    (folder / name).write_bytes(content)
+    if is_restored:
+        folder = restored_backup_of(folder)
+    with suppress(st.SessionTreeError), st.open(f"jsonl:///{folder}") as journal:
+        journal.append("t", st.user("more"))
+    assert (tmp_path / "victim.jsonl").read_bytes() == b"mine\n"
+    assert (tmp_path / "victim.jsonl.new").read_bytes() == b"not mine\n"
+
+
+def changed_line(tmp_path: Path, kind: bytes, **changes: object) -> str:
+    """A JSONL store in which a line of a kind was changed, with a checksum that fits; its address."""
+    folder = crafted_folder(tmp_path)
+    [file] = (folder / "trees").iterdir()
+    lines = file.read_bytes().splitlines()
+    number = next(number for number, line in enumerate(lines) if line.startswith(b'{"kind":"%b"' % kind))
+    fields = msgspec.json.decode(lines[number], type=dict[str, msgspec.Raw])
+    del fields["crc"]
+    for name, value in changes.items():
+        fields[name] = value if isinstance(value, msgspec.Raw) else msgspec.Raw(msgspec.json.encode(value))
+    text = msgspec.json.encode(fields)[:-1]
+    lines[number] = b'%b,"crc":"%08x"}' % (text, crc32(text))
+    file.write_bytes(b"\n".join(lines) + b"\n")
+    return f"jsonl:///{folder}"
+
+
+HUGE = msgspec.Raw(b"1" + b"0" * 30)
+DEEP = msgspec.Raw(b"[" * 5000 + b"]" * 5000)
+THREAD = b'{"id":"t","tree":"t","created_ns":%b,"updated_ns":1,"custom":%b}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes"),
+    [
+        (b"entry", {"payload": {"type": "user_message", "message": 7}}),
+        (b"entry", {"payload": msgspec.Raw(b'{"type":"user_message","message":"\xff"}')}),
+        (b"entry", {"payload": msgspec.Raw(b'{"type":"custom","name":"n","data":%b}' % bytes(DEEP))}),
+        (b"entry", {"payload": {"type": "checkpoint", "manifest": 7}}),
+        (b"entry", {"at": HUGE}),
+        (b"entry", {"n": HUGE}),
+        (b"thread", {"thread": msgspec.Raw(THREAD % (bytes(HUGE), b"{}"))}),
+        (b"thread", {"thread": msgspec.Raw(THREAD % (b"1", b'{"a":%b}' % bytes(DEEP)))}),
+        (b"thread", {"thread": msgspec.Raw(THREAD % (b"1", b'{"a":"\xff"}'))}),
+        (b"tree", {"last": HUGE}),
+    ],
+)
+def test_a_crafted_line_with_a_checksum_that_fits_raised_errors_of_python(
+    tmp_path: Path, kind: bytes, changes: dict[str, object]
+) -> None:
+    with st.open(changed_line(tmp_path, kind, **changes)) as journal:
+        for read in (
+            journal.list_threads,
+            journal.stats,
+            lambda: journal.entries("t"),
+            lambda: journal.context("t"),
+            lambda: journal.search("hello"),
+            lambda: journal.append("t", st.user("more")),
+            journal.repair,
+            journal.check,
+        ):
+            with suppress(st.SessionTreeError):
+                read()
+
+
+def test_an_entry_that_cannot_be_decoded_hid_its_whole_thread(tmp_path: Path) -> None:
+    with st.open(changed_line(tmp_path, b"entry", payload={"type": "user_message", "message": 7})) as journal:
+        more = journal.append("t", st.user("more"))
+        assert [entry.type for entry in journal.entries("t")] == ["damaged", "user_message"]
+        assert [entry.id for entry in journal.path("t")][-1] == more.id
+        assert [(found.kind, found.problem) for found in journal.check()] == [("content", "the content cannot be read")]
+
+
+@pytest.mark.parametrize("length", [-120, 1 << 70])
+def test_a_log_with_a_crafted_length_was_read_without_an_end(tmp_path: Path, length: int) -> None:
+    folder = crafted_folder(tmp_path)
+    (folder / "commits.log").write_bytes(crafted_log(b"", length=length))
+    with st.open(f"jsonl:///{folder}") as journal:
+        journal.append("t", st.user("more"))
+        assert journal.check() == []
+
+
+@pytest.mark.parametrize("note", [bytes(50), b"\xff\n", b"../../victim\n", b"t\0\n", b"x" * 5000, b"\n\n"])
+def test_a_note_of_a_failed_sync_that_a_power_cut_garbled_closed_the_store(tmp_path: Path, note: bytes) -> None:
+    folder = crafted_folder(tmp_path)
+    (folder / "unsynced").write_bytes(note)
+    with st.open(f"jsonl:///{folder}") as journal:
+        journal.append("t", st.user("more"))
+        assert journal.check() == []
+
+
+def test_a_number_of_deletions_that_is_none_raised_an_error_of_python(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    with st.open(path) as journal:
+        journal.create_thread("t")
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("UPDATE store_meta SET deletions = 'many'")
+    with suppress(st.DamagedDataError), st.open(path) as journal:
+        journal.append("t", st.user("more"))

@@ -13,7 +13,17 @@ from typing import Any, TypeVar, overload
 
 import msgspec
 
-__all__ = ["NANOSECONDS", "Progress", "Record", "convert", "counted", "json_decoder", "moment", "msgpack_decoder"]
+__all__ = [
+    "NANOSECONDS",
+    "UNREADABLE",
+    "Progress",
+    "Record",
+    "convert",
+    "counted",
+    "json_decoder",
+    "moment",
+    "msgpack_decoder",
+]
 
 
 NANOSECONDS = 1_000_000_000
@@ -63,6 +73,9 @@ def counted(items: Collection[T], progress: Progress | None) -> Iterator[T]:
         if done % _ITEMS_PER_CALL == 0 or done == total:
             progress(done, total)
 
+
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""What a decoder raises for bytes that are not what was written, or that somebody crafted."""
 
 # msgspec analyses a type when its first decoder is made, and the process crashes if two threads do so at once.
 _making_decoders = threading.Lock()

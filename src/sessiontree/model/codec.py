@@ -23,7 +23,7 @@ import msgspec
 from msgspec import UnsetType
 
 from sessiontree.errors import InvalidInputError
-from sessiontree.model._base import Progress, Record, counted, json_decoder
+from sessiontree.model._base import UNREADABLE, Progress, Record, counted, json_decoder
 from sessiontree.model.entry import Entry, KnownPayload, Payload, UnknownPayload, entry_type
 from sessiontree.model.thread import Thread
 
@@ -171,7 +171,7 @@ def decode_stored_payload(body: bytes) -> Payload:
     """Return the payload of a stored body. An unreadable one is shown as damaged: other entries stay readable."""
     try:
         return decode_payload(body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+    except (*UNREADABLE, TypeError):
         return UnknownPayload(type=DAMAGED, body=body if isinstance(body, bytes) else b"")
 
 

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from sessiontree.errors import DamagedDataError, NewerFormatError
-from sessiontree.model._base import Record, msgpack_decoder
+from sessiontree.model._base import UNREADABLE, Record, msgpack_decoder
 
 __all__ = [
     "UNKNOWN_MODE",
@@ -138,7 +138,7 @@ def _permissions(mode: int) -> int:
 def _decoded(data: bytes, place: str) -> _Wire:
     try:
         return _decoder.decode(data)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise DamagedDataError(place, 0, f"not a manifest: {error}") from error
 
 

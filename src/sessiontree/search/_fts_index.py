@@ -14,11 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol, TypeVar
 
-import msgspec
-
 from sessiontree.errors import DamagedDataError
 from sessiontree.model import Entry, Payload, UnknownPayload
-from sessiontree.model._base import Progress, Record
+from sessiontree.model._base import UNREADABLE, Progress, Record
 from sessiontree.model.codec import decode_payload
 from sessiontree.model.entry import Label
 from sessiontree.search import _fts_query
@@ -388,7 +386,7 @@ def _payload_of(item: StoredEntry) -> Payload:
     """Return the payload of an entry; a damaged one cannot be found, but does not stop the search."""
     try:
         return decode_payload(item.body)
-    except (msgspec.MsgspecError, UnicodeDecodeError, TypeError):
+    except (*UNREADABLE, TypeError):
         return UnknownPayload(type="damaged", body=b"")
 
 

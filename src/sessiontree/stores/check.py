@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
-from sessiontree.model import Lease, Move
+from sessiontree.model import Lease, Move, UnknownPayload
 from sessiontree.model._base import Progress, counted
 from sessiontree.model.blobs import Blobs, check_blob, data_of
-from sessiontree.model.codec import encode_payload
+from sessiontree.model.codec import DAMAGED, encode_payload
 from sessiontree.model.manifest import reachable
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.queries import Finding
@@ -85,7 +85,9 @@ def _entry_findings(content: Content, place: str, progress: Progress | None) -> 
     for node in counted(content.nodes.values(), progress):
         yield from _position_findings(content, place, node)
         draft = content.draft(node)
-        if encode_payload(draft.payload) != draft.body:
+        if isinstance(draft.payload, UnknownPayload) and draft.payload.type == DAMAGED:
+            yield _finding("content", place, "the content cannot be read", entry=node.id)
+        elif encode_payload(draft.payload) != draft.body:
             yield _finding("content", place, "the content differs from what was written", entry=node.id)
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from sessiontree.model._base import Record, msgpack_decoder
+from sessiontree.model._base import UNREADABLE, Record, msgpack_decoder
 from sessiontree.model.manifest import ItemKind, LeftOut, LeftOutReason, ManifestItem
 
 __all__ = [
@@ -129,7 +129,7 @@ def load_cache(state_fd: int) -> StatCache:
         return StatCache()
     try:
         cache = _decoder.decode(body)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         return StatCache()
     return cache if cache.version == _VERSION else StatCache()
 

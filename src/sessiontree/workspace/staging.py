@@ -13,7 +13,7 @@ import os
 import msgspec
 
 from sessiontree.errors import DamagedDataError
-from sessiontree.model._base import Record, msgpack_decoder
+from sessiontree.model._base import UNREADABLE, Record, msgpack_decoder
 from sessiontree.model.manifest import ManifestItem
 from sessiontree.workspace.disk import Disk
 from sessiontree.workspace.plan import Action
@@ -106,7 +106,7 @@ def pending_restore(state_fd: int) -> tuple[Staging, Staged] | None:
         data = file.read()
     try:
         return staging, msgpack_decoder(Staged).decode(data)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         staging.close()
         raise DamagedDataError(f"{_READY}/{_PLAN}", 0, str(error)) from error
 

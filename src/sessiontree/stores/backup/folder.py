@@ -20,7 +20,7 @@ from pathlib import Path
 import msgspec
 
 from sessiontree.errors import BackupError, DamagedDataError, NewerFormatError
-from sessiontree.model._base import Progress, Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Progress, Record, json_decoder
 from sessiontree.model.blobs import Blob, blob_of, check_blob, data_of, hash_of
 from sessiontree.stores._io import FileLock, Files, SyncFailedError
 from sessiontree.stores.backup.manifest import (
@@ -295,7 +295,7 @@ class BackupFolder:
             raise translate_error(self.place, error) from error
         try:
             marker = json_decoder(_Marker).decode(text)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        except UNREADABLE as error:
             raise BackupError(self.place, f"{self._marker.name} cannot be read: {error}") from error
         if marker.format != FORMAT:
             raise BackupError(self.place, f"{self._marker.name} has the format {marker.format!r}")

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import msgspec
 
 from sessiontree.errors import BackupError, NewerFormatError
-from sessiontree.model._base import Record, json_decoder, moment
+from sessiontree.model._base import UNREADABLE, Record, json_decoder, moment
 from sessiontree.model.blobs import hash_of
 from sessiontree.stores.backup.snapshot import SnapshotKind
 
@@ -116,7 +116,7 @@ def decode_manifest(place: str, name: str, text: bytes) -> Manifest:
         if head.version > VERSION:
             raise NewerFormatError(place, head.version, VERSION)
         manifest = json_decoder(Manifest).decode(text)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BackupError(place, f"the manifest of backup {name} cannot be read: {error}") from error
     problem = _problem(manifest)
     if problem:

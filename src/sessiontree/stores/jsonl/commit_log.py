@@ -22,9 +22,9 @@ from zlib import crc32
 
 import msgspec
 
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.stores._io import Files, SyncFailedError, syncing
-from sessiontree.stores.jsonl.layout import Layout, is_there
+from sessiontree.stores.jsonl.layout import Count, Layout, TreeName, is_there
 from sessiontree.stores.jsonl.unsynced import note_unsynced
 
 __all__ = ["CommitLog", "LoggedLines"]
@@ -35,9 +35,9 @@ _MOST_TREES = 100_000
 
 
 class _Header(Record, frozen=True, kw_only=True):
-    tree: str
-    offset: int
-    length: int
+    tree: TreeName
+    offset: Count
+    length: Count
     crc: str
 
 
@@ -192,7 +192,7 @@ class CommitLog:
             end = data.find(b"\n", start)
             try:
                 header = json_decoder(_Header).decode(data[start:end])
-            except msgspec.DecodeError:
+            except UNREADABLE:
                 return
             text = data[end + 1 : end + 1 + header.length]
             if end < 0 or f"{crc32(text):08x}" != header.crc:

@@ -13,13 +13,13 @@ from contextlib import suppress
 import msgspec
 
 from sessiontree.errors import DamagedDataError
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.model.documents import StoredDocument
 from sessiontree.stores._io import Files, syncing
 from sessiontree.stores.commands import ChangeResult, DeleteDocument, Joinable, SetDocument
 from sessiontree.stores.jsonl.batch import Batch, PendingLines
 from sessiontree.stores.jsonl.documents import DocumentFolder
-from sessiontree.stores.jsonl.layout import Layout, is_there
+from sessiontree.stores.jsonl.layout import Count, Layout, TreeName, is_there
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import lines_without, new_path, stage
 from sessiontree.stores.rules.documents import delete_document, set_document
@@ -31,8 +31,8 @@ __all__ = ["CommitPlan", "PlannedCommit", "PlannedLines", "carry_out", "planned"
 class PlannedLines(Record, frozen=True, kw_only=True):
     """Lines to append to a tree file that ends at ``offset``."""
 
-    tree: str
-    offset: int
+    tree: TreeName
+    offset: Count
     text: bytes
 
 
@@ -40,8 +40,8 @@ class CommitPlan(Record, frozen=True, kw_only=True):
     """What a commit does to files. ``rewritten`` trees have their new content beside them, ``removed`` ones go."""
 
     lines: tuple[PlannedLines, ...] = ()
-    rewritten: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
+    rewritten: tuple[TreeName, ...] = ()
+    removed: tuple[TreeName, ...] = ()
     documents: tuple[StoredDocument, ...] = ()
     dropped_documents: tuple[tuple[str, str], ...] = ()
     artifacts: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def planned(layout: Layout) -> CommitPlan | None:
         return None
     try:
         return json_decoder(CommitPlan).decode(layout.plan.read_bytes())
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise DamagedDataError(str(layout.plan), 0, f"cannot read the commit: {error}") from error
 
 

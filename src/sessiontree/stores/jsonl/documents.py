@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from sessiontree.errors import DamagedDataError
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.model.documents import StoredDocument
 from sessiontree.stores._io import Files
 from sessiontree.stores.jsonl.layout import name_of
@@ -96,7 +96,7 @@ def _read(path: Path) -> StoredDocument | None:
         file = json_decoder(_File).decode(path.read_bytes())
     except FileNotFoundError:
         return None
-    except msgspec.MsgspecError as error:
+    except UNREADABLE as error:
         raise DamagedDataError(str(path), 0, f"cannot read the document: {error}") from error
     return StoredDocument(
         scope=file.scope,

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import msgspec
 
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.model.blobs import data_of
 from sessiontree.model.manifest import reachable
 from sessiontree.stores._io import Files
-from sessiontree.stores.jsonl.layout import Layout, name_of
+from sessiontree.stores.jsonl.layout import Layout, TreeName, name_of
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.thread_index import ThreadIndex
 from sessiontree.stores.jsonl.tree import TreeCache
@@ -31,7 +31,7 @@ _TEMPORARY = ".new"
 class PendingErasure(Record, frozen=True, kw_only=True):
     """A delete whose copies are not erased yet. ``tree`` is the name of the tree file."""
 
-    tree: str
+    tree: TreeName
     thread_id: str
     has_blobs: bool = False
 
@@ -58,7 +58,7 @@ class ErasureFolder:
                 yield path, json_decoder(PendingErasure).decode(path.read_bytes())
             except FileNotFoundError:
                 continue  # another process has completed it
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except UNREADABLE:
                 yield path, ANYTHING
 
     def complete(self, path: Path) -> None:

@@ -13,17 +13,25 @@ import os
 import re
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
 from sessiontree.errors import ForeignStoreError, NewerFormatError
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.stores._io import Files, ProcessLock, kind_of, refuse_network
 
-__all__ = ["TREE_SUFFIX", "Layout", "is_there", "name_of", "open_folder"]
+__all__ = ["TREE_SUFFIX", "Count", "Layout", "TreeName", "is_there", "name_of", "open_folder"]
 
 
 TREE_SUFFIX = ".jsonl"
+
+TreeName = Annotated[str, msgspec.Meta(pattern=r"^[^/\x00]+\Z")]
+"""The name of a tree's file, without suffix. In a file that somebody crafted it could be a path that leads elsewhere."""
+
+Count = Annotated[int, msgspec.Meta(ge=0, le=1 << 62)]
+"""An offset or a length in a file, or the number of an entry: less than 64 bits, and more can be added to it."""
+
 _FORMAT = "sessiontree-jsonl"
 _VERSION = 1
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
@@ -81,7 +89,7 @@ class Layout:
         """The id of the tree that a fork is in, or None without a readable pointer."""
         try:
             return json_decoder(str).decode(self.pointer(thread_id).read_bytes())
-        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        except (FileNotFoundError, *UNREADABLE):
             return None
 
     def leftovers(self, name: str) -> list[Path]:
@@ -139,7 +147,7 @@ def _is_ours(layout: Layout) -> bool:
     text = layout.marker.read_bytes()
     try:
         marker = json_decoder(Marker).decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         raise ForeignStoreError(
             str(layout.folder), f"{layout.marker.name} is not a sessiontree marker: {error}"
         ) from error

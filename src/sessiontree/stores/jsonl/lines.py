@@ -22,8 +22,9 @@ from zlib import crc32
 import msgspec
 
 from sessiontree.model import Lease, MoveReason, Thread
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.model.codec import encode_record
+from sessiontree.stores.jsonl.layout import Count
 
 __all__ = [
     "FORMAT",
@@ -61,7 +62,7 @@ class TreeLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="tree"):
 
     format: int
     tree: str
-    last: int = 0
+    last: Count = 0
     lines: int = 1
 
 
@@ -80,7 +81,7 @@ class EntryLine(Record, frozen=True, kw_only=True, tag_field="kind", tag="entry"
     ``is_kept``: its thread was deleted and a fork still sees it. ``is_aside``: it did not become the leaf.
     """
 
-    n: int
+    n: Count
     id: str
     thread: str
     parent: str | None = None
@@ -150,7 +151,7 @@ def decode_line(data: bytes) -> Line:
         return _decoder.decode(data)
     except msgspec.ValidationError as error:
         return _newer(data, error)
-    except msgspec.DecodeError as error:
+    except UNREADABLE as error:
         raise BadLineError(f"the line is not valid JSON: {error}") from error
 
 
@@ -181,7 +182,7 @@ def _with_checksum(record: bytes) -> bytes:
 def _newer(data: bytes, error: msgspec.ValidationError) -> UnknownLine:
     try:
         line = _unknown.decode(data)
-    except msgspec.DecodeError:
+    except UNREADABLE:
         raise BadLineError(f"invalid record: {error}") from error
     if line.kind in _KINDS:
         raise BadLineError(f"invalid record: {error}") from error

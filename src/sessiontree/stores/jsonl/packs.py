@@ -14,7 +14,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from sessiontree.errors import BlobNotFoundError, DamagedDataError
-from sessiontree.model._base import msgpack_decoder
+from sessiontree.model._base import UNREADABLE, msgpack_decoder
 from sessiontree.model.blobs import Blob, Pack, PackedBlob, pack_of
 from sessiontree.stores._io import Files
 
@@ -122,7 +122,7 @@ class PackFolder:
             index = _read_part(pack, len(_MAGIC) + _LENGTH_BYTES, length)
         try:
             rows = msgpack_decoder(list[tuple[bytes, int, int, int]]).decode(index)
-        except msgspec.DecodeError as error:
+        except UNREADABLE as error:
             raise DamagedDataError(str(path), len(_MAGIC), f"cannot read the index of the pack: {error}") from error
         if magic != _MAGIC:
             raise DamagedDataError(str(path), 0, "not a pack file")

@@ -12,7 +12,6 @@ from typing import Literal, NamedTuple
 from msgspec.structs import replace
 
 from sessiontree.model import Checkpoint, Move, Thread
-from sessiontree.model._base import json_decoder
 from sessiontree.model.artifacts import MAY_HAVE_ARTIFACTS, artifacts_of
 from sessiontree.model.codec import decode_stored_payload, stored_type
 from sessiontree.stores._tree_state import TreeState
@@ -159,8 +158,8 @@ class Replay:
         self._state.add_node(TREE, node, stored_type(body))
         if body == ERASED_BODY:
             self._state.erased.add(node.key)
-        if body.startswith(_CHECKPOINT):
-            self._state.checkpoints[node.key] = json_decoder(Checkpoint).decode(body).manifest
+        if body.startswith(_CHECKPOINT) and isinstance(payload := decode_stored_payload(body), Checkpoint):
+            self._state.checkpoints[node.key] = payload.manifest
         if MAY_HAVE_ARTIFACTS in body and (names := artifacts_of(decode_stored_payload(body))):
             self._state.artifacts[node.key] = names
         if state is not None and not line.is_kept:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -10,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from sessiontree.errors import DamagedDataError, SessionTreeError, StoreClosedError, ThreadNotFoundError
+from sessiontree.errors import DamagedDataError, StoreClosedError, ThreadNotFoundError
 from sessiontree.model import Entry, Lease, Move, NextMove, Page, Thread, ThreadQuery
 from sessiontree.model._base import Progress
 from sessiontree.model.blobs import Blob
@@ -111,7 +110,7 @@ class JsonlBackend:
     def _tries_to_erase(self, path: Path, erasure: PendingErasure) -> bool:
         try:
             return self._erase_copies(path, erasure)
-        except (OSError, sqlite3.Error, SessionTreeError):
+        except Exception:  # noqa: BLE001  a damaged file can raise any exception
             return False
 
     def _erase_copies(self, path: Path, erasure: PendingErasure) -> bool:
@@ -134,7 +133,8 @@ class JsonlBackend:
         """
         self._check_open()
         self._searcher().rebuild()
-        return self._writer.repair()
+        with self._translated():
+            return self._writer.repair()
 
     def mark(self, thread_id: str) -> object:
         tree_id = self._layout.tree_of_fork(thread_id)
@@ -252,10 +252,8 @@ class JsonlBackend:
 
     def search(self, search: Search) -> SearchPage:
         self._check_open()
-        try:
+        with self._translated():
             found = self._searcher().search(search)
-        except OSError as error:
-            raise translate_error(self.place, error) from error
         self._save_index()
         return found
 
@@ -363,16 +361,24 @@ class JsonlBackend:
         with self._lock:
             has_unsaved = self._index.has_unsaved
         if has_unsaved:
-            self._writer.save_index()
+            with self._translated():
+                self._writer.save_index()
 
     @contextmanager
     def _reading(self) -> Iterator[None]:
-        with self._lock:
+        with self._lock, self._translated():
             self._check_open()
-            try:
-                yield
-            except OSError as error:
-                raise translate_error(self.place, error) from error
+            yield
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise translate_error(self.place, error) from error
+        except OverflowError as error:
+            # No caller can give such numbers, so a file has them.
+            raise DamagedDataError(self.place, 0, f"a number has more than 64 bits: {error}") from error
 
     def _searcher(self) -> JsonlSearch:
         from sessiontree.stores.jsonl.search import JsonlSearch  # noqa: PLC0415  most programs never search

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from sessiontree.model import Thread
-from sessiontree.model._base import Record, json_decoder
+from sessiontree.model._base import UNREADABLE, Record, json_decoder
 from sessiontree.stores.jsonl.layout import name_of
 from sessiontree.stores.jsonl.tree import Tree, TreeCache
 
@@ -77,7 +77,7 @@ class SummaryFile:
         try:
             rows = self._open().execute("SELECT name, summary FROM tree").fetchall()
             return {name: _summaries.decode(summary) for name, summary in rows}
-        except (sqlite3.Error, msgspec.DecodeError, TypeError, OSError):
+        except (*UNREADABLE, sqlite3.Error, TypeError, OSError):
             self.discard()
             return {}
 

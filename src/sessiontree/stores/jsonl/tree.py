@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sessiontree.errors import DamagedDataError, NewerFormatError, ThreadNotFoundError
 from sessiontree.model import Entry
-from sessiontree.model.codec import EntryBody, decode_payload
+from sessiontree.model.codec import EntryBody, decode_stored_payload
 from sessiontree.stores._tree_state import BlobStore
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
@@ -137,7 +137,7 @@ class Tree:
         body = bytes(line.payload)
         return Draft(
             id=line.id,
-            payload=decode_payload(body),
+            payload=decode_stored_payload(body),
             body=body,
             created_ns=line.at,
             turn_id=line.turn,
@@ -154,7 +154,7 @@ class Tree:
                 parent=None if node.parent is None else self.state.nodes[node.parent].id,
                 created_ns=line.at,
                 turn_id=line.turn,
-                payload=decode_payload(bytes(line.payload)),
+                payload=decode_stored_payload(bytes(line.payload)),
             )
             for node, line in zip(nodes, self._lines(nodes), strict=True)
         ]

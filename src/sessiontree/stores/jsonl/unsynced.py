@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from sessiontree.stores._io import Files, syncing
-from sessiontree.stores.jsonl.layout import Layout, is_there
+from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, is_there
 
 __all__ = ["note_unsynced", "write_unsynced"]
 
@@ -25,8 +25,10 @@ def write_unsynced(layout: Layout, files: Files) -> None:
     """Write and sync what a failed sync left, although the kernel takes it for written. Called under the process lock."""
     if not is_there(layout.unsynced):
         return
-    names = layout.unsynced.read_text(encoding="utf-8").splitlines()
-    for path in (layout.log, *(layout.tree(name) for name in dict.fromkeys(names))):
+    # The note was not synced itself, so after a power cut anything may be in it.
+    noted = layout.unsynced.read_text(encoding="utf-8", errors="replace").splitlines()
+    trees = [path for path in layout.trees.iterdir() if path.name.removesuffix(TREE_SUFFIX) in noted]
+    for path in (layout.log, *trees):
         with suppress(FileNotFoundError):
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
             try:

@@ -8,10 +8,8 @@ import zlib
 from collections.abc import Iterator
 from contextlib import suppress
 
-import msgspec
-
 from sessiontree.model import Lease, Move
-from sessiontree.model._base import Progress
+from sessiontree.model._base import UNREADABLE, Progress
 from sessiontree.model.codec import decode_thread
 from sessiontree.stores.check import blob_findings, findings_in
 from sessiontree.stores.commands import Draft
@@ -149,5 +147,5 @@ def _unreadable_threads(connection: sqlite3.Connection, place: str) -> Iterator[
     for thread_id, body in rows:
         try:
             decode_thread(body or b"")
-        except (msgspec.MsgspecError, TypeError) as error:
+        except (*UNREADABLE, TypeError) as error:
             yield Finding(kind="thread", place=place, problem=f"unreadable metadata: {error}", thread_id=thread_id)

@@ -11,6 +11,7 @@ import msgspec
 
 from sessiontree.errors import BlobNotFoundError
 from sessiontree.model import Entry, Lease, Move, Thread
+from sessiontree.model._base import UNREADABLE
 from sessiontree.model.blobs import CHUNK_BYTES, Blob, Pack, chunks_of, pack_of
 from sessiontree.model.codec import DAMAGED, decode_stored_payload, decode_thread
 from sessiontree.model.documents import StoredDocument
@@ -97,7 +98,7 @@ def _meta_of(thread_id: str, body: bytes) -> Thread:
     """Decode metadata; if it is unreadable, return a placeholder, so that the conversation can still be read."""
     try:
         return decode_thread(body)
-    except (msgspec.MsgspecError, TypeError):
+    except (*UNREADABLE, TypeError):
         return Thread(id=thread_id, tree=thread_id, created_ns=0, updated_ns=0, status=DAMAGED)
 
 
