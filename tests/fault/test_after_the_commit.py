@@ -22,6 +22,7 @@ from sessiontree.search._fts_index import SearchIndex, SourceState
 from sessiontree.stores import erasing
 from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
+from sessiontree.stores.sqlite.erasure import Erasure
 from sessiontree.testing.contract.base import is_on_disk
 from sessiontree.testing.faults import FaultyFiles
 
@@ -186,8 +187,16 @@ def test_a_damaged_note_erases_what_the_delete_behind_it_left(tmp_path: Path) ->
         assert journal.check() == []
 
 
-def test_an_idle_reader_and_a_delete_stalled_every_writer(tmp_path: Path) -> None:
+def test_an_idle_reader_and_a_delete_stalled_every_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the delete waits for the reader, appends are written, and they do not try to empty the log themselves."""
+    is_erasing = threading.Event()
+    give_room_back = Erasure._give_room_back
+
+    def noticed(self: Erasure, connection: sqlite3.Connection) -> None:
+        is_erasing.set()
+        give_room_back(self, connection)
+
+    monkeypatch.setattr(Erasure, "_give_room_back", noticed)
     with st.open(url_of("sqlite", tmp_path)) as journal:
         for name in ("a", "doomed"):
             journal.create_thread(name)
@@ -195,8 +204,7 @@ def test_an_idle_reader_and_a_delete_stalled_every_writer(tmp_path: Path) -> Non
         with read(tmp_path / "store"):
             deleting = threading.Thread(target=journal.delete_thread, args=("doomed",))
             deleting.start()
-            while "doomed" in [thread.id for thread in journal.list_threads()]:
-                pass
+            assert is_erasing.wait(60)
             for number in range(50):
                 journal.append("a", st.user(str(number)))
             assert deleting.is_alive(), "50 appends took less time than the delete waits for the reader"
