@@ -24,7 +24,7 @@ from sessiontree.stores.embedded import EmbeddedStore
 from sessiontree.stores.jsonl import JsonlBackend
 from sessiontree.stores.sqlite.erasure import Erasure
 from sessiontree.testing.contract.base import is_on_disk
-from sessiontree.testing.faults import FaultyFiles
+from sessiontree.testing.faults import FaultyFiles, FileCall
 
 NEEDLE = "correct-horse-battery-staple"
 KINDS = ("sqlite", "jsonl")
@@ -295,3 +295,18 @@ def test_a_full_disk_at_the_sync_of_a_folder_made_a_delete_look_as_if_nothing_wa
     assert ids(again, "f") == ["a"]
     assert again.inspect() == []
     again.close()
+
+
+@pytest.mark.parametrize("call", ["write_new", "open_append", "append"])
+def test_a_full_disk_in_a_delete_raised_an_error_of_the_system(tmp_path: Path, call: FileCall) -> None:
+    backend = JsonlBackend(tmp_path / "store")
+    do(backend, create("t"), append("t", "a"), fork("t", "f"))
+    backend.close()
+    backend = JsonlBackend(tmp_path / "store", files=FaultyFiles(call, 1, errno.ENOSPC))
+    with pytest.raises(st.StoreFullError):
+        do(backend, delete("t"))
+    assert ids(backend, "t") == ["a"]
+    do(backend, delete("t"))
+    assert ids(backend, "f") == ["a"]
+    assert backend.inspect() == [] or backend.erase_copies()
+    backend.close()

@@ -6,13 +6,16 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import sessiontree as st
+from sessiontree.stores.commands import Command
+from sessiontree.stores.protocol import Outcome
+from sessiontree.stores.sqlite.store import SqliteBackend
 
 WRITER = """
 import sys, sessiontree as st
@@ -211,3 +214,29 @@ def test_a_process_that_made_a_new_index_of_the_log_lost_its_entries_to_the_one_
     with st.open(store) as journal:
         assert [entry.id for entry in journal.entries("t")[-2:]] == ["acknowledged", "other"]
         assert journal.check() == []
+
+
+def overwrite(path: Path) -> None:
+    shutil.copy(path.with_name("other.db"), path)
+
+
+def remove_log(path: Path) -> None:
+    path.with_name("live.db-wal").unlink()
+
+
+@pytest.mark.parametrize("disturb", [overwrite, remove_log])
+def test_an_append_during_which_the_file_is_overwritten_is_not_acknowledged(
+    store: Path, disturb: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transact = SqliteBackend._transact
+
+    def disturbed(self: SqliteBackend, commands: Sequence[Command], *, check_new_ids: bool = False) -> list[Outcome]:
+        outcomes = transact(self, commands, check_new_ids=check_new_ids)
+        disturb(store)
+        return outcomes
+
+    with st.open(store) as journal:
+        journal.append("t", st.user("before"))
+        monkeypatch.setattr(SqliteBackend, "_transact", disturbed)
+        with pytest.raises(st.CommitUnknownError):
+            journal.append("t", st.user("to nowhere"))
