@@ -72,6 +72,19 @@ def test_authors_of_stores_are_told_every_fact() -> None:
     assert [fact.__name__ for fact in get_args(Fact) if f"`{fact.__name__}`" not in page] == []
 
 
+def test_what_authors_of_stores_are_told_to_use_stands_in_the_reference() -> None:
+    page = (DOCS / "howto" / "write-a-store.md").read_text()
+    named = set(re.findall(r"`(sessiontree\.(?:stores|model|testing)[\w.]*)`", page))
+    assert len(named) > 8
+    reference = in_the_reference()
+    known = reference | {module_of(name) for name in reference}
+    assert sorted(name for name in named if name not in known and module_of(name) not in reference) == []
+
+
+def module_of(name: str) -> str:
+    return name.rpartition(".")[0]
+
+
 def test_every_public_class_function_and_method_has_a_docstring() -> None:
     missing = []
     for name in set(st.__all__) - WITHOUT_DOCSTRING:

@@ -38,3 +38,7 @@ def test_a_role_that_does_not_exist_is_refused() -> None:
 
 def test_an_empty_text_is_not_a_part() -> None:
     assert st.user("").message.parts == ()
+
+
+def test_a_record_is_printed_without_what_is_empty() -> None:
+    assert repr(st.user("hello").message) == "Message(role='user', parts=(TextPart(text='hello'),))"

@@ -32,7 +32,7 @@ NANOSECONDS = 1_000_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+class Record(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, repr_omit_defaults=True, gc=False):
     """An immutable value with keyword-only fields; defaults are left out on the wire.
 
     ``msgspec.structs.replace`` returns a changed copy. A record cannot contain itself, so the cycle collector skips
