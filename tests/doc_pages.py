@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +37,20 @@ def run(page: Path) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "page"}
     exec(compile(blocks(page), str(page), "exec"), names)
     return names
+
+
+def shell_environment(home: Path) -> dict[str, str]:
+    """The environment of a shell in an empty home folder, with the command `sessiontree` and no colours."""
+    programs = home / "bin"
+    programs.mkdir()
+    (programs / "sessiontree").write_text(f'#!/bin/sh\nexec {sys.executable} -m sessiontree "$@"\n')
+    (programs / "sessiontree").chmod(0o755)
+    return {
+        "PATH": f"{programs}:{os.environ['PATH']}",
+        "HOME": str(home),
+        "TERM": "xterm",
+        "NO_COLOR": "1",
+        "PAGER": "cat",
+        "BROWSER": "true",
+        "PYTHONUTF8": "1",
+    }

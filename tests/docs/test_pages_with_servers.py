@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from typing import Any
 
@@ -28,6 +29,20 @@ def test_the_code_about_postgresql_runs() -> None:
     bound = url.replace("postgres@", f"{role}@")
     with st.open(postgres_server.with_options(bound, namespace="acme")) as journal:
         assert journal.thread("t").id == "t"
+
+
+def test_the_sql_that_makes_partitions_runs() -> None:
+    page = (ROOT / "docs/explanation/capacity.md").read_text(encoding="utf-8")
+    (sql,) = re.findall(r"^```sql\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    url = postgres_server.new_database()
+    with st.open(url) as journal:
+        journal.create_thread("before", contents=[st.user("hello")])
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(sql.replace("'01a2", "'0fa2"))  # a month that has not begun, whenever this runs
+    with st.open(url) as journal:
+        journal.create_thread("after", contents=[st.user("hello")])
+        assert [len(journal.path(thread)) for thread in ("before", "after")] == [1, 1]
+        assert journal.check() == []
 
 
 @pytest.mark.xdist_group("model sdk")

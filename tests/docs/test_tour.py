@@ -1,8 +1,6 @@
 """The tour is run verbatim, on a real terminal of 80 columns."""
 
-import os
 import re
-import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +8,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from doc_pages import ROOT, shell_environment
+
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -39,19 +38,7 @@ def home() -> Iterator[Path]:
 
 
 def test_every_command_of_the_tour_prints_what_the_page_says(home: Path) -> None:
-    folder = home / "bin"
-    folder.mkdir()
-    (folder / "sessiontree").write_text(f'#!/bin/sh\nexec {sys.executable} -m sessiontree "$@"\n')
-    (folder / "sessiontree").chmod(0o755)
-    environment = {
-        "PATH": f"{folder}:{os.environ['PATH']}",
-        "SESSIONTREE_STORE": str(home / "tour.db"),
-        "HOME": str(home),
-        "TERM": "xterm",
-        "NO_COLOR": "1",
-        "PAGER": "cat",
-        "PYTHONUTF8": "1",
-    }
+    environment = shell_environment(home) | {"SESSIONTREE_STORE": str(home / "tour.db")}
     shell = pexpect.spawn(
         "bash", ["--norc", "--noprofile"], env=environment, cwd=str(home), dimensions=(24, 80), encoding="utf-8",
         timeout=60, echo=False,

@@ -69,8 +69,11 @@ def mcp(cli: CliContext, *, write: bool, http: bool, host: str, port: int, names
     from sessiontree.mcp.http import listen, serve_http  # noqa: PLC0415
 
     at = listen(host, port)
-    _print_address(cli, host, at.getsockname()[1], token)
-    serve_http(server, at, token, names if _is_any(host) else (*names, _shown(host)))
+    try:
+        _print_address(cli, host, at.getsockname()[1], token)
+        serve_http(server, at, token, names if _is_any(host) else (*names, _shown(host)))
+    except KeyboardInterrupt:
+        cli.out.info("stopped the server")
 
 
 def _print_address(cli: CliContext, host: str, port: int, token: str) -> None:
