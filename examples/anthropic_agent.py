@@ -9,7 +9,7 @@ with st.open("agent.db") as journal:
     chat.append(st.user(input("> ")))
     with chat.turn(owner="agent") as turn:
         while True:
-            request = dict(dialect.to_request(chat.context()), model="claude-sonnet-4-5", max_tokens=4096)
+            request = dict(dialect.to_request(chat.context()), model="claude-sonnet-5", max_tokens=4096)
             events = client.messages.create(tools=ANTHROPIC_TOOLS, stream=True, **request)
             answer = turn.stream(dialect, events, durable_every_seconds=0.2)
             for text in answer:

@@ -8,6 +8,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from anthropic.resources.messages.messages import DEPRECATED_MODELS
 
 import postgres_server
 import sessiontree as st
@@ -57,3 +58,11 @@ def test_the_code_about_summaries_by_models_runs(monkeypatch: pytest.MonkeyPatch
         talk(journal, thread.id)
         exec(code, {"journal": journal, "thread": thread, "policy": SMALL})
         assert "The notes." in journal.context(thread.id).messages[0].text
+
+
+def test_no_page_and_no_example_names_a_model_that_its_sdk_calls_deprecated() -> None:
+    files = [ROOT / "README.md", *ROOT.glob("docs/[!a]*/**/*.md"), *ROOT.glob("examples/**/*.py")]
+    assert len(files) > 50
+    named = {name for file in files for name in re.findall(r'"(claude-[\w.-]+)"', file.read_text(encoding="utf-8"))}
+    assert len(named) > 1
+    assert named & set(DEPRECATED_MODELS) == set()

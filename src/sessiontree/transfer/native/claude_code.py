@@ -69,7 +69,7 @@ def _line(conversation: Conversation, said: Said, content: list[Any], parent: st
         message |= {
             "id": f"msg_{said.id.replace('-', '')[:24]}",
             "type": "message",
-            "model": conversation.model or "claude-sonnet-4-5",
+            "model": conversation.model or "claude-sonnet-5",
             "stop_reason": "tool_use" if has_calls else "end_turn",
             "stop_sequence": None,
             "usage": {"input_tokens": 1, "output_tokens": 1},
