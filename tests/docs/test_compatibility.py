@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import importlib
 import inspect
 from collections.abc import Iterator
@@ -45,8 +46,17 @@ def test_this_release_has_a_record_of_its_public_names() -> None:
     assert sessiontree.__version__ in {record.stem for record in RECORDS}
 
 
+def test_the_page_of_versions_has_every_version_of_the_changelog() -> None:
+    assert '--8<-- "CHANGELOG.md:versions"' in (ROOT / "docs/versions.md").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    shown = changelog.partition("[start:versions]")[2].partition("[end:versions]")[0]
+    assert re.findall(r"^## .*", shown, re.MULTILINE) == re.findall(r"^## .*", changelog, re.MULTILINE)
+    assert f"\n## {sessiontree.__version__} (" in shown
+
+
 def test_the_site_names_its_version() -> None:
     assert f"Version {sessiontree.__version__}." in (ROOT / "docs/index.md").read_text(encoding="utf-8")
+    assert f"site_name: sessiontree {sessiontree.__version__} " in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
 
 
 if __name__ == "__main__":
