@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import importlib
 import inspect
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
