@@ -92,6 +92,7 @@ def sessions_of_tools(home: Path) -> dict[str, str]:
 
 
 ASSUMED: dict[str, Callable[[Path], dict[str, str]]] = {
+    "README.md": an_agent,
     "docs/howto/back-up.md": a_journal_and_a_server,
     "docs/howto/bring-conversations-home.md": sessions_of_tools,
     "docs/howto/delete-old-threads.md": a_journal,
@@ -126,9 +127,11 @@ def test_every_command_of_the_page_succeeds(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "line",
     [line for page in PAGES for line in "".join(blocks(page, "sh")).splitlines() if line.startswith(SERVERS)],
+    ids=lambda line: line.partition("  ")[0],
 )
 def test_every_server_says_where_it_is_and_ends_with_ctrl_c(line: str, tmp_path: Path) -> None:
     a_journal(tmp_path)
+    an_agent(tmp_path)
     shell = start(tmp_path, line.replace("8731", str(postgres_server.free_port())))
     shell.expect(r"http://127\.0\.0\.1:\d+")
     shell.sendintr()
