@@ -196,12 +196,11 @@ class Followers:
 
 async def _news(visit: Visit, before: str | None, thread: Thread, outline: Outline, lease: Lease | None) -> Event:
     """What a page that knows the head ``before`` has to hear: new entries, at most a page of them, or that the head moved."""
-    places = outline.places(thread.leaf)
-    if before is not None and before not in places:
+    total = outline.length(thread.leaf)
+    if before is not None and not outline.is_on(before, thread.leaf):
         return Event("moved", {"leaf": thread.leaf}, thread.leaf)
-    known = places[before] + 1 if before is not None else 0
-    start = _first_changed(outline, thread, known)
-    end = min(len(places), start + PAGE)
+    start = _first_changed(outline, thread, outline.length(before))
+    end = min(total, start + PAGE)
     marks = await marks_of(visit, thread)
     shown: Transcript = await transcript_of(visit, thread, outline, thread.leaf, start=start, count=end - start)
     view = View(thread=thread, labels=marks.labels, holder=lease.owner if lease else "")
@@ -209,9 +208,9 @@ async def _news(visit: Visit, before: str | None, thread: Thread, outline: Outli
         "html": articles(visit, view, shown),
         "start": start,
         "end": end,
-        "total": len(places),
+        "total": total,
         "leaf": thread.leaf,
-        "count": plural(len(places), "entry", "entries"),
+        "count": plural(total, "entry", "entries"),
     }
     return Event("entries", news, thread.leaf)
 
@@ -224,12 +223,10 @@ def _state(visit: Visit, thread: Thread, lease: Lease | None) -> Event:
 
 def _first_changed(outline: Outline, thread: Thread, known: int) -> int:
     """The place from which on a page has to be drawn again: calls whose results are new."""
-    places = outline.places(thread.leaf)
-    path = list(places)[known:]
-    fresh = set(path)
-    calls = [places[call] for call, results in outline.results.items() if call in places and fresh & set(results)]
-    near = [place for place in calls if known - place < PAGE]
-    return min([known, *near])
+    fresh = outline.window(thread.leaf, known, outline.length(thread.leaf))
+    calls = {outline.call_of[node.id] for node in fresh if node.id in outline.call_of}
+    places = [outline.nodes[call].place for call in calls if outline.is_on(call, thread.leaf)]
+    return min([known, *(place for place in places if known - place < PAGE)])
 
 
 def live_routes(site: Site) -> list[Route]:

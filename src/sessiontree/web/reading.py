@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 from sessiontree.model import Entry, Record, Thread
 from sessiontree.model.prices import PRICES, cost_of, sum_of
 from sessiontree.render.entries import words_of
@@ -44,21 +46,22 @@ async def transcript_of(
     visit: Visit, thread: Thread, outline: Outline, leaf: str | None, *, start: int, count: int = PAGE
 ) -> Transcript:
     """Read a window of the path to a leaf, with a few entries around it."""
-    path = outline.path(leaf)
-    start = max(0, min(start, len(path) - 1))
-    end = min(start + count, len(path))
-    first, last = max(0, start - _AROUND), min(end + _AROUND, len(path))
+    total = outline.length(leaf)
+    start = max(0, min(start, total - 1))
+    end = min(start + count, total)
+    first, last = max(0, start - _AROUND), min(end + _AROUND, total)
+    path = outline.window(leaf, first, last)
     if not path:
         return Transcript(leaf=leaf)
-    entries = await visit.journal.path(thread.id, path[last - 1].id, limit=last - first)
+    entries = await visit.journal.path(thread.id, path[-1].id, limit=last - first)
     shown = tuple(entries[start - first : end - first])
     return Transcript(
         leaf=leaf,
-        total=len(path),
+        total=total,
         start=start,
         entries=shown,
         around=(*entries[: start - first], *entries[end - first :]),
-        siblings=siblings_of(outline, leaf, path[start:end]),
+        siblings=siblings_of(outline, path[start - first : end - first]),
     )
 
 
@@ -82,24 +85,23 @@ def prompts_of(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
 
 def _prompts(outline: Outline, leaf: str | None) -> tuple[Prompt, ...]:
     found: list[Prompt] = []
-    failed: list[bool] = []
-    for at, node in enumerate(outline.path(leaf)):
+    is_failed = False
+    for node in outline.upward(leaf):
+        is_failed = is_failed or node.id in outline.failed
         if node.kind == "prompt":
-            found.append(Prompt(id=node.id, words=node.words, at=at, created_ns=node.created_ns))
-            failed.append(False)
-        elif failed and node.id in outline.failed:
-            failed[-1] = True
-    marked = [
-        Prompt(id=one.id, words=one.words, at=one.at, created_ns=one.created_ns, is_failed=is_failed)
-        for one, is_failed in zip(found[-_MOST_PROMPTS:], failed[-_MOST_PROMPTS:], strict=True)
-    ]
-    return tuple(marked)
+            found.append(
+                Prompt(id=node.id, words=node.words, at=node.place, created_ns=node.created_ns, is_failed=is_failed)
+            )
+            is_failed = False
+        if len(found) == _MOST_PROMPTS:
+            break
+    return tuple(reversed(found))
 
 
 async def crumbs_of(visit: Visit, thread: Thread, outline: Outline, leaf: str | None) -> tuple[Crumb, ...]:
     """Return the last branch points on the way to a leaf."""
     points = outline.kept(("points", leaf), lambda: _points(outline, leaf))
-    siblings = siblings_of(outline, leaf, points)
+    siblings = siblings_of(outline, points)
     found = await visit.journal.find_entries((node.id for node in points), thread_id=thread.id)
     return tuple(
         Crumb(id=one.id, words=words_of(one, thread.workspace, _NAME_LENGTH), siblings=siblings[one.id])
@@ -108,8 +110,9 @@ async def crumbs_of(visit: Visit, thread: Thread, outline: Outline, leaf: str | 
 
 
 def _points(outline: Outline, leaf: str | None) -> list[Node]:
-    tree = outline.tree(leaf)
-    return [node for node in outline.path(leaf) if node.is_shown and len(tree.family(node.id)) > 1][-_MOST_CRUMBS:]
+    families = outline.families
+    points = (node for node in outline.upward(leaf) if node.is_shown and len(families.family(node.id)) > 1)
+    return list(islice(points, _MOST_CRUMBS))[::-1]
 
 
 def cost_words(outline: Outline) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from sessiontree.model import Thread
-from sessiontree.render.branches import BranchTree, Run
+from sessiontree.render.branches import Run
 from sessiontree.web.outline import Node, Outline
 
 __all__ = ["Drawing", "Filter", "Slot", "draw"]
@@ -43,30 +43,74 @@ class Drawing(NamedTuple):
     toggled: frozenset[str] = frozenset()
 
 
+class _Drawn(NamedTuple):
+    """Rows that were drawn when the outline had ``seen`` entries.
+
+    The first ``settled`` of them stay as they are while entries come only at the end of the path: the last prompt on it,
+    ``prompt``, is in the row after them. None if it has no row.
+    """
+
+    slots: list[Slot]
+    leaf: str | None
+    seen: int
+    is_long: bool
+    settled: int | None
+    prompt: Node | None
+
+    def goes_on(self, outline: Outline, leaf: str | None) -> bool:
+        """Return whether all that was added since hangs in one line below the leaf."""
+        new = outline.window(leaf, outline.length(self.leaf), outline.length(leaf))
+        return len(new) == len(outline.nodes) - self.seen and all(node.number >= self.seen for node in new)
+
+
 def draw(
     outline: Outline, drawing: Drawing, *, labels: frozenset[str] = frozenset(), forks: Mapping[str, Sequence[Thread]]
 ) -> list[Slot]:
-    """Return the rows from top to bottom."""
-    tree = outline.tree(drawing.leaf)
-    return _with_lanes(list(_Drawer(tree, drawing, labels, forks).slots()))
+    """Return the rows from top to bottom. A drawing of the same path that was made before is continued."""
+    leaf = drawing.leaf
+    titles = tuple((fork.id, fork.title) for found in forks.values() for fork in found)
+    key = ("rows", drawing.filter, drawing.toggled, labels, titles)
+
+    def drawn(earlier: _Drawn | None) -> _Drawn:
+        drawer = _Drawer(outline, drawing, labels, forks)
+        if earlier is None or earlier.settled is None or earlier.is_long != drawer.is_long:
+            return drawer.drawn()
+        return drawer.drawn(earlier) if earlier.goes_on(outline, leaf) else drawer.drawn()
+
+    return outline.grown(key, leaf, drawn).slots
 
 
 class _Drawer:
     def __init__(
-        self, tree: BranchTree[Node], drawing: Drawing, labels: frozenset[str], forks: Mapping[str, Sequence[Thread]]
+        self, outline: Outline, drawing: Drawing, labels: frozenset[str], forks: Mapping[str, Sequence[Thread]]
     ) -> None:
-        self._tree = tree
+        self._outline = outline
+        self._tree = outline.tree(drawing.leaf)
         self._drawing = drawing
         self._labels = labels
         self._forks = forks
-        self._is_long = sum(tree.size_of(node.id) for node in tree.children(None)) > _LONG
+        self.is_long = len(outline.families) > _LONG
         self._turn_folded: dict[int, bool] = {}
-        self._last_prompt = ""
+        self._prompt = next((node for node in outline.upward(drawing.leaf) if node.kind == "prompt"), None)
 
-    def slots(self) -> Iterator[Slot]:
-        runs = list(self._tree.runs())
-        active = [node for run in runs if run.is_active for node in run.entries if node.kind == "prompt"]
-        self._last_prompt = active[-1].id if active else ""
+    def drawn(self, earlier: _Drawn | None = None) -> _Drawn:
+        """Draw everything, or what comes after the settled rows of an earlier drawing."""
+        settled = earlier.slots[: earlier.settled] if earlier is not None else []
+        start = earlier.prompt if earlier is not None else None
+        slots = settled + _with_lanes(list(self._slots(self._tree.runs(start))))
+        if slots and slots[0].depth == 0:
+            slots[0] = slots[0]._replace(has_above=False)
+        places = (at for at in range(len(slots) - 1, -1, -1) if slots[at].node is self._prompt and slots[at].depth == 0)
+        return _Drawn(
+            slots=slots,
+            leaf=self._drawing.leaf,
+            seen=len(self._outline.nodes),
+            is_long=self.is_long,
+            settled=next(places, None),
+            prompt=self._prompt,
+        )
+
+    def _slots(self, runs: Iterator[Run[Node]]) -> Iterator[Slot]:
         skipped: int | None = None
         for run in runs:
             if skipped is not None and (run.depth > skipped or (run.depth == skipped and not run.starts)):
@@ -75,17 +119,20 @@ class _Drawer:
             if run.starts and self._is_branch_folded(run):
                 skipped = run.depth
                 first = run.entries[0]
-                hidden = self._tree.size_of(first.id) - 1
+                hidden = self._size_of(first) - 1
                 yield Slot(first, run.depth, True, run.is_active, hidden=hidden, is_folded=True)
             else:
                 yield from self._run(run)
 
+    def _size_of(self, node: Node) -> int:
+        return self._outline.families.size_of(node.id)
+
     def _is_branch_folded(self, run: Run[Node]) -> bool:
-        first = run.entries[0].id
+        first = run.entries[0]
         if self._drawing.filter == "labels":
             return False
-        is_usual = run.depth > _DEEPEST or self._tree.size_of(first) > _LONG_BRANCH
-        return (is_usual != (first in self._drawing.toggled)) and self._tree.size_of(first) > 1
+        is_usual = run.depth > _DEEPEST or self._size_of(first) > _LONG_BRANCH
+        return (is_usual != (first.id in self._drawing.toggled)) and self._size_of(first) > 1
 
     def _run(self, run: Run[Node]) -> Iterator[Slot]:
         turns = _turns(run.entries)
@@ -98,7 +145,7 @@ class _Drawer:
                 self._turn_folded[run.depth] = False
                 yield from self._plain(turn, run, starts=starts)
                 continue
-            is_usual = self._is_long and first.id != self._last_prompt
+            is_usual = self.is_long and first is not self._prompt
             is_folded = self._drawing.filter == "all" and is_usual != (first.id in self._drawing.toggled)
             self._turn_folded[run.depth] = is_folded
             if is_folded and len(turn) > 1:
@@ -111,7 +158,7 @@ class _Drawer:
         for number, node in enumerate(turn):
             is_start = starts and number == 0
             if is_start or self._passes(node):
-                can_fold = (is_start and self._tree.size_of(node.id) > 1) or (node.kind == "prompt" and len(turn) > 1)
+                can_fold = (is_start and self._size_of(node) > 1) or (node.kind == "prompt" and len(turn) > 1)
                 yield Slot(node, run.depth, is_start, run.is_active, is_folded=False if can_fold else None)
             yield from self._forked(node, run)
 
@@ -151,6 +198,4 @@ def _with_lanes(slots: list[Slot]) -> list[Slot]:
             below[lane] = False
         below[slot.depth] = not slot.starts
     made.reverse()
-    if made and made[0].depth == 0:
-        made[0] = made[0]._replace(has_above=False)
     return made

@@ -86,11 +86,11 @@ async def load(visit: Visit, asked: ThreadAt) -> Reading:
     if asked.at:
         await visit.journal.entry(thread.id, asked.at)
     leaf = outline.leaf_for(asked.at or None, thread.leaf)
-    total = len(outline.path(leaf))
+    total = outline.length(leaf)
     start = total - WINDOW if total > _FROM_START else 0
     selected = outline.shown_at(asked.at) if asked.at else ""
     if selected:
-        start = outline.places(leaf).get(selected, total) - _BEFORE
+        start = outline.nodes[selected].place - _BEFORE
     transcript = await transcript_of(visit, thread, outline, leaf, start=start)
     tree = await load_tree(visit, thread, outline, Drawing(leaf), marks=marks, around=selected or None)
     return Reading(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from itertools import takewhile
 
 from sessiontree.model import Entry, Record, Thread
 from sessiontree.render.entries import words_of
@@ -115,32 +116,27 @@ async def load_tree(
     around: str | None = None,
 ) -> TreeWindow:
     """Read a window of the tree: from a row on, or around an entry."""
-    key = ("rows", drawing, *sorted(marks.labels), *(fork.id for forks in marks.forks.values() for fork in forks))
+    leaf = drawing.leaf
 
-    def drawn() -> list[Slot]:
-        return outline.kept(key, lambda: draw(outline, drawing, labels=frozenset(marks.labels), forks=marks.forks))
+    def drawn() -> tuple[Sequence[Slot], list[str]]:
+        return draw(outline, drawing, labels=frozenset(marks.labels), forks=marks.forks), minimap_of(outline, leaf)
 
-    slots = await asyncio.to_thread(drawn) if len(outline.nodes) > _AT_ONCE else drawn()
-    places = outline.places(drawing.leaf)
+    async with outline.lock:
+        slots, bars = await asyncio.to_thread(drawn) if len(outline.nodes) > _AT_ONCE else drawn()
     if start is None:
-        wanted = places.get(around or "", len(places))
-        near = (at for at in range(len(slots) - 1, -1, -1) if _is_before(slots[at], places, wanted))
+        wanted = outline.nodes[around].place if around and outline.is_on(around, leaf) else outline.length(leaf)
+        near = (at for at in range(len(slots) - 1, -1, -1) if _is_before(slots[at], wanted))
         start = next(near, 0) - _WINDOW // 2
     start = max(0, min(start, len(slots) - _WINDOW))
     shown = slots[start : start + _WINDOW]
-    rows = await _rows(visit, thread, outline, shown, leaf=drawing.leaf, marks=marks)
+    rows = await _rows(visit, thread, outline, shown, leaf=leaf, marks=marks)
     return TreeWindow(
-        total=len(slots),
-        start=start,
-        rows=tuple(rows),
-        filter=drawing.filter,
-        leaf=drawing.leaf,
-        bars=tuple(outline.kept(("bars", drawing.leaf), lambda: minimap_of(outline, drawing.leaf))),
+        total=len(slots), start=start, rows=tuple(rows), filter=drawing.filter, leaf=leaf, bars=tuple(bars)
     )
 
 
-def _is_before(slot: Slot, places: dict[str, int], wanted: int) -> bool:
-    return slot.is_active and places.get(slot.node.id, 0) <= wanted
+def _is_before(slot: Slot, wanted: int) -> bool:
+    return slot.is_active and slot.node.place <= wanted
 
 
 async def _rows(
@@ -152,9 +148,8 @@ async def _rows(
     steps: dict[str, list[Step]] = {}
     for step in steps_of(list(entries.values()), thread.workspace):
         steps.setdefault(step.entry.id, []).append(step)
-    tree = outline.tree(leaf)
-    places = outline.places(leaf)
-    siblings = siblings_of(outline, leaf, [slot.node for slot in shown])
+    head = outline.families.shown_at(leaf)
+    siblings = siblings_of(outline, [slot.node for slot in shown])
     rows = []
     for slot in shown:
         node = slot.node
@@ -170,12 +165,12 @@ async def _rows(
                 depth=slot.depth,
                 starts=slot.starts,
                 is_active=slot.is_active,
-                is_head=node.id == tree.head and slot.thread is None,
+                is_head=node.id == head and slot.thread is None,
                 is_failed=node.id in outline.failed and slot.thread is None,
                 is_left=node.id in marks.left,
                 is_folded=slot.is_folded,
                 hidden=slot.hidden,
-                at=places.get(node.id, -1),
+                at=node.place if outline.is_on(node.id, leaf) else -1,
                 facts=plural(slot.hidden, "entry", "entries") if slot.hidden else facts,
                 labels=() if slot.thread else marks.labels.get(node.id, ()),
                 siblings=None if slot.thread else siblings.get(node.id),
@@ -212,12 +207,11 @@ def _words(visit: Visit, thread: Thread, node: Node, entry: Entry | None, steps:
     return f"{name}{gist.object}{more}", facts
 
 
-def siblings_of(outline: Outline, leaf: str | None, nodes: Sequence[Node]) -> dict[str, Siblings]:
+def siblings_of(outline: Outline, nodes: Sequence[Node]) -> dict[str, Siblings]:
     """Return the siblings of each entry that has some; only entries with a row of their own do."""
-    tree = outline.tree(leaf)
     found: dict[str, Siblings] = {}
     for node in nodes:
-        family = tree.family(node.id) if node.is_shown else ()
+        family = outline.families.family(node.id) if node.is_shown else ()
         if len(family) < 2:
             continue
         at = next(place for place, one in enumerate(family) if one.id == node.id)
@@ -230,16 +224,31 @@ def siblings_of(outline: Outline, leaf: str | None, nodes: Sequence[Node]) -> di
     return found
 
 
+class _Minimap(Record, frozen=True, kw_only=True):
+    """The bars of a path, each of ``size`` shown entries, and how many entries had failed then."""
+
+    bars: list[str] = []
+    size: int = 0
+    failed: int = 0
+
+
 def minimap_of(outline: Outline, leaf: str | None) -> list[str]:
     """Return a letter and a length for each bar: p prompt, a answer, t call, x failure, c compaction."""
-    path = [node for node in outline.path(leaf) if node.is_shown]
-    size = max(1, -(-len(path) // _BUCKETS))
-    bars = []
+    return outline.grown("minimap", leaf, lambda earlier: _minimap(outline, leaf, earlier or _Minimap())).bars
+
+
+def _minimap(outline: Outline, leaf: str | None, earlier: _Minimap) -> _Minimap:
+    last = outline.nodes.get(leaf or "")
+    total = last.rank + last.is_shown if last is not None else 0
+    size, failed = max(1, -(-total // _BUCKETS)), len(outline.failed)
+    bars = earlier.bars[:-1] if (earlier.size, earlier.failed) == (size, failed) else []
+    new = takewhile(lambda node: node.rank >= size * len(bars), outline.upward(leaf))
+    path = [node for node in new if node.is_shown][::-1]
     for at in range(0, len(path), size):
         bucket = path[at : at + size]
         length = min(9, max(node.size for node in bucket).bit_length() // 2)
         bars.append(_letter(outline, bucket) + str(length))
-    return bars
+    return _Minimap(bars=bars, size=size, failed=failed)
 
 
 def _letter(outline: Outline, bucket: Sequence[Node]) -> str:
