@@ -51,7 +51,20 @@ def test_the_exchange_of_the_token_does_not_lead_elsewhere(viewer: Viewer, path:
     assert answer.headers["location"].startswith("/evil.example")
 
 
-@pytest.mark.parametrize("host", ["evil.example", "127.0.0.1.evil.example:8421", "evil.example:8421", ""])
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "127.0.0.1.evil.example:8421",
+        "evil.example:8421",
+        "",
+        "[::1].evil.example:8421",
+        "[::1]evil.example",
+        "127.0.0.1:8421.evil.example",
+        "localhost:8421:80",
+        "[::1%25evil.example]:8421",
+    ],
+)
 def test_a_name_that_was_rebound_to_this_machine_is_refused(viewer: Viewer, host: str) -> None:
     for path in (*PATHS, "/healthz"):
         assert viewer.client.get(path, headers={"host": host}).status_code == 421

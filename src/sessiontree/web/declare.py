@@ -135,7 +135,7 @@ async def _body_of(request: Request) -> FormData | dict[str, Any] | None:
         return FormData([*QueryParams(body.decode("utf-8", "replace")).multi_items()])
     try:
         value = msgspec.json.decode(body or b"{}")
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise InvalidInputError(f"the body is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise InvalidInputError("the body must be a JSON object")

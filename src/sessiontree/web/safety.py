@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import logging
+import re
 import secrets
 from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
@@ -39,6 +40,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
+_HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:]+))(?::[0-9]{1,5})?")
 _READS = frozenset({"GET", "HEAD", "OPTIONS"})
 _LOG = logging.getLogger(__name__)
 
@@ -153,9 +155,9 @@ def _is_own_page(headers: Headers, host: str) -> bool:
 
 
 def _name_in(host: str) -> str:
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0].lower()
+    """The name or the address in a Host header; "" if it is anything else than that and a port."""
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]).lower() if found is not None else ""
 
 
 def _cookie_name(host: str) -> str:
