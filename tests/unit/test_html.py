@@ -15,6 +15,7 @@ import sessiontree as st
 from known import present
 from sample_store import SHOP, make_sample
 from sessiontree.render.html import PageContent, markdown, preformatted, render_html
+from sessiontree.render.html.blocks import code
 
 SAFE_TAGS = {
     "html", "head", "meta", "title", "style", "body", "header", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6",
@@ -154,6 +155,11 @@ def test_the_page_has_contents_a_map_of_branches_and_what_each_turn_took(tmp_pat
 def test_code_has_the_colours_of_its_language() -> None:
     assert '<span class="k">for</span>' in markdown("```python\nfor x in y: pass\n```")
     assert markdown("```klingon\n<b>\n```") == '<pre><code class="language-klingon">&lt;b&gt;\n</code></pre>\n'
+
+
+def test_code_in_one_endless_line_is_not_coloured_as_languages_may_take_its_square() -> None:
+    assert code("x = 1\n" * 1000, "python").count("<span") == 1000
+    assert "<span" not in code("x = 1; " * 1000, "python")
 
 
 def test_a_megabyte_in_one_line_and_a_thousand_entries_are_written() -> None:

@@ -158,7 +158,8 @@ def test_a_read_only_viewer_has_no_writes(tmp_path: Path, sample: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "status"), [(b"{", 422), (b"[]", 422), (b'{"title": 1}', 422), (b"x" * 2_000_000, 413), (b"[" * 100_000, 422)]
+    ("body", "status"),
+    [(b"{", 422), (b"[]", 422), (b'{"title": 1}', 422), (b"x" * 2_000_000, 413), (b"[" * 100_000, 422)],
 )
 def test_a_body_that_does_not_fit_is_refused(viewer: Viewer, talk: list[str], body: bytes, status: int) -> None:
     answer = viewer.client.post("/t/t/rename", content=body, headers={"content-type": "application/json"})

@@ -81,6 +81,25 @@ def test_a_thread_that_is_deleted_is_gone(tmp_path: Path, journal: st.Journal) -
     assert event.kind == "gone"
 
 
+def test_a_thread_that_is_made_again_is_followed_again(tmp_path: Path, journal: st.Journal) -> None:
+    async def run() -> list[str]:
+        kinds: list[str] = []
+        async with Site(str(tmp_path / "journal.db"), store="journal.db", now=lambda: NOW) as site, asyncio.timeout(30):
+            old: AsyncIterator[Event | None] = site.followers.events("t", None)
+            async with aclosing(old) as first:  # type: ignore[type-var]
+                journal.delete_thread("t")
+                kinds.append((await anext(first)).kind)  # type: ignore[union-attr]
+                made = journal.append("t", st.user("again"), create=True)
+                new: AsyncIterator[Event | None] = site.followers.events("t", made.id)
+                async with aclosing(new) as second:  # type: ignore[type-var]
+                    kinds.append((await anext(second)).kind)  # type: ignore[union-attr]
+                    journal.append("t", st.assistant("more"))
+                    kinds.append((await anext(second)).kind)  # type: ignore[union-attr]
+        return kinds
+
+    assert asyncio.run(run()) == ["gone", "state", "entries"]
+
+
 def test_an_event_names_the_head_so_that_a_browser_goes_on_there() -> None:
     lines = Event("entries", {"html": "a\nb"}, "odd\nid").lines().split("\n")
     assert lines[1] == "id: odd%0Aid"

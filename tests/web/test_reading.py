@@ -50,6 +50,15 @@ def test_a_result_stands_with_its_call_and_nowhere_else(viewer: Viewer) -> None:
     assert 'one<span class="t-red">two</span>' in page
 
 
+def test_a_very_long_message_is_shown_to_its_end_when_it_is_asked_for(viewer: Viewer) -> None:
+    viewer.journal.append("t", st.user("begin"), create=True)
+    long = viewer.journal.append("t", st.assistant("word " * 10_000 + "the end"))
+    page = viewer.html("/t/t")
+    assert len(page) < 60_000
+    assert "Show 30k more characters" in page
+    assert "the end" in viewer.html(f"/t/t/e/{long.id}")
+
+
 def test_windows_cover_the_whole_path_without_gaps(viewer: Viewer) -> None:
     made = long_talk(viewer, 500)
     seen: list[str] = []

@@ -136,6 +136,8 @@ class Followers:
             try:
                 await (self._follow(name, followed) if name else self._follow_list(followed))
             except NotFoundError:
+                # A thread of that name may be made again: its pages get a follower of their own.
+                self._followed.pop(name, None)
                 followed.has_begun.set()
                 followed.tell(Event("gone"))
                 return

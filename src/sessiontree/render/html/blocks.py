@@ -20,6 +20,8 @@ __all__ = ["code", "diff", "fold", "image", "markdown", "preformatted", "text"]
 _LONGEST_MARKDOWN = 200_000
 _LONGEST_LINE = 20_000
 _LONGEST_COLOURED = 50_000
+_LONGEST_COLOURED_LINE = 1_000
+"""Some languages are read at a cost that is the square of the longest line."""
 _IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _ALIGNMENT = re.compile(r' style="text-align:\w+"')
 _BASE64 = re.compile(r"[A-Za-z0-9+/=\s]*")
@@ -92,7 +94,10 @@ def diff(change: Change, limit: int) -> str:
 
 def _coloured(clean: str, name: str) -> str:
     """Code with a span for each token; "" if the language is not known, so that the text is only escaped."""
-    lexer = _lexer(name) if name and len(clean) <= _LONGEST_COLOURED else None
+    is_short = len(clean) <= _LONGEST_COLOURED and all(
+        len(line) <= _LONGEST_COLOURED_LINE for line in clean.split("\n")
+    )
+    lexer = _lexer(name) if name and is_short else None
     if lexer is None:
         return ""
     from pygments.token import STANDARD_TYPES  # noqa: PLC0415  slow to load

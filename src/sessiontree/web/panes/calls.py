@@ -15,7 +15,7 @@ from sessiontree.render.outcomes import result_text
 from sessiontree.render.steps import Step
 from sessiontree.web.markup import Child, Html, icon, join, tag
 
-__all__ = ["calls_html", "result_html"]
+__all__ = ["MOST_CHARACTERS", "calls_html", "more_button", "result_html"]
 
 
 _ICONS = {
@@ -33,7 +33,8 @@ _ICONS = {
 }
 _FIRST_LINES, _LAST_LINES = 6, 12
 _MOST_LINES = 40
-_MOST_CHARACTERS = 20_000
+MOST_CHARACTERS = 20_000
+"""How much of a text is shown before it is asked for: a window of long ones must not keep the server busy."""
 _SHORTEST_BAR, _FULL_BAR = 3, 100
 _MATCH = re.compile(r"^([^\s:][^:\n]{0,200}):(\d+)[:-](.*)$")
 _NUMBERED = re.compile(r"^\s*(\d{1,6})[\t→|](.*)$")
@@ -145,12 +146,14 @@ def _diff(number: int, step: Step, *, is_whole: bool) -> Html:
     change = step.gist.changes[number]
     limit = len(change.lines) if is_whole else _MOST_LINES
     name = tag("div", change.path, class_="fname mono") if len(step.gist.changes) > 1 else None
-    return join(name, tag("div", Html(diff_table(change, limit)), class_="diff"), _more(len(change.lines) - limit))
+    return join(
+        name, tag("div", Html(diff_table(change, limit)), class_="diff"), more_button(len(change.lines) - limit)
+    )
 
 
 def _output(said: str, *, is_whole: bool) -> Html:
     """What a program printed: the beginning and the end, where the reasons are."""
-    lines = said[:_MOST_CHARACTERS].split("\n") if not is_whole else said.split("\n")
+    lines = said[:MOST_CHARACTERS].split("\n") if not is_whole else said.split("\n")
     hidden = 0 if is_whole else len(lines) - _FIRST_LINES - _LAST_LINES
     if hidden > 3:
         first, last = "\n".join(lines[:_FIRST_LINES]), "\n".join(lines[-_LAST_LINES:])
@@ -158,17 +161,17 @@ def _output(said: str, *, is_whole: bool) -> Html:
             "button", f"{plural(hidden, 'line')} folded, show all", class_="lnk fold", data_do="whole", type="button"
         )
         return tag("pre", Html(terminal(first)), "\n", folded, "\n", Html(terminal(last)), class_="term")
-    cut = len(said) - _MOST_CHARACTERS if not is_whole else 0
-    return join(tag("pre", Html(terminal("\n".join(lines))), class_="term"), _more(cut, "character"))
+    cut = len(said) - MOST_CHARACTERS if not is_whole else 0
+    return join(tag("pre", Html(terminal("\n".join(lines))), class_="term"), more_button(cut, "character"))
 
 
 def _source(said: str, name: str, *, is_whole: bool) -> Html:
-    lines = said.split("\n") if is_whole else said[:_MOST_CHARACTERS].split("\n")[:_MOST_LINES]
+    lines = said.split("\n") if is_whole else said[:MOST_CHARACTERS].split("\n")[:_MOST_LINES]
     numbered = [_NUMBERED.match(line) for line in lines]
     bare = "\n".join(found[2] if found else line for found, line in zip(numbered, lines, strict=True))
     first = next((int(found[1]) for found in numbered if found), 1)
     numbers = "\n".join(str(first + at) for at in range(len(lines)))
-    more = _more(said.count("\n") + 1 - len(lines))
+    more = more_button(said.count("\n") + 1 - len(lines))
     return join(
         tag("div", tag("pre", numbers, class_="ln", aria_hidden=True), Html(code(bare, name)), class_="src"), more
     )
@@ -176,7 +179,7 @@ def _source(said: str, name: str, *, is_whole: bool) -> Html:
 
 def _matches(said: str, *, is_whole: bool) -> Html:
     """Matches by file, where the output has the form path:line:text."""
-    lines = said.split("\n") if is_whole else said[:_MOST_CHARACTERS].split("\n")[:_MOST_LINES]
+    lines = said.split("\n") if is_whole else said[:MOST_CHARACTERS].split("\n")[:_MOST_LINES]
     found = [_MATCH.match(line) for line in lines]
     if sum(one is not None for one in found) < len([line for line in lines if line.strip()]) / 2:
         return _output(said, is_whole=is_whole)
@@ -189,10 +192,11 @@ def _matches(said: str, *, is_whole: bool) -> Html:
             before = one[1]
             rows.append(tag("div", before, class_="fname mono"))
         rows.append(tag("div", tag("i", one[2]), tag("code", one[3].strip()), class_="hit"))
-    return join(tag("div", rows, class_="hits"), _more(said.count("\n") + 1 - len(lines)))
+    return join(tag("div", rows, class_="hits"), more_button(said.count("\n") + 1 - len(lines)))
 
 
-def _more(count: int, noun: str = "line") -> Html | None:
+def more_button(count: int, noun: str = "line") -> Html | None:
+    """The button that shows the rest of what is cut; None if nothing is."""
     if count <= 0:
         return None
     return tag(

@@ -36,8 +36,8 @@ from sessiontree.render.steps import Step, results_in, steps_of
 from sessiontree.render.times import clock, day
 from sessiontree.render.turns import amount_of, is_bookkeeping, is_prompt
 from sessiontree.web.addresses import entry_url, fragment
-from sessiontree.web.markup import Child, Html, icon, tag
-from sessiontree.web.panes.calls import calls_html, result_html
+from sessiontree.web.markup import Child, Html, icon, join, tag
+from sessiontree.web.panes.calls import MOST_CHARACTERS, calls_html, more_button, result_html
 from sessiontree.web.site import Visit
 
 __all__ = ["Siblings", "Transcript", "View", "articles", "siblings_html"]
@@ -169,12 +169,18 @@ class _Articles:
             tag("span", siblings_html(self._view.thread.id, found)) if found else None,
             class_="meta dots",
         )
-        return tag("div", icon("prompt"), tag("div", _parts(message), class_="md", dir="auto"), meta, class_="bub")
+        return tag(
+            "div",
+            icon("prompt"),
+            tag("div", _parts(message, is_whole=self._view.is_whole), class_="md", dir="auto"),
+            meta,
+            class_="bub",
+        )
 
     def _message(self, entry: Entry, message: Message, place: int) -> Html | None:
         loose = [result for result in message.tool_results if result.call_id not in self._paired]
         steps = self._steps.get(entry.id, ())
-        said = _parts(message)
+        said = _parts(message, is_whole=self._view.is_whole)
         if message.role == "system":
             return self._framed(entry, place, "event", "System prompt", _folded("cpu", "System prompt", said))
         if not said and not steps and not loose:
@@ -223,9 +229,10 @@ class _Articles:
 
     def _event(self, entry: Entry) -> tuple[str, str, Child] | None:
         """Class, name and body of an entry that is no message."""
+        is_whole = self._view.is_whole
         match entry.payload:
             case Compaction() as compaction:
-                return "event rule", "Compaction", _compaction(compaction)
+                return "event rule", "Compaction", _compaction(compaction, is_whole=is_whole)
             case Checkpoint(files=files, root=root):
                 said = f"Checkpoint of {plural(files, 'file')}"
                 restore = tag("button", "Restore…", class_="lnk", data_do="restore", type="button")
@@ -236,10 +243,10 @@ class _Articles:
             case TurnMarker(status="failed" | "aborted" as status, reason=reason):
                 return "event fail", "Failure", _line("cross", f"Turn {status}", tag("span", reason, class_="pre"))
             case BranchSummary(summary=said) if said:
-                body = Html(markdown(summary_text(said)))
+                body = _markdown(summary_text(said), is_whole=is_whole)
                 return "event", "Summary of a branch", _folded("tree", "Summary of the branch that was left", body)
             case Memory(text=said) | ThreadInfo(text=said) if said:
-                return "event", "Note", _folded("file", one_line(said, 120), Html(markdown(said)))
+                return "event", "Note", _folded("file", one_line(said, 120), _markdown(said, is_whole=is_whole))
             case ModelChange(model=model, provider=provider) if model and not is_bookkeeping(entry):
                 return "event", "Model", _line("cpu", f"Now with {model}", tag("span", provider, class_="dim"))
             case Custom(name=name) if name:
@@ -262,7 +269,7 @@ def _folded(sign: str, said: str, body: Child) -> Html:
     return tag("details", summary, tag("div", body, class_="md"), class_="think")
 
 
-def _compaction(compaction: Compaction) -> Child:
+def _compaction(compaction: Compaction, *, is_whole: bool) -> Child:
     if compaction.reverts:
         return _line("compact", "The last compaction was taken back")
     sizes = ""
@@ -278,18 +285,27 @@ def _compaction(compaction: Compaction) -> Child:
     )
     if not compaction.summary:
         return head
-    return [head, _folded("file", "Summary of what came before", Html(markdown(summary_text(compaction.summary))))]
+    return [
+        head,
+        _folded("file", "Summary of what came before", _markdown(summary_text(compaction.summary), is_whole=is_whole)),
+    ]
 
 
-def _parts(message: Message) -> list[Child]:
-    return [shown for shown in map(_part, message.parts) if shown]
+def _parts(message: Message, *, is_whole: bool) -> list[Child]:
+    return [shown for part in message.parts if (shown := _part(part, is_whole=is_whole))]
 
 
-def _part(part: object) -> Child:
+def _markdown(said: str, *, is_whole: bool) -> Html:
+    shown = said if is_whole else said[:MOST_CHARACTERS]
+    # Code that is wider than the page is scrolled, also with the keyboard.
+    html = Html(markdown(shown).replace("<pre>", '<pre tabindex="0">'))
+    return join(html, more_button(len(said) - len(shown), "character"))
+
+
+def _part(part: object, *, is_whole: bool) -> Child:
     match part:
         case TextPart(text=said) if said.strip():
-            # Code that is wider than the page is scrolled, also with the keyboard.
-            return Html(markdown(said).replace("<pre>", '<pre tabindex="0">'))
+            return _markdown(said, is_whole=is_whole)
         case ReasoningPart(text=thought) if thought.strip():
             gist = one_line(thought, _THOUGHT_WORDS)
             summary = tag(
