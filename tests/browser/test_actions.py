@@ -49,6 +49,16 @@ def test_rewind_and_undo(talk: tuple[Reader, list[str]], way: str) -> None:
     wait_for_leaf(reader, made[1])
 
 
+def test_the_focus_stays_with_the_entry_that_something_was_done_to(talk: tuple[Reader, list[str]]) -> None:
+    reader, made = talk
+    select(reader, made[1])
+    reader.keys("m")
+    reader.page.keyboard.type("good")
+    reader.keys("Enter")
+    reader.page.wait_for_selector(f'.e[data-id="{made[1]}"] .label >> text=good')
+    until(reader.page, f"document.activeElement.dataset.id === '{made[1]}'")
+
+
 @pytest.mark.parametrize("way", ["mouse", "key"])
 def test_fork(talk: tuple[Reader, list[str]], way: str) -> None:
     reader, made = talk
@@ -233,6 +243,31 @@ def test_new_entries_wait_behind_a_pill_and_a_line_marks_what_is_new(reading: Op
     reader.journal.append("t", st.assistant("later"))
     reader.open("/t/t")
     page.wait_for_selector(".newline >> text=New since you left")
+
+
+def test_another_branch_is_not_what_is_new_since_the_reader_left(reading: Opener) -> None:
+    reader = reading()
+    other = reader.journal.labels(SHOP)["cache-idea"]
+    reader.open(f"/t/{SHOP}")
+    reader.open(f"/t/{SHOP}?at={other}")
+    page = reader.open(f"/t/{SHOP}")
+    assert page.locator(".newline").count() == 0
+    reader.open(f"/t/{SHOP}?at={other}")
+    page.click(".crumbs >> text=go to the head")
+    until(page, "!document.querySelector('.app').dataset.at")
+    assert page.locator(".newline").count() == 0
+
+
+def test_what_was_typed_to_find_a_thread_stays_while_threads_are_read(reading: Opener) -> None:
+    reader = reading()
+    page = reader.open(f"/t/{SHOP}")
+    page.fill("#filter", "log")
+    until(page, "document.querySelectorAll('#threads .th').length === 2")
+    page.click("#threads .th >> text=Make the log parser")
+    until(page, f"document.querySelector('.app').dataset.thread !== '{SHOP}'")
+    assert page.input_value("#filter") == "log"
+    assert page.locator("#threads .th").count() == 2
+    assert page.locator("#threads .th[aria-current] >> text=Make the log parser").count() == 1
 
 
 def test_a_page_that_follows_a_thread_keeps_only_the_end_of_it(reading: Opener) -> None:

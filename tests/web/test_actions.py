@@ -128,6 +128,7 @@ def test_the_head_is_not_moved_under_a_running_turn(viewer: Viewer, talk: list[s
     viewer.journal.rewind("t", talk[2])
     viewer.journal.acquire_lease("t", owner="worker-2")
     problem = post(viewer, f"/t/t/{action}", 423, entry=talk[0])
+    assert problem["title"].startswith("worker-2 is running a turn, until ")
     assert "worker-2" in problem["title"]
     assert viewer.journal.thread("t").leaf == talk[2]
 

@@ -16,6 +16,7 @@ from sessiontree.errors import (
     StoreError,
 )
 from sessiontree.model import Record
+from sessiontree.render.times import clock, day, moment_at
 from sessiontree.web.frame import page
 from sessiontree.web.markup import document, tag
 from sessiontree.web.site import Visit
@@ -69,16 +70,26 @@ def problem_answer(error: Exception, visit: Visit, *, is_json: bool) -> Response
     status = status_of(error)
     if status == 500:
         raise error
-    problem = Problem(type=type(error).__name__, title=str(error), status=status)
+    problem = Problem(type=type(error).__name__, title=_title(error, visit), status=status)
     if is_json:
         return Response(_ENCODER.encode(problem), status, media_type="application/problem+json")
     heading = {404: "Not here", 422: "That cannot be asked"}.get(status, "That did not work")
     body = tag(
-        "main", tag("h1", heading), tag("p", str(error)), tag("p", tag("a", "All threads", href="/", class_="u"))
+        "main", tag("h1", heading), tag("p", problem.title), tag("p", tag("a", "All threads", href="/", class_="u"))
     )
     return Response(
         document(page(visit, title=heading, body=tag("div", body, class_="plain"))), status, media_type="text/html"
     )
+
+
+def _title(error: Exception, visit: Visit) -> str:
+    """What went wrong, in the words of somebody who reads."""
+    if not isinstance(error, ActiveTurnError):
+        return str(error)
+    until = moment_at(error.expires_ns, visit.now)
+    is_today = until.date() == visit.now.date()
+    shown = clock(until, visit.now) if is_today else f"{day(until, visit.now)}, {clock(until, visit.now)}"
+    return f"{error.owner} is running a turn, until {shown} at most. The head can be moved when it is over."
 
 
 def too_large(most: int) -> Response:

@@ -190,7 +190,8 @@ async def compact(visit: Visit, asked: CompactAsked) -> Compacted:
     elif result.status == "installed":
         said = f"Compacted: {sizes}."
     else:
-        said = f"Nothing to compact. {result.note or result.failure}".strip()
+        why = result.note or result.failure
+        said = f"Nothing to compact: {why}." if why else "Nothing to compact."
     done = result.status == "installed"
     undo = Undo(path=thread_url(asked.thread, "/uncompact")) if done else None
     return Compacted(said=said, result=result, undo=undo, go=thread_url(asked.thread) if done else "")

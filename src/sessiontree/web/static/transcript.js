@@ -193,10 +193,13 @@ export const extend = ({ html, start, end, total: count }) => {
   return { fresh: count - before, wasAtEnd }
 }
 
-/** A line above what was committed since this browser last looked. */
+let shown = null
+/** A line above what was committed since this browser last looked at the thread; its other branches are another matter. */
 const markNew = () => {
-  const { thread, leaf, total: count } = app().dataset
-  const seen = remembered(thread)
+  const { thread, leaf, head, total: count } = app().dataset
+  const seen = thread === shown ? null : remembered(thread)
+  shown = thread
+  if (leaf !== head) return
   if (seen && seen.leaf !== leaf && seen.total < +count) {
     const first = entries().find((one) => +one.dataset.at >= seen.total)
     if (first) {
