@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -303,3 +303,61 @@ def test_no_width_makes_a_thread_scroll_sideways(reading: Opener, width: int) ->
     page = reader.open(f"/t/{SHOP}")
     page.wait_for_selector("#pages .e")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+@pytest.fixture
+def uneven(reading: Opener) -> Reader:
+    """A reader of a long thread whose entries become higher towards its end, with a failure far from either end."""
+    reader = reading()
+    reader.journal.create_thread("long", title="Long")
+    made: list[Any] = []
+    for at in range(9_000):
+        lines = "\n\n".join(f"line {line}" for line in range(at // 900))
+        made.append(st.user(f"question {at}") if at % 10 == 0 else st.assistant(f"answer {at}\n\n{lines}"))
+    made[4_005] = st.assistant("", calls=[st.call("c", "bash", '{"command": "make"}')])
+    made[4_006] = st.tool_result("c", "no", name="bash", is_error=True)
+    reader.journal.append_many("long", made)
+    reader.open("/t/long")
+    reader.page.wait_for_selector("#tree .tn")
+    return reader
+
+
+IN_SIGHT = """(() => {
+    const box = document.querySelector('#content').getBoundingClientRect()
+    const seen = [...document.querySelectorAll('#pages .e')].filter((one) => {
+        const {top, bottom} = one.getBoundingClientRect()
+        return bottom > box.top && top < box.bottom
+    })
+    return seen.length ? [+seen[0].dataset.at, +seen.at(-1).dataset.at] : null
+})()"""
+
+
+def test_what_was_asked_for_in_the_middle_of_a_long_thread_is_in_sight_while_others_write(uneven: Reader) -> None:
+    page = uneven.page
+    box = page.locator("#minimap svg").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 10, box["y"] + box["height"] * 0.5)
+    until(page, "document.querySelector('#pages .e.sel')?.dataset.at > 3000")
+    place = page.evaluate("+document.querySelector('#pages .e.sel').dataset.at")
+    for number in range(3):
+        uneven.journal.append("long", st.assistant(f"more {number}"))
+        until(page, f"document.querySelector('.app').dataset.total === '{9001 + number}'")
+        first, last = page.evaluate(IN_SIGHT)
+        assert first <= place <= last
+    page.evaluate("document.querySelector('#content').scrollTop *= 0.5")
+    until(page, f"({IN_SIGHT})?.[0] < {place - 500} && !document.querySelector('#pages[aria-busy]')")
+
+
+def test_the_next_failure_and_prompt_are_found_far_from_what_is_shown(uneven: Reader) -> None:
+    page = uneven.page
+    until(page, "document.querySelector('#pt').textContent === '900'")
+    uneven.keys("G", "X")
+    until(page, "document.querySelector('#pages .e.sel')?.dataset.at === '4005'")
+    uneven.keys("g", "J")
+    until(page, "document.querySelector('#pages .e.sel')?.dataset.at === '10'")
+    uneven.keys("G", "K", "K")
+    until(page, "document.querySelector('#pages .e.sel')?.dataset.at === '8980'")
+    until(page, "document.querySelector('#pn').textContent === '899'")
+    uneven.keys("x")
+    uneven.keys("X")
+    until(page, "document.querySelector('#pages .e.sel')?.dataset.at === '4005'")

@@ -79,6 +79,24 @@ def test_a_long_thread_opens_at_its_end_and_a_deep_link_at_its_entry(viewer: Vie
     assert "Reading the tree" not in viewer.html("/t/long")
 
 
+def test_the_next_prompt_and_failure_are_found_in_the_whole_branch(viewer: Viewer) -> None:
+    made = long_talk(viewer, 1500)
+    call = viewer.journal.append("long", st.assistant("", calls=[st.call("c", "bash", "{}")]))
+    viewer.journal.append("long", st.tool_result("c", "no", is_error=True))
+
+    def found(query: str) -> str:
+        return str(viewer.json(f"/t/long/next.json?{query}").get("id", ""))
+
+    prompts = [entry.id for entry in viewer.journal.path("long") if isinstance(entry.payload, st.UserMessage)]
+    assert found("start=0") == prompts[1]
+    assert found("start=1500&back=true") == prompts[-1]
+    assert found("start=0&kind=failure") == call.id
+    assert found("start=1500&kind=failure") == ""
+    assert found("start=0&back=true") == ""
+    assert found(f"start=0&kind=failure&at={made[3]}") == call.id
+    assert viewer.json("/t/long/prompts.json")["total"] == len(prompts)
+
+
 def test_a_deep_link_shows_another_branch_and_moves_nothing(sampled: Viewer) -> None:
     other = sampled.journal.labels(SHOP)["cache-idea"]
     head = sampled.journal.thread(SHOP).leaf

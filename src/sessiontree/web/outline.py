@@ -54,13 +54,14 @@ T = TypeVar("T")
 class _Above(TypedDict):
     place: int
     rank: int
+    prompts: int
     jump: str
 
 
 class Node(Record, frozen=True, kw_only=True):
     """An entry in the outline. ``words`` are there for prompts only, ``size`` is the length of its text.
 
-    ``number`` counts the entries committed before it, ``place`` those above it, ``rank`` those of them that are shown. ``jump`` is an entry further up, chosen so that
+    ``number`` counts the entries committed before it, ``place`` those above it, ``rank`` those of them that are shown, ``prompts`` the prompts down to itself. ``jump`` is an entry further up, chosen so that
     any place above is reached in a number of steps that grows with the logarithm (Myers 1983, skew-binary jump pointers).
     """
 
@@ -71,6 +72,7 @@ class Node(Record, frozen=True, kw_only=True):
     number: int = 0
     place: int = 0
     rank: int = 0
+    prompts: int = 0
     jump: str = ""
     size: int = 0
     words: str = ""
@@ -152,6 +154,22 @@ class Outline:
         found.reverse()
         return found
 
+    def prompts(self, leaf: str | None) -> int:
+        """Return how many prompts are on the path to a leaf."""
+        node = self.nodes.get(leaf or "")
+        return node.prompts if node is not None else 0
+
+    def next_after(self, leaf: str | None, place: int, is_wanted: Callable[[Node], bool], *, back: bool) -> Node | None:
+        """Return the nearest node that is wanted behind a place of the path, or before it."""
+        if back:
+            end = self.window(leaf, place - 1, place)
+            return next(filter(is_wanted, self.upward(end[0].id)), None) if end else None
+        for start in range(place + 1, self.length(leaf), _AT_ONCE):
+            for node in self.window(leaf, start, start + _AT_ONCE):
+                if is_wanted(node):
+                    return node
+        return None
+
     def upward(self, leaf: str | None) -> Iterator[Node]:
         """Yield the nodes of the path to a leaf, from the leaf up to the root."""
         node = self.nodes.get(leaf or "")
@@ -218,19 +236,24 @@ class Outline:
             number=len(self.nodes),
             size=size,
             words=words,
-            **self._above(entry),
+            **self._above(entry, kind),
         )
 
-    def _above(self, entry: Entry) -> _Above:
+    def _above(self, entry: Entry, kind: Kind) -> _Above:
         """Where an entry is on its path."""
         parent = self.nodes.get(entry.parent or "")
         if parent is None:
-            return {"place": 0, "rank": 0, "jump": entry.id}
+            return {"place": 0, "rank": 0, "prompts": int(kind == "prompt"), "jump": entry.id}
         near = self.nodes[parent.jump]
         far = self.nodes[near.jump]
         is_even = parent.place - near.place == near.place - far.place
         jump = far if is_even else parent
-        return {"place": parent.place + 1, "rank": parent.rank + parent.is_shown, "jump": jump.id}
+        return {
+            "place": parent.place + 1,
+            "rank": parent.rank + parent.is_shown,
+            "prompts": parent.prompts + (kind == "prompt"),
+            "jump": jump.id,
+        }
 
 
 def _kind_of(entry: Entry) -> Kind:

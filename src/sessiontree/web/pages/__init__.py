@@ -40,6 +40,7 @@ PAGES: tuple[Page[Any, Any], ...] = (
     threads.PAGE,
     windows.ENTRIES,
     windows.ENTRY,
+    windows.NEXT,
     windows.PROMPTS,
     windows.TREE,
 )

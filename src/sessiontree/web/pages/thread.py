@@ -59,6 +59,7 @@ class Reading(Record, frozen=True, kw_only=True):
     tree: TreeWindow | None = None
     crumbs: tuple[Crumb, ...] = ()
     prompts: tuple[Prompt, ...] = ()
+    prompt_count: int = 0
     labels: dict[str, tuple[str, ...]] = {}
     lease: Lease | None = None
     cost: str = ""
@@ -101,6 +102,7 @@ async def load(visit: Visit, asked: ThreadAt) -> Reading:
         tree=tree,
         crumbs=await crumbs_of(visit, thread, outline, leaf),
         prompts=prompts_of(outline, leaf),
+        prompt_count=outline.prompts(leaf),
         labels=marks.labels,
         lease=lease,
         cost=cost_words(outline),
@@ -144,7 +146,7 @@ def _transcript(visit: Visit, reading: Reading) -> Html:
     )
     outline = tag(
         "aside",
-        tag("div", prompts_html(visit, reading.thread, reading.prompts), id="prompts"),
+        tag("div", prompts_html(visit, reading.thread, reading.prompts, reading.prompt_count), id="prompts"),
         tag("div", id="files"),
         class_="outline",
         id="outline",
@@ -320,7 +322,7 @@ def _facts(reading: Reading) -> Html:
 
 
 def _sticky(reading: Reading) -> Html:
-    total = len(reading.prompts)
+    total = reading.prompt_count
     up = tag(
         "button",
         icon("arrow-up"),
@@ -343,7 +345,7 @@ def _sticky(reading: Reading) -> Html:
     return tag("div", numbers, tag("span", class_="cut grow", id="pw"), up, down, class_="now", hidden=not total)
 
 
-def prompts_html(visit: Visit, thread: Thread, prompts: tuple[Prompt, ...]) -> Html:
+def prompts_html(visit: Visit, thread: Thread, prompts: tuple[Prompt, ...], total: int) -> Html:
     """The prompts of the branch, to jump to."""
     if not prompts:
         return Html("")
@@ -362,7 +364,9 @@ def prompts_html(visit: Visit, thread: Thread, prompts: tuple[Prompt, ...]) -> H
         )
         for one in prompts
     ]
-    return join(tag("h2", "Prompts", class_="h"), links)
+    earlier = total - len(prompts)
+    before = tag("p", f"{plural(earlier, 'earlier prompt')}", class_="dim") if earlier else None
+    return join(tag("h2", "Prompts", class_="h", data_total=total), before, links)
 
 
 PAGE = Page(

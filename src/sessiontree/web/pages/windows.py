@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta
 
 from sessiontree.model import Entry, Record, Thread
+from sessiontree.web.addresses import entry_url
 from sessiontree.web.declare import Page
 from sessiontree.web.markup import Html, join, tag
+from sessiontree.web.outline import Node
 from sessiontree.web.pages.thread import prompts_html
 from sessiontree.web.panes.transcript import Transcript, View, articles
 from sessiontree.web.panes.tree import TreeWindow, load_tree, marks_of, minimap_html, tree_rows
@@ -16,7 +18,7 @@ from sessiontree.web.reading import PAGE, Prompt, prompts_of, transcript_of
 from sessiontree.web.rows import Drawing, Filter
 from sessiontree.web.site import Visit
 
-__all__ = ["ENTRIES", "ENTRY", "PROMPTS", "TREE"]
+__all__ = ["ENTRIES", "ENTRY", "NEXT", "PROMPTS", "TREE"]
 
 
 Place = Annotated[int, Meta(ge=0, le=1 << 40)]
@@ -102,22 +104,61 @@ class PromptsAsked(Record, frozen=True, kw_only=True):
 
 
 class PromptsShown(Record, frozen=True, kw_only=True):
-    """The prompts of a branch."""
+    """The prompts of a branch: the last ones, and how many there are."""
 
     thread: Thread
     prompts: tuple[Prompt, ...] = ()
+    total: int = 0
 
 
 async def load_prompts(visit: Visit, asked: PromptsAsked) -> PromptsShown:
     """Read the prompts of a branch."""
     thread = await visit.journal.thread(asked.thread)
     outline = await visit.site.outlines.of(thread)
-    return PromptsShown(thread=thread, prompts=prompts_of(outline, outline.leaf_for(asked.at or None, thread.leaf)))
+    leaf = outline.leaf_for(asked.at or None, thread.leaf)
+    return PromptsShown(thread=thread, prompts=prompts_of(outline, leaf), total=outline.prompts(leaf))
 
 
 def show_prompts(visit: Visit, _asked: PromptsAsked, found: PromptsShown) -> Html:
     """The links to the prompts."""
-    return prompts_html(visit, found.thread, found.prompts)
+    return prompts_html(visit, found.thread, found.prompts, found.total)
+
+
+class NextAsked(Record, frozen=True, kw_only=True):
+    """The nearest prompt or failure behind the place ``start`` of a branch; with ``back`` the one before it."""
+
+    thread: str
+    at: str = ""
+    start: Place = 0
+    kind: Literal["prompt", "failure"] = "prompt"
+    back: bool = False
+
+
+class NextFound(Record, frozen=True, kw_only=True):
+    """An entry and its place on the branch; no id if there is none."""
+
+    thread: str
+    id: str = ""
+    at: int = 0
+
+
+async def load_next(visit: Visit, asked: NextAsked) -> NextFound:
+    """Find the place in the outline: it may be far from what is shown."""
+    thread = await visit.journal.thread(asked.thread)
+    outline = await visit.site.outlines.of(thread)
+
+    def is_wanted(node: Node) -> bool:
+        return node.kind == "prompt" if asked.kind == "prompt" else node.id in outline.failed
+
+    leaf = outline.leaf_for(asked.at or None, thread.leaf)
+    found = outline.next_after(leaf, asked.start, is_wanted, back=asked.back)
+    return NextFound(thread=thread.id, id=found.id, at=found.place) if found else NextFound(thread=thread.id)
+
+
+def show_next(_visit: Visit, _asked: NextAsked, found: NextFound) -> Html:
+    """The link to the entry."""
+    link = tag("a", "Go there", href=entry_url(found.thread, found.id))
+    return link if found.id else tag("p", "There is none.", class_="nothing")
 
 
 class EntryAsked(Record, frozen=True, kw_only=True):
@@ -173,6 +214,14 @@ PROMPTS = Page(
     answer=PromptsShown,
     load=load_prompts,
     show=show_prompts,
+)
+NEXT = Page(
+    path="/t/{thread}/next",
+    about="The nearest prompt or failure of a branch from a place on, or before it.",
+    asks=NextAsked,
+    answer=NextFound,
+    load=load_next,
+    show=show_next,
 )
 ENTRY = Page(
     path="/t/{thread}/e/{entry}",

@@ -1,5 +1,5 @@
 // The outline beside the transcript: the prompts of the branch, and the files that it changed.
-import { $, $$, app, below, element, get } from "./dom.js"
+import { $, app, below, element, get } from "./dom.js"
 
 const SOON = 1000
 let timer = 0
@@ -12,15 +12,24 @@ const fill = async (id, path) => {
 
 export const showFiles = async () => { if ($("#files")?.checkVisibility()) await fill("#files", "/files") }
 
+const showPrompts = async () => {
+  await fill("#prompts", "/prompts")
+  const first = $("#prompts [data-total]")
+  $(".now").hidden = !first
+  $("#pt").textContent = first?.dataset.total ?? 0
+}
+
 /** A prompt came: ask for all of them, but not for each one of many. */
 export const promptsChanged = () => {
-  timer ||= setTimeout(async () => {
+  timer ||= setTimeout(() => {
     timer = 0
-    if (!$("#prompts")) return
-    await fill("#prompts", "/prompts")
-    $("#pt").textContent = $$("#prompts a").length
-    $(".now").hidden = false
+    if ($("#prompts")) showPrompts()
   }, SOON)
 }
 
-export const mount = () => { if (app()) showFiles() }
+/** A long thread is shown before its prompts are known. */
+export const mount = () => {
+  if (!app()) return
+  showFiles()
+  if (!$("#tree .tree") && +app().dataset.total) showPrompts()
+}

@@ -1,11 +1,11 @@
 // The transcript: pages of entries in the document, empty space for the others, and the selected entry.
-import { $, $$, app, below, column, element, get, remember, remembered } from "./dom.js"
+import { $, $$, app, below, column, element, get, json, remember, remembered } from "./dom.js"
 
 const MOST_PAGES = 8
 const PAGE = 120
 const NEAR = 900
 const ROW = 90
-let height = ROW
+let height = 0
 let loading = null
 
 const pages = () => $$("#pages > .pg")
@@ -27,12 +27,17 @@ const keeping = (change) => {
   if (anchor?.isConnected) col.scrollTop += anchor.getBoundingClientRect().top - before
 }
 
+/** How high an entry is where none was measured. It stays while a thread is shown: every place has one height on the bar. */
+const rowHeight = () => {
+  const { start, end } = bounds(), measured = $("#pages").offsetHeight
+  if (!height && end - start > 20 && measured) height = Math.max(20, Math.min(400, measured / (end - start)))
+  return height || ROW
+}
+
 const space = () => {
   const { start, end } = bounds()
-  const shown = $("#pages").offsetHeight
-  if (end - start > 20 && shown) height = Math.max(20, Math.min(400, shown / (end - start)))
-  $("#above").style.height = `${start * height}px`
-  $("#below").style.height = `${Math.max(0, total() - end) * height}px`
+  $("#above").style.height = `${start * rowHeight()}px`
+  $("#below").style.height = `${Math.max(0, total() - end) * rowHeight()}px`
 }
 
 const fetchPage = async (start, count) => {
@@ -70,16 +75,17 @@ const replace = async (start) => {
   space()
 }
 
+const near = (place) => entries().findLast((one) => +one.dataset.at <= place) ?? entries()[0]
+
 /** Show the entries around a place of the path; `id` is the entry to select there. */
 export const go = async (place, id, { block = "start" } = {}) => {
-  const near = () => entries().findLast((one) => +one.dataset.at <= place) ?? entries()[0]
   const at = (found) => (id !== undefined && byId(id)) || found
   const { start, end } = bounds()
-  let target = at(id === undefined && place >= start && place < end ? near() : null)
+  let target = at(id === undefined && place >= start && place < end ? near(place) : null)
   if (!target) {
     while (loading) await loading
     await load(() => replace(Math.max(0, place - 20)))
-    target = at(near())
+    target = at(near(place))
   }
   if (target) select(target, { block })
 }
@@ -109,17 +115,17 @@ const visible = () => {
   return entries().find((one) => one.getBoundingClientRect().bottom > top)
 }
 
-/** Jump between prompts, or failures; what is not loaded is found through the outline. */
-export const jump = async (selector, by) => {
+const JUMPS = { prompt: ".prompt", failure: ".fail" }
+/** Jump to the next prompt or failure, or to the one before; what is not in the document is known to the server. */
+export const jump = async (kind, by) => {
   const from = selected() ?? visible()
   if (!from) return
-  const place = +from.dataset.at
-  const links = selector === ".prompt" ? $$("#prompts a") : []
-  const found = links.length ? (by > 0 ? links.find((one) => +one.dataset.at > place) : links.findLast((one) => +one.dataset.at < place)) : null
-  if (found) return go(+found.dataset.at, found.dataset.id)
+  const place = +from.dataset.at, selector = JUMPS[kind]
   const all = entries().filter((one) => one.matches(selector) || one.querySelector(selector))
-  const near = by > 0 ? all.find((one) => +one.dataset.at > place) : all.findLast((one) => +one.dataset.at < place)
-  if (near) select(near, { block: "start" })
+  const loaded = by > 0 ? all.find((one) => +one.dataset.at > place) : all.findLast((one) => +one.dataset.at < place)
+  if (loaded) return select(loaded, { block: "start" })
+  const { id, at } = await json(below("/next.json", { at: app().dataset.at, start: place, kind, back: by < 0 || undefined }))
+  if (id) await go(at, id)
 }
 
 /** The line at the top names the prompt that is answered at this place; the minimap frames what is on the screen. */
@@ -129,20 +135,26 @@ const frame = () => {
   const box = col.getBoundingClientRect(), { start, end } = bounds()
   const first = $("#pages").getBoundingClientRect()
   if (first.top > box.bottom + NEAR || first.bottom < box.top - NEAR) {
-    const place = Math.floor(col.scrollTop / height)
-    load(() => replace(Math.max(0, Math.min(place, total() - 60) - 30)))
+    const place = Math.max(0, Math.min(Math.floor(col.scrollTop / rowHeight()), total() - 60))
+    load(async () => {
+      await replace(Math.max(0, place - 30))
+      near(place)?.scrollIntoView({ block: "start" })
+    })
   } else if (start > 0 && first.top > box.top - NEAR) more(true)
   else if (end < total() && first.bottom < box.bottom + NEAR) more(false)
   const here = visible()
   const place = here ? +here.dataset.at : 0
   const links = $$("#prompts a")
-  const at = Math.max(0, links.findLastIndex((one) => +one.dataset.at <= place))
+  const at = links.findLastIndex((one) => +one.dataset.at <= place)
   links.forEach((one, number) => one.toggleAttribute("aria-current", number === at))
   if (links[at]) {
-    $("#pn").textContent = at + 1
+    $("#pn").textContent = +$("#pt").textContent - links.length + at + 1
     const prompt = byId(links[at].dataset.id)
     const isSeen = prompt && prompt.getBoundingClientRect().bottom > box.top + 50
     $("#pw").textContent = isSeen ? "" : $(".pw", links[at]).textContent
+  } else if (links.length) {
+    $("#pn").textContent = "…"
+    $("#pw").textContent = ""
   }
   const svg = $("#minimap svg")
   if (svg && total()) {
@@ -187,7 +199,7 @@ export const extend = ({ html, start, end, total: count }) => {
     if (all.length > MOST_PAGES) all.at(wasAtEnd ? 0 : -1).remove()
     space()
   })
-  else space()
+  else keeping(space)
   if (wasAtEnd) column().scrollTop = column().scrollHeight
   requestAnimationFrame(frame)
   return { fresh: count - before, wasAtEnd }
@@ -215,7 +227,7 @@ const markNew = () => {
 export const mount = () => {
   const col = column()
   if (!col || !app()) return
-  height = ROW
+  height = 0
   space()
   markNew()
   let isWaiting = false

@@ -31,7 +31,8 @@ export const draw = async (params = {}) => {
   $("#minimap").replaceChildren(map.content)
   room()
   box().scrollTop = scrolled
-  if (selected) mark(selected, +$("#pages .e.sel").dataset.at, { scroll: false })
+  const now = $("#pages .e.sel") // another entry may have been selected, or none be there any more
+  if (now) mark(now.dataset.id, +now.dataset.at, { scroll: false })
   if (hadFocus) $(`#tree .tn[data-id="${CSS.escape(hadFocus)}"]`)?.focus({ preventScroll: true })
 }
 
