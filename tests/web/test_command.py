@@ -23,6 +23,23 @@ def test_the_address_that_is_printed_opens_the_store_until_ctrl_c(tmp_path: Path
     assert ">hello<" in page.text
 
 
+def test_a_viewer_is_stopped_without_noise_while_pages_are_open(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with st.open(tmp_path / "j.db") as journal:
+        journal.append("t", st.user("hello"), create=True)
+    with httpx.Client(follow_redirects=True, timeout=30) as client:
+        with serving("--store", "j.db", folder=tmp_path) as address:
+            base = address.partition("/?token=")[0]
+            client.get(address)
+            request = client.build_request("GET", f"{base}/t/t/live", params={"after": ""})
+            stream = client.send(request, stream=True)
+            lines = stream.iter_lines()
+            assert "event: entries" in (next(lines) for _ in range(8))
+        list(lines)  # the stream ends
+    assert "Traceback" not in capfd.readouterr().err
+
+
 def test_other_addresses_than_loopback_are_read_only(tmp_path: Path) -> None:
     with st.open(tmp_path / "j.db"):
         pass

@@ -64,8 +64,8 @@ class _Followed:
         self.head: str | None = None
         self.state = ""
 
-    def tell(self, event: Event) -> None:
-        """Give an event to every page. One that does not read its stream misses it; the next one tells the whole state again."""
+    def tell(self, event: Event | None) -> None:
+        """Give an event to every page, or wake them with None. One that does not read its stream misses it; the next one tells the whole state again."""
         for queue in self.queues:
             with suppress(asyncio.QueueFull):
                 queue.put_nowait(event)
@@ -77,6 +77,7 @@ class Followers:
     def __init__(self, site: Site) -> None:
         self._site = site
         self._followed: dict[str, _Followed] = {}
+        self._is_closed = False
 
     @property
     def running(self) -> int:
@@ -98,7 +99,7 @@ class Followers:
                 await self._followed[name].has_begun.wait()
                 for event in await self._missed(name, after):
                     yield event
-            while True:
+            while not self._is_closed:
                 try:
                     yield await asyncio.wait_for(queue.get(), _PING_SECONDS)
                 except TimeoutError:
@@ -108,8 +109,10 @@ class Followers:
                 self._leave(one, queue)
 
     def close(self) -> None:
-        """Stop all followers."""
+        """Stop all followers, and end the streams of their pages."""
+        self._is_closed = True
         for followed in self._followed.values():
+            followed.tell(None)
             if followed.task is not None:
                 followed.task.cancel()
         self._followed.clear()

@@ -49,7 +49,19 @@ def serve(site: Site, binding: Binding, *, on_ready: Callable[[str], None]) -> N
         )
         listener.listen(config.backlog)
         on_ready(f"http://{f'[{host}]' if ':' in host else host}:{port}/?token={access.token}")
-        uvicorn.Server(config).run(sockets=[listener])
+        _Server(config, site).run(sockets=[listener])
+
+
+class _Server(uvicorn.Server):
+    """A server that ends the streams of open pages when it is stopped, instead of waiting for them and cancelling them."""
+
+    def __init__(self, config: uvicorn.Config, site: Site) -> None:
+        super().__init__(config)
+        self._site = site
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._site.followers.close()
+        await super().shutdown(sockets)
 
 
 def listen(binding: Binding) -> socket.socket:
