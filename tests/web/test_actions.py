@@ -123,6 +123,16 @@ def test_erasing_asks_for_the_title_and_is_for_good(viewer: Viewer, talk: list[s
     assert ">two<" not in viewer.html("/t/t")
 
 
+def test_what_happened_is_said_without_characters_that_turn_the_words_round(viewer: Viewer, talk: list[str]) -> None:
+    said = [
+        post(viewer, "/t/t/label", entry=talk[0], name="a\u202eb")["said"],
+        post(viewer, "/t/t/tags", tags=["a\u202eb"])["said"],
+    ]
+    viewer.journal.acquire_lease("t", owner="a\u202eb")
+    said.append(post(viewer, "/t/t/rewind", 423, entry=talk[0])["title"])
+    assert all("a<U+202E>b" in words for words in said)
+
+
 @pytest.mark.parametrize("action", ["rewind", "undo", "redo", "uncompact"])
 def test_the_head_is_not_moved_under_a_running_turn(viewer: Viewer, talk: list[str], action: str) -> None:
     viewer.journal.rewind("t", talk[2])

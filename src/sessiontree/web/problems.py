@@ -16,6 +16,7 @@ from sessiontree.errors import (
     StoreError,
 )
 from sessiontree.model import Record
+from sessiontree.model.sanitize import for_terminal
 from sessiontree.render.times import clock, day, moment_at
 from sessiontree.web.frame import page
 from sessiontree.web.markup import document, tag
@@ -85,11 +86,13 @@ def problem_answer(error: Exception, visit: Visit, *, is_json: bool) -> Response
 def _title(error: Exception, visit: Visit) -> str:
     """What went wrong, in the words of somebody who reads."""
     if not isinstance(error, ActiveTurnError):
-        return str(error)
+        return for_terminal(str(error))
     until = moment_at(error.expires_ns, visit.now)
     is_today = until.date() == visit.now.date()
     shown = clock(until, visit.now) if is_today else f"{day(until, visit.now)}, {clock(until, visit.now)}"
-    return f"{error.owner} is running a turn, until {shown} at most. The head can be moved when it is over."
+    return (
+        f"{for_terminal(error.owner)} is running a turn, until {shown} at most. The head can be moved when it is over."
+    )
 
 
 def too_large(most: int) -> Response:

@@ -12,7 +12,7 @@ from msgspec import Meta
 from sessiontree.compaction import CompactionResult
 from sessiontree.errors import ActiveTurnError, InvalidInputError
 from sessiontree.model import Checkpoint, Record, Thread
-from sessiontree.model.sanitize import one_line
+from sessiontree.model.sanitize import for_terminal, one_line
 from sessiontree.render.entries import words_of
 from sessiontree.render.figures import count, plural
 from sessiontree.render.threads import title_of
@@ -110,7 +110,7 @@ async def label(visit: Visit, asked: LabelAsked) -> Done:
     labels = await visit.journal.labels(asked.thread)
     before = next((name for name, target in labels.items() if target == asked.entry), "")
     await visit.journal.label(asked.thread, asked.entry, asked.name.strip())
-    said = f"Labelled “{asked.name.strip()}”." if asked.name.strip() else "The label is gone."
+    said = f"Labelled “{for_terminal(asked.name.strip())}”." if asked.name.strip() else "The label is gone."
     body = {"entry": asked.entry, "name": before}
     return Done(said=said, undo=Undo(path=thread_url(asked.thread, "/label"), body=body))
 
@@ -144,7 +144,8 @@ async def tags(visit: Visit, asked: TagsAsked) -> Done:
     await visit.journal.update_thread(asked.thread, tags=kept)
     body = {"tags": list(before.tags)}
     return Done(
-        said=f"Tags: {', '.join(kept) or 'none'}.", undo=Undo(path=thread_url(asked.thread, "/tags"), body=body)
+        said=f"Tags: {for_terminal(', '.join(kept)) or 'none'}.",
+        undo=Undo(path=thread_url(asked.thread, "/tags"), body=body),
     )
 
 
