@@ -165,7 +165,7 @@ def test_appends_were_acknowledged_into_a_log_without_a_name(
         journal.append("t", st.user("acknowledged"), id="acknowledged")
         take_away(store.with_name(side_file))
         for _ in range(2):
-            with pytest.raises(st.StoreGoneError, match=rf"{side_file} was deleted or replaced"):
+            with pytest.raises(st.StoreGoneError, match=r"its log .* was deleted or replaced"):
                 journal.append("t", st.user("to nowhere"))
 
 

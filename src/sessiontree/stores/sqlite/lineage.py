@@ -26,7 +26,6 @@ from sessiontree.stores.sqlite.errors import translate_error
 __all__ = ["Lineage", "new_stamp", "renew_stamp"]
 
 
-_SIDE_FILES = ("-wal", "-shm")
 _STAMP = re.compile(rb"sessiontree ([0-9a-f]{32}) (\d{16})")
 _CHUNK = 1 << 20
 _ATTEMPTS = 4
@@ -69,7 +68,8 @@ class Lineage:
         self._is_gone = False
         self._times = self._look_at_times()
         is_continued = self._is_continued(connection)
-        self._side_files = {f"{path}{suffix}": _file_at(f"{path}{suffix}") for suffix in _SIDE_FILES}
+        self._side_files = (f"{path}-wal", f"{path}-shm")
+        self._inodes = [_inode_of(side_file) for side_file in self._side_files]
         if not is_continued:
             log = path.with_name(path.name + "-wal").name
             raise StoreError(
@@ -79,9 +79,9 @@ class Lineage:
 
     def verify(self, connection: sqlite3.Connection) -> None:
         """Raise StoreGoneError if a file was overwritten or removed since the last call."""
-        for side_file, known in self._side_files.items():
-            if _file_at(side_file) != known:
-                raise StoreGoneError(str(self._path), Path(side_file).name)
+        if not self._has_side_files():
+            log, index = (Path(side_file).name for side_file in self._side_files)
+            raise StoreGoneError(str(self._path), f"its log ({log}, {index})")
         times = self._look_at_times()
         if times == self._times and not self._is_gone:
             return
@@ -93,9 +93,8 @@ class Lineage:
     @property
     def is_replaced(self) -> bool:
         """Whether another file is in the place of one of ours. If one is only missing, SQLite can still empty the log."""
-        return self._is_gone or any(
-            _file_at(side_file) not in (None, known) for side_file, known in self._side_files.items()
-        )
+        found = [_inode_of(side_file) for side_file in self._side_files]
+        return self._is_gone or any(now not in (0, known) for now, known in zip(found, self._inodes, strict=True))
 
     def mark(self, connection: sqlite3.Connection) -> None:
         """Change the stamp if there was a checkpoint since it was changed last. Called within a transaction."""
@@ -106,6 +105,14 @@ class Lineage:
     def committed(self) -> None:
         """Note that the transaction of ``mark`` was committed."""
         self._is_due = False
+
+    def _has_side_files(self) -> bool:
+        # Twice in each commit, so without a loop or a call of our own.
+        log, index = self._side_files
+        try:
+            return [os.stat(log).st_ino, os.stat(index).st_ino] == self._inodes  # noqa: PTH116  a Path costs more
+        except FileNotFoundError:
+            return False
 
     def _look_at_times(self) -> tuple[int, int]:
         found = os.fstat(self._file)
@@ -151,13 +158,12 @@ class Lineage:
         return max(found, key=lambda stamp: stamp.number, default=None)
 
 
-def _file_at(path: str) -> tuple[int, int] | None:
-    """What tells a file from any other, None if there is none. Called with each commit, where a Path costs more."""
+def _inode_of(path: str) -> int:
+    """The inode of a file, 0 if there is none."""
     try:
-        found = os.stat(path)  # noqa: PTH116
+        return Path(path).stat().st_ino
     except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_dev
+        return 0
 
 
 def _stamp_in(data: bytes) -> _Stamp | None:
