@@ -121,3 +121,12 @@ def test_a_repair_and_a_command_never_run_at_the_same_time() -> None:
     repairing.join()
     writing.join()
     assert steps == ["repaired", "written"]
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "jsonl"])
+@pytest.mark.parametrize("name", ["x" * 300, "loop", "loop/store"])
+def test_a_path_that_cannot_be_was_called_safe_to_try_again(tmp_path: Path, kind: str, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(st.StoreError) as raised:
+        st.open(f"{kind}:///{tmp_path}/{name}")
+    assert not isinstance(raised.value, st.StoreUnavailableError)

@@ -10,10 +10,10 @@ from pathlib import Path
 from sessiontree.errors import BackupError
 from sessiontree.model._base import Progress, Record
 from sessiontree.stores._io import Files, SyncFailedError
+from sessiontree.stores._os_errors import translate_error
 from sessiontree.stores.backup.folder import BackupFolder
 from sessiontree.stores.backup.manifest import Manifest
 from sessiontree.stores.backup.snapshot import SnapshotKind
-from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.sqlite.copies import is_noted_copy
 from sessiontree.stores.sqlite.lineage import renew_stamp
 

@@ -23,6 +23,7 @@ from sessiontree.errors import BackupError, DamagedDataError, NewerFormatError
 from sessiontree.model._base import UNREADABLE, Progress, Record, json_decoder
 from sessiontree.model.blobs import Blob, blob_of, check_blob, data_of, hash_of
 from sessiontree.stores._io import FileLock, Files, SyncFailedError
+from sessiontree.stores._os_errors import translate_error
 from sessiontree.stores.backup.manifest import (
     FORMAT,
     PIECE_BYTES,
@@ -34,7 +35,6 @@ from sessiontree.stores.backup.manifest import (
     time_of,
 )
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotFile
-from sessiontree.stores.jsonl.errors import translate_error
 
 __all__ = ["BackupFolder"]
 

@@ -18,6 +18,7 @@ from sessiontree.model.documents import StoredDocument
 from sessiontree.model.thread import Direction
 from sessiontree.search import SearchPage
 from sessiontree.stores._io import Files
+from sessiontree.stores._os_errors import translate_error
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.check import blob_findings
 from sessiontree.stores.commands import Command
@@ -26,7 +27,6 @@ from sessiontree.stores.forking import NOT_WHILE_FORKING
 from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ANYTHING, ErasureFolder, PendingErasure
-from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import name_of, open_folder
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import findings_of

@@ -23,6 +23,7 @@ from sessiontree.errors import (
 )
 from sessiontree.stores._io import Files, ProcessLock, SyncFailedError
 from sessiontree.stores._log import log_event
+from sessiontree.stores._os_errors import translate_error
 from sessiontree.stores.backup.snapshot import Snapshot, SnapshotRequest
 from sessiontree.stores.commands import (
     Change,
@@ -42,7 +43,6 @@ from sessiontree.stores.jsonl.commit_log import CommitLog
 from sessiontree.stores.jsonl.commit_plan import CommitPlan, PlannedCommit, carry_out, planned
 from sessiontree.stores.jsonl.documents import DocumentFolder
 from sessiontree.stores.jsonl.erasure import ErasureFolder, PendingErasure, erase_copies
-from sessiontree.stores.jsonl.errors import translate_error
 from sessiontree.stores.jsonl.layout import Layout
 from sessiontree.stores.jsonl.packs import PackFolder
 from sessiontree.stores.jsonl.repair import cut_torn_end, erase_entries, removal_of, remove_thread, repair_tree

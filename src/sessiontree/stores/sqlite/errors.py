@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sqlite3
 
 from sessiontree.errors import (
@@ -12,6 +11,7 @@ from sessiontree.errors import (
     StoreReadOnlyError,
     StoreUnavailableError,
 )
+from sessiontree.stores import _os_errors
 from sessiontree.stores._io import SyncFailedError
 
 __all__ = ["is_disk_error", "misshapen_table", "translate_error"]
@@ -19,9 +19,9 @@ __all__ = ["is_disk_error", "misshapen_table", "translate_error"]
 
 def translate_error(place: str, error: sqlite3.Error | OSError | UnicodeDecodeError) -> SessionTreeError:
     """Return the error of this package that says what an error of SQLite or of the file system means."""
+    if isinstance(error, OSError):
+        return _os_errors.translate_error(place, error)
     name = getattr(error, "sqlite_errorname", "") or ""
-    if isinstance(error, PermissionError) or getattr(error, "errno", 0) == errno.EROFS:
-        return StoreReadOnlyError(place)
     if name == "SQLITE_FULL":
         return StoreFullError(place)
     if name.startswith(("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM")):

@@ -1,4 +1,4 @@
-"""Operating system errors of the JSONL store as ours."""
+"""Errors of the operating system as ours."""
 
 from __future__ import annotations
 
