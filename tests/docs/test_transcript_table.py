@@ -9,7 +9,7 @@ from pathlib import Path
 
 import sessiontree as st
 from sessiontree.model import Entry, ImagePart
-from sessiontree.transfer.formats import TITLES, import_sessions
+from sessiontree.transfer.formats import FORMATS, TITLES, import_sessions
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "formats"))
 
@@ -65,3 +65,7 @@ def test_the_table_is_what_the_samples_give() -> None:
         PAGE.write_text(wanted, encoding="utf-8")
     assert PAGE.read_text(encoding="utf-8") == wanted
     assert all(row.endswith("| 0 |\n") for row in measured())
+
+
+def test_every_format_has_a_title_for_the_report_of_an_import() -> None:
+    assert set(TITLES) == set(FORMATS)
