@@ -348,6 +348,30 @@ def test_what_was_asked_for_in_the_middle_of_a_long_thread_is_in_sight_while_oth
     until(page, f"({IN_SIGHT})?.[0] < {place - 500} && !document.querySelector('#pages[aria-busy]')")
 
 
+ROWS_IN_SIGHT = """(() => {
+    const {top, bottom} = document.querySelector('#tree').getBoundingClientRect()
+    return [...document.querySelectorAll('#tree .tn')].filter((one) => {
+        const box = one.getBoundingClientRect()
+        return box.bottom > top && box.top < bottom
+    }).map((one) => +one.ariaPosInSet)
+})()"""
+
+
+def test_the_tree_of_a_long_thread_has_rows_in_sight_at_once_and_while_others_write(uneven: Reader) -> None:
+    page = uneven.page
+    until(page, f"{ROWS_IN_SIGHT}.at(-1) > 890")
+    until(page, "+document.querySelector('#minimap .vp').getAttribute('y') > 100")
+    page.evaluate("document.querySelector('#tree').scrollTop *= 0.5")
+    until(page, f"{ROWS_IN_SIGHT}.some((place) => place > 430 && place < 470)")
+    uneven.journal.append("long", st.assistant("more"))
+    until(
+        page,
+        "document.querySelector('#tree .tree').dataset.total > 0 && document.querySelector('.app').dataset.total === '9001'",
+    )
+    at_rest(page)
+    until(page, f"{ROWS_IN_SIGHT}.some((place) => place > 430 && place < 470)")
+
+
 def test_the_next_failure_and_prompt_are_found_far_from_what_is_shown(uneven: Reader) -> None:
     page = uneven.page
     until(page, "document.querySelector('#pt').textContent === '900'")

@@ -129,7 +129,7 @@ export const jump = async (kind, by) => {
 }
 
 /** The line at the top names the prompt that is answered at this place; the minimap frames what is on the screen. */
-const frame = () => {
+export const frame = () => {
   const col = column()
   if (!col) return
   const box = col.getBoundingClientRect(), { start, end } = bounds()

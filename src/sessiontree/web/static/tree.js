@@ -1,6 +1,6 @@
 // The tree: a window of rows with room for the others, folding, filters, and the minimap.
 import { $, $$, app, below, element, get } from "./dom.js"
-import { go, total } from "./transcript.js"
+import { frame, go, total } from "./transcript.js"
 
 const FILTERS = ["all", "prompts", "talk", "labels"]
 let toggled = new Set()
@@ -19,6 +19,14 @@ const room = () => {
   tree.style.paddingBottom = `${24 + Math.max(0, all - start - rows().length) * high}px`
 }
 
+/** Whether rows are where the reader looks; the others are only room for them. */
+const isInSight = () => {
+  const tree = list(), top = box().scrollTop, start = tree ? +tree.dataset.start : 0
+  return !tree || (top < (start + rows().length) * rowHeight() && top + box().clientHeight > start * rowHeight() + 8)
+}
+/** The first row to ask for, so that those in sight are there. */
+const wantedStart = () => Math.max(0, Math.floor(box().scrollTop / rowHeight()) - 80)
+
 export const draw = async (params = {}) => {
   const number = ++asked
   const selected = $("#pages .e.sel")?.dataset.id
@@ -33,6 +41,8 @@ export const draw = async (params = {}) => {
   box().scrollTop = scrolled
   const now = $("#pages .e.sel") // another entry may have been selected, or none be there any more
   if (now) mark(now.dataset.id, +now.dataset.at, { scroll: false })
+  if (!isInSight()) ($("#tree .tn[aria-selected]") ?? rows().at(-1))?.scrollIntoView({ block: "nearest" })
+  frame()
   if (hadFocus) $(`#tree .tn[data-id="${CSS.escape(hadFocus)}"]`)?.focus({ preventScroll: true })
 }
 
@@ -42,7 +52,7 @@ export const redraw = async () => {
   isStale = true
   if (isDrawing) return
   isDrawing = true
-  try { while (isStale) { isStale = false; await draw() } } finally { isDrawing = false }
+  try { while (isStale) { isStale = false; await draw(list() ? { start: wantedStart() } : {}) } } finally { isDrawing = false }
 }
 
 /** Select the row of an entry, or the nearest one above it where it has none. */
@@ -118,7 +128,7 @@ export const mount = () => {
     const start = +tree.dataset.start, end = start + rows().length
     if (first >= start && (last <= end || end >= +tree.dataset.total)) return
     clearTimeout(timer)
-    timer = setTimeout(() => draw({ start: Math.max(0, first - 80), around: "" }), 40)
+    timer = setTimeout(() => draw({ start: wantedStart(), around: "" }), 40)
   }, { passive: true })
   $("#minimap").addEventListener("pointerdown", (event) => {
     onMap(event)
