@@ -77,6 +77,8 @@ class Batch:
         """What the log had before this batch wrote to it."""
         self._opened: dict[str, tuple[int, int]] = {}
         """For each tree its open file, and the size that it had."""
+        self.unsynced: list[int] = []
+        """Files that the caller must sync: duplicates, because a reader may close a tree meanwhile."""
         self._commands: list[Change] = []
 
     @property
@@ -113,15 +115,15 @@ class Batch:
         self._commands.append(command)
         return decision.result
 
-    def append(self) -> list[int]:
-        """Write the lines of every tree; return the open files that the caller must sync, and close.
+    def append(self) -> None:
+        """Write the lines of every tree.
 
         A tree without new lines is synced too, unless it is known to be durable: a result may depend on a line that another
         process has not synced yet.
         """
         changed = [pending for pending in self._pending.values() if pending.texts or not self._is_covered(pending)]
         for pending in changed:
-            self._opened[pending.tree.name] = (self._files.open_append(pending.tree.path), pending.tree.end)
+            self._opened[pending.tree.name] = (pending.tree.open_append(self._files), pending.tree.end)
         # Before the first line is written: the next append assumes that the file name is durable.
         if self._is_synced and any(pending.tree.end == 0 for pending in changed):
             with syncing():
@@ -133,19 +135,16 @@ class Batch:
         ]
         for record in records:
             self._files.append(self._opened[record.tree][0], record.text)
-        logged: frozenset[str] = frozenset()
         if self._is_synced:
             logged = self._write_log(records)
             for pending in changed:
                 self._log.note(pending.tree.name, pending.end)
+                if pending.tree.name not in logged:
+                    self.unsynced.append(os.dup(self._opened[pending.tree.name][0]))
         self._finish()
-        return [self._opened[pending.tree.name][0] for pending in changed if pending.tree.name not in logged]
 
     def undo(self) -> None:
         """Cut the files to their former size and forget the loaded trees."""
-        for name in self._pending:
-            self._trees.forget(name)
-            self._log.forget(name)
         try:
             for file, size in self._opened.values():
                 self._files.truncate(file, size)
@@ -155,13 +154,15 @@ class Batch:
             entry_ids = [name for command in self._commands for name in appended_ids(command)]
             raise CommitUnknownError(str(self._layout.folder), str(error), entry_ids) from error
         finally:
+            for name in self._pending:
+                self._trees.forget(name)
+                self._log.forget(name)
             self.close()
 
     def close(self) -> None:
-        """Close the tree files."""
-        for file, _ in self._opened.values():
-            os.close(file)
-        self._opened.clear()
+        """Close the files that were to be synced."""
+        while self.unsynced:
+            os.close(self.unsynced.pop())
 
     def _is_covered(self, pending: PendingLines) -> bool:
         return self._log.covers(pending.tree.name, pending.tree.end)
@@ -178,13 +179,13 @@ class Batch:
     def _finish(self) -> None:
         """Bring the loaded trees up to date with what was written."""
         for name, pending in self._pending.items():
-            self._trees.unpin(name)
-            if pending.tree.end == 0:
+            if pending.end == 0:
                 self._trees.forget(name)
             elif pending.texts:
                 pending.tree.drafts.clear()
                 pending.tree.grown_to(pending.end, pending.texts[-1])
                 pending.tree.seen(os.fstat(self._opened[name][0]))
+            self._trees.unpin(name)
 
     def _pending_for(self, command: Change) -> PendingLines:
         tree = self._tree_for(command)
@@ -201,9 +202,7 @@ class Batch:
     def _tree_for(self, command: Change) -> Tree:
         match command:
             case CreateThread(thread=thread) | Append(create=Thread() as thread):
-                name = name_of(thread.id)
-                found = self._trees.find(thread.id) or self._trees.get(name)
-                return found or self._trees.new(name)
+                return self._trees.find_or_new(thread.id)
             case ImportThread(thread=thread):
                 name = name_of(thread.tree)
                 return self._trees.get(name) or self._trees.new(name)
@@ -235,6 +234,7 @@ class Batch:
         """Write what must precede a thread's first line: the header of a new file, the pointer to a fork."""
         thread_id, tree_id = state.meta.id, state.meta.tree
         if pending.end == 0:
+            pending.tree.replay.begin(tree_id)
             pending.add(encode_line(TreeLine(format=FORMAT, tree=tree_id)))
         if thread_id != tree_id and thread_id not in pending.tree.state.states:
             point_to(tree_id, thread_id, self._layout, self._files)

@@ -87,8 +87,11 @@ class Layout:
 
     def tree_of_fork(self, thread_id: str) -> str | None:
         """The id of the tree that a fork is in, or None without a readable pointer."""
+        pointer = self.pointer(thread_id)
+        if not is_there(pointer):
+            return None
         try:
-            return json_decoder(str).decode(self.pointer(thread_id).read_bytes())
+            return json_decoder(str).decode(pointer.read_bytes())
         except (FileNotFoundError, *UNREADABLE):
             return None
 

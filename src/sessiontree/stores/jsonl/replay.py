@@ -93,6 +93,11 @@ class Replay:
         self._spans = spans
         self._deleted_owners: dict[str, int] = {}
 
+    def begin(self, tree_id: str) -> None:
+        """Note the header of a file that is about to be created."""
+        self.has_header = True
+        self.tree_id = tree_id
+
     def apply(self, group: Sequence[Located]) -> None:
         """Apply the lines of one command."""
         entries = [item for item in group if isinstance(item.line, EntryLine)]

@@ -15,6 +15,7 @@ from pathlib import Path
 from sessiontree.errors import DamagedDataError, NewerFormatError, ThreadNotFoundError
 from sessiontree.model import Entry
 from sessiontree.model.codec import EntryBody, decode_stored_payload
+from sessiontree.stores._io import Files
 from sessiontree.stores._tree_state import BlobStore
 from sessiontree.stores.commands import Draft
 from sessiontree.stores.jsonl.layout import TREE_SUFFIX, Layout, name_of
@@ -48,6 +49,7 @@ class Tree:
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
         self.path = path
+        self.place = str(path)
         self.end = 0
         self.inode = 0
         self.spans: dict[int, Span] = {}
@@ -60,12 +62,14 @@ class Tree:
         self._mtime_ns = 0
         self._tail = b""
         self._file = -1
+        self._is_for_appending = False
 
     @classmethod
     def read(cls, name: str, path: Path) -> Tree:
         """Load a file; raise FileNotFoundError if there is none."""
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         tree = cls(name, path)
-        tree._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        tree._file = file
         try:
             tree.inode = os.fstat(tree._file).st_ino
             tree.catch_up()
@@ -73,11 +77,6 @@ class Tree:
             tree.close()
             raise
         return tree
-
-    @property
-    def place(self) -> str:
-        """The path, for messages."""
-        return str(self.path)
 
     @property
     def tree_id(self) -> str | None:
@@ -105,8 +104,17 @@ class Tree:
         start = max(0, end - _TAIL)
         self._tail = tail[-_TAIL:] if tail is not None else os.pread(self._file, end - start, start)
 
+    def open_append(self, files: Files) -> int:
+        """The file, open for appending until the tree is closed. It is created if there is none."""
+        if not self._is_for_appending:
+            file = files.open_append(self.path)
+            self.close()
+            self._file, self._is_for_appending = file, True
+        return self._file
+
     def seen(self, now: os.stat_result) -> None:
         """Note what the file was like after the caller wrote to it, so that it is not read again for that."""
+        self.inode = now.st_ino
         self._mtime_ns = now.st_mtime_ns
 
     def is_current(self, now: os.stat_result) -> bool:
@@ -271,6 +279,16 @@ class TreeCache:
         tree = self.get(name_of(thread_id))
         if tree is not None and thread_id in tree.state.states:
             return tree
+        return self._of_fork(thread_id)
+
+    def find_or_new(self, thread_id: str) -> Tree:
+        """The tree of a thread, or the one that the thread is to be created in."""
+        tree = self.get(name_of(thread_id))
+        if tree is not None and thread_id in tree.state.states:
+            return tree
+        return self._of_fork(thread_id) or tree or self.new(name_of(thread_id))
+
+    def _of_fork(self, thread_id: str) -> Tree | None:
         tree_id = self._layout.tree_of_fork(thread_id)
         if tree_id is None:
             return None
@@ -346,7 +364,7 @@ class TreeCache:
         if name in self._pinned:
             return tree
         try:
-            now = tree.path.stat()
+            now = os.stat(tree.place)  # noqa: PTH116  on the path of every append, and a Path costs more than the call
         except FileNotFoundError:
             self.forget(name)
             return None

@@ -174,7 +174,7 @@ class Writer:
                 # Before the entries are written: a crash in between only means that an artifact must be put again.
                 if batch.artifacts:
                     self._packs.drop_pending(batch.artifacts)
-                files = batch.append()
+                batch.append()
             except SyncFailedError as error:
                 batch.undo()
                 raise self._poisoned(error) from error
@@ -186,7 +186,7 @@ class Writer:
                 raise
             self._note_torn_ends(batch.torn_ends)
         try:
-            self._sync(files, batch)
+            self._sync(batch)
         finally:
             batch.close()
         return outcomes
@@ -196,11 +196,11 @@ class Writer:
             self.torn_ends_cut += number
             log_event("store", "warning", f"cut {number} torn ends of files, kept in torn/", store=self._place)
 
-    def _sync(self, files: Sequence[int], batch: Batch) -> None:
+    def _sync(self, batch: Batch) -> None:
         if not self._is_synced:
             return
         try:
-            for file in files:
+            for file in batch.unsynced:
                 self._files.sync(file)
             if batch.has_log:
                 self._log.sync()
