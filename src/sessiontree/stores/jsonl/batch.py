@@ -121,7 +121,11 @@ class Batch:
         A tree without new lines is synced too, unless it is known to be durable: a result may depend on a line that another
         process has not synced yet.
         """
-        changed = [pending for pending in self._pending.values() if pending.texts or not self._is_covered(pending)]
+        changed = [
+            pending
+            for pending in self._pending.values()
+            if pending.texts or not self._log.covers(pending.tree.name, pending.tree.end)
+        ]
         for pending in changed:
             self._opened[pending.tree.name] = (pending.tree.open_append(self._files), pending.tree.end)
         # Before the first line is written: the next append assumes that the file name is durable.
@@ -164,9 +168,6 @@ class Batch:
         while self.unsynced:
             os.close(self.unsynced.pop())
 
-    def _is_covered(self, pending: PendingLines) -> bool:
-        return self._log.covers(pending.tree.name, pending.tree.end)
-
     def _write_log(self, written: Sequence[LoggedLines]) -> frozenset[str]:
         """Write the lines of several trees to the log and return their names; a single file is as cheap to sync."""
         covered = [record for record in written if self._log.covers(record.tree, record.offset)]
@@ -182,9 +183,7 @@ class Batch:
             if pending.end == 0:
                 self._trees.forget(name)
             elif pending.texts:
-                pending.tree.drafts.clear()
-                pending.tree.grown_to(pending.end, pending.texts[-1])
-                pending.tree.seen(os.fstat(self._opened[name][0]))
+                pending.tree.wrote(pending.end, pending.texts[-1], os.fstat(self._opened[name][0]))
             self._trees.unpin(name)
 
     def _pending_for(self, command: Change) -> PendingLines:

@@ -96,13 +96,9 @@ class Tree:
             self.replay.apply(group)
         self.damage += scan.damage
         self.torn = scan.torn
-        self.grown_to(scan.end)
-
-    def grown_to(self, end: int, tail: bytes | None = None) -> None:
-        """Note that the file is loaded up to ``end``. ``tail`` is its last line, if the caller wrote it."""
-        self.end = end
-        start = max(0, end - _TAIL)
-        self._tail = tail[-_TAIL:] if tail is not None else os.pread(self._file, end - start, start)
+        self.end = scan.end
+        start = max(0, scan.end - _TAIL)
+        self._tail = os.pread(self._file, scan.end - start, start)
 
     def open_append(self, files: Files) -> int:
         """The file, open for appending until the tree is closed. It is created if there is none."""
@@ -112,10 +108,13 @@ class Tree:
             self._file, self._is_for_appending = file, True
         return self._file
 
-    def seen(self, now: os.stat_result) -> None:
-        """Note what the file was like after the caller wrote to it, so that it is not read again for that."""
+    def wrote(self, end: int, last_line: bytes, now: os.stat_result) -> None:
+        """Note what the caller wrote, and what the file was like after it, so that it is not read again for that."""
+        self.drafts.clear()
+        self.end = end
         self.inode = now.st_ino
         self._mtime_ns = now.st_mtime_ns
+        self._tail = last_line[-_TAIL:]
 
     def is_current(self, now: os.stat_result) -> bool:
         """Whether the file has neither grown nor changed since the last read."""

@@ -166,7 +166,9 @@ class Writer:
             log_event("store", "warning", f"the index of threads was not saved: {error}", store=self._place)
 
     def _write_batch(self, commands: Sequence[Change]) -> list[Outcome]:
-        with self._exclusive(), self._lock:
+        # As _exclusive() does: this is on the path of every append, and a generator costs more than its lines.
+        with self._thread_lock, self._process_lock, self._lock:
+            self._finish_writes()
             self._check_not_poisoned()
             batch = Batch(self._trees, self._layout, self._log, self._files, is_synced=self._is_synced)
             try:
