@@ -39,7 +39,9 @@ _NEAR = 16
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
-_BODY_COLUMNS = "e.key, e.id, e.body"
+_BODY_COLUMNS = "e.key, e.id, e.body, e.parent"
+_PARENT = 3
+"""The parent's place in both."""
 
 
 @contextmanager
@@ -138,7 +140,7 @@ class ReadSnapshot:
             is_wanted = has_type(query.types)
             links = self._links_back("parent", tip.key, columns=_BODY_COLUMNS, likely=query.limit)
             rows = (row for row in links if is_wanted(row[2]))
-        return [EntryBody(id=entry_id, body=body) for _, entry_id, body in islice(rows, query.limit)][::-1]
+        return [EntryBody(id=entry_id, body=body) for _, entry_id, body, _ in islice(rows, query.limit)][::-1]
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         state = self.state(thread_id)
@@ -333,18 +335,21 @@ class ReadSnapshot:
 
     def _walk(self, tip: Node, limit: int | None = None, *, columns: str = _CHAIN_COLUMNS) -> list[Row]:
         """Return the rows from an entry to its root, or ``limit`` of them, newest first."""
-        if limit is not None and limit <= tip.depth:
-            # The end of a path mostly has keys that follow each other. Then it is read in half the time; to find out that
-            # it has not costs little, as bodies are not read for it.
-            rows = self._run(
-                f"SELECT {columns} FROM entry e WHERE e.key BETWEEN ?1 AND ?2"
-                " AND (SELECT count(*) FROM entry WHERE key > ?1 AND key <= ?2 AND parent = key - 1) = ?2 - ?1"
-                " ORDER BY e.key DESC",
-                (tip.key - limit + 1, tip.key),
-            ).fetchall()
-            if rows:
-                return rows
-        return self._chain("parent", tip.key, 0, limit, columns=columns)
+        rows: list[Row] = []
+        following: int | None = tip.key
+        # One writer leaves entries side by side. Rows are read in half the time that following their links takes.
+        for row in self._run(
+            f"SELECT {columns} FROM entry e WHERE e.key <= ? ORDER BY e.key DESC LIMIT ?",
+            (tip.key, -1 if limit is None else limit),
+        ):
+            if row[0] != following:
+                break
+            rows.append(row)
+            following = row[_PARENT]
+        if following is None or len(rows) == limit or (rows and following >= rows[-1][0]):
+            return rows
+        rest = None if limit is None else limit - len(rows)
+        return rows + self._chain("parent", following, 0, rest, columns=columns)
 
     def _forwards(self, state: ThreadState, start: int, limit: int | None) -> list[Row]:
         """Return the rows that a thread sees after the key ``start``, oldest first: ``limit`` of them or more, if there are."""
