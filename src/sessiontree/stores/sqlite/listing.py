@@ -12,8 +12,7 @@ from sessiontree.stores.sqlite.rows import THREAD_SELECT, thread_of
 __all__ = ["list_threads"]
 
 _NO_LIMIT = -1
-_HAS_MESSAGES = "EXISTS (SELECT 1 FROM entry e WHERE e.key = o.leaf AND e.messages > 0)"
-_LOOKUPS = {None: "", False: f"WHERE {_HAS_MESSAGES}", True: f"WHERE NOT {_HAS_MESSAGES}"}
+_HAS_MESSAGES = "EXISTS (SELECT 1 FROM entry e WHERE e.key = t.leaf AND e.messages > 0)"
 
 
 def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
@@ -22,22 +21,19 @@ def list_threads(connection: sqlite3.Connection, query: ThreadQuery) -> Page:
     time = "m.created_ns" if query.order == "created" else "t.updated_ns"
     start = position_of(query)
     if start is not None:
-        conditions.append(f"({time} < ? OR ({time} = ? AND t.id > ?))")
+        conditions.append(f"{time} <= ? AND ({time} < ? OR t.id > ?)")
         values += [start.time_ns, start.time_ns, start.thread_id]
     where = "WHERE " + " AND ".join(conditions) if conditions else ""
-    # The join is expensive with many threads, so it is left out where no term needs it.
-    meta = "JOIN thread_meta m ON m.key = t.key" if "m." in where + time else ""
-    # The keys are chosen first, from short rows; only the rows of the page are read in full. Whether a thread is empty
-    # is looked up in its leaf, so that comes last, in order, until the page is full. The inner LIMIT keeps SQLite from
-    # merging the two, and a small one from sorting all threads.
-    ordered = f"SELECT t.key, t.leaf FROM thread t {meta} {where} ORDER BY {time} DESC, t.id LIMIT ?"
-    chosen = f"SELECT o.key FROM ({ordered}) o {_LOOKUPS[query.is_empty]} LIMIT ?"
-    page = f"{THREAD_SELECT} WHERE t.key IN ({chosen}) ORDER BY {time} DESC, t.id"
-    wanted = rows_wanted(query) or _NO_LIMIT
-    looked_at = wanted if query.is_empty is None else 2 * wanted
-    rows = connection.execute(page, (*values, looked_at, wanted)).fetchall()
-    if query.is_empty is not None and len(rows) < wanted:
-        rows = connection.execute(page, (*values, _NO_LIMIT, wanted)).fetchall()
+    order = f"ORDER BY {time} DESC, t.id"
+    if "m." in where + time:
+        # Many threads may have to be sorted, so the keys are chosen first, and only the rows of the page are read in full.
+        tables = "thread_meta m CROSS JOIN thread t" if query.order == "created" else "thread t JOIN thread_meta m"
+        keys = f"SELECT t.key FROM {tables} ON m.key = t.key {where} {order} LIMIT ?"
+        page = f"{THREAD_SELECT} WHERE t.key IN ({keys}) {order}"
+    else:
+        # An index has this order, so threads are read until the page is full.
+        page = f"{THREAD_SELECT} {where} {order} LIMIT ?"
+    rows = connection.execute(page, (*values, rows_wanted(query) or _NO_LIMIT)).fetchall()
     return cut([thread_of(row) for row in rows], query)
 
 
@@ -47,6 +43,8 @@ def _conditions(query: ThreadQuery) -> tuple[list[str], list[Any]]:
     if query.is_archived is not None:
         conditions.append("t.is_archived = ?")
         values.append(query.is_archived)
+    if query.is_empty is not None:
+        conditions.append(f"NOT {_HAS_MESSAGES}" if query.is_empty else _HAS_MESSAGES)
     for name, column in WORD_COLUMNS.items():
         wanted = getattr(query, name)
         if wanted is not None:

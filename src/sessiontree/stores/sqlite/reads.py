@@ -24,7 +24,7 @@ from sessiontree.stores.rules.leaf import next_move
 from sessiontree.stores.rules.state import Node, ThreadState
 from sessiontree.stores.sqlite.chains import own_keys
 from sessiontree.stores.sqlite.rows import DOCUMENT_SELECT, ENTRY_COLUMNS, Row, chain_of, document_of
-from sessiontree.stores.sqlite.schema import IS_RARE
+from sessiontree.stores.sqlite.schema import IS_BRANCH, IS_RARE
 from sessiontree.stores.sqlite.view import SqliteView
 
 __all__ = ["ReadSnapshot", "read_transaction"]
@@ -36,6 +36,8 @@ _FIRST_BATCH = 64
 _LARGEST_BATCH = 16_384
 _NEAR = 16
 """How many keys are looked through for each entry of a page."""
+_NEAR_KEYS = 256
+"""How many keys are looked through for the next entry of a thread before its links are followed."""
 _LAST = "\U0010ffff"
 
 _CHAIN_COLUMNS = ", ".join(f"e.{name}" for name in ENTRY_COLUMNS.split(", "))
@@ -144,11 +146,14 @@ class ReadSnapshot:
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
         state = self.state(thread_id)
-        key = None if entry_id is None else self._visible(thread_id, entry_id).key
+        parent = None if entry_id is None else self._visible(thread_id, entry_id)
         rows = self._run(
-            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE parent IS ? AND tree = ? ORDER BY key", (key, state.tree)
-        )
-        return self._entries([row for row in rows.fetchall() if self._is_seen(state, row)])
+            f"SELECT {ENTRY_COLUMNS} FROM entry WHERE parent IS ? AND tree = ? AND {IS_BRANCH}",
+            (parent and parent.key, state.tree),
+        ).fetchall()
+        if parent is not None:
+            rows += self._continuation(parent)
+        return self._entries([row for row in sorted(rows, key=_key) if self._is_seen(state, row)])
 
     def moves(self, thread_id: str) -> list[Move]:
         return list(self._view.moves(self.state(thread_id)))
@@ -277,6 +282,21 @@ class ReadSnapshot:
     def _is_seen(self, state: ThreadState, row: Row) -> bool:
         _, entry_id, owner, *_ = row
         return bool(owner == state.key) or visible(self._view, state, entry_id) is not None
+
+    def _continuation(self, node: Node) -> list[Row]:
+        """Return the child that was appended next through the same thread, if there is one: it is not in the index."""
+        found = self._run(
+            "SELECT newest FROM thread WHERE key = ?1 UNION ALL SELECT newest FROM deleted_thread WHERE key = ?1",
+            (node.owner,),
+        ).fetchone()
+        if found is None or found[0] <= node.key:
+            return []
+        row = f"SELECT {ENTRY_COLUMNS} FROM entry WHERE parent = ?1 AND previous = ?1"
+        near = self._run(f"{row} AND key > ?1 AND key <= ?1 + ?2 LIMIT 1", (node.key, _NEAR_KEYS)).fetchall()
+        if near or found[0] <= node.key + _NEAR_KEYS:
+            return near
+        after = self._chain("previous", found[0], node.key, columns="e.key")
+        return self._run(f"{row} AND key = ?2", (node.key, after[-1][0] if after else 0)).fetchall()
 
     def _rare(self, state: ThreadState, query: ReadEntries, start: int | None) -> list[Row]:
         """Return the rows of rare types that a thread shows after ``start``, in the order of the query."""

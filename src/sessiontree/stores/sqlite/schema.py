@@ -16,10 +16,13 @@ from sessiontree.stores.sqlite.lineage import new_stamp
 
 __all__ = [
     "APPLICATION_ID",
+    "BRANCHES",
     "DOCUMENTS",
+    "IS_BRANCH",
     "IS_RARE",
     "LAYOUT",
     "OLDEST_LAYOUT",
+    "RECENT_THREADS",
     "REPEATED_IDS",
     "STORE_META",
     "connect",
@@ -38,7 +41,7 @@ _WAL_MODE = b"\x02\x02"
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 BUSY_SECONDS = 30.0
 
-LAYOUT = 8
+LAYOUT = 9
 """Version of the tables, stored as ``user_version``. Older layouts are upgraded when a file is opened."""
 OLDEST_LAYOUT = 1
 
@@ -59,8 +62,15 @@ CREATE TABLE store_meta (
 # Keys are integers. The parent of an entry always has a smaller key, so chains cannot loop. The entries of one thread
 # form a chain from ``thread.newest`` through ``entry.previous``; it replaces an index on the owner, which every append
 # would have to write. The id comes first in ``entry_id``, because ids are ordered by time: the index grows at its end,
-# and 64 threads that append at once write one page of it instead of 64. ``entry_parent`` grows at its end for the same
-# reason. Most appends do not write ``entry_rare``.
+# and 64 threads that append at once write one page of it instead of 64. Most appends write neither ``entry_branch`` nor
+# ``entry_rare``.
+IS_BRANCH = "parent IS NOT previous"
+"""Selects the entries that do not continue what was appended through their thread before: roots, branches, starts of forks."""
+
+BRANCHES = f"CREATE INDEX entry_branch ON entry (parent, tree) WHERE {IS_BRANCH}"
+
+RECENT_THREADS = "CREATE INDEX thread_updated ON thread (updated_ns DESC, id)"
+
 IS_RARE = f"instr(x'{b'|'.join(RARE_MARKS).hex()}', substr(body, 10, 5)) > 0"
 """Selects the entries of rare types, in exactly this form: only then SQLite uses the index.
 
@@ -91,7 +101,7 @@ CREATE TABLE thread (
     is_archived INTEGER NOT NULL
 );
 CREATE INDEX thread_tree ON thread (tree);
-CREATE INDEX thread_updated ON thread (updated_ns);
+{RECENT_THREADS};
 CREATE TABLE thread_meta (
     key INTEGER PRIMARY KEY,
     created_ns INTEGER NOT NULL,
@@ -132,7 +142,7 @@ CREATE TABLE entry (
     body BLOB NOT NULL
 );
 CREATE UNIQUE INDEX entry_id ON entry (id, tree);
-CREATE INDEX entry_parent ON entry (parent, tree);
+{BRANCHES};
 CREATE INDEX entry_rare ON entry (owner) WHERE {IS_RARE};
 CREATE TABLE move (
     thread INTEGER NOT NULL,

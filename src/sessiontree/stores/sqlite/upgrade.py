@@ -12,10 +12,12 @@ from sessiontree.errors import ForeignStoreError, StoreError
 from sessiontree.stores._io import FileDescriptor, Files
 from sessiontree.stores._log import log_event
 from sessiontree.stores.sqlite.schema import (
+    BRANCHES,
     DOCUMENTS,
     IS_RARE,
     LAYOUT,
     OLDEST_LAYOUT,
+    RECENT_THREADS,
     REPEATED_IDS,
     STORE_META,
     connect_read_only,
@@ -90,6 +92,15 @@ _UPGRADE_FROM_7 = (
     "PRAGMA user_version = 8",
 )
 
+# Entries that continue their thread are in no index of parents, and threads of equal times are indexed in their order.
+_UPGRADE_FROM_8 = (
+    "DROP INDEX entry_parent",
+    BRANCHES,
+    "DROP INDEX thread_updated",
+    RECENT_THREADS,
+    "PRAGMA user_version = 9",
+)
+
 UPGRADES = {
     1: (3, _UPGRADE_FROM_1),
     2: (3, _UPGRADE_FROM_2),
@@ -98,6 +109,7 @@ UPGRADES = {
     5: (6, _UPGRADE_FROM_5),
     6: (7, _UPGRADE_FROM_6),
     7: (8, _UPGRADE_FROM_7),
+    8: (9, _UPGRADE_FROM_8),
 }
 """For each older layout the next one, and the statements that lead there."""
 

@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from sessiontree.stores._io import FileDescriptor, Files, SyncFailedError, syncing
+from sessiontree.stores._io import FileDescriptor, Files, SyncFailedError
 
 __all__ = ["WalFile", "WalGuard"]
 
@@ -39,19 +39,19 @@ class WalFile:
 
     def __init__(self, store: Path) -> None:
         self._file = FileDescriptor(store.with_name(store.name + "-wal"), os.O_RDWR)
+        self._files = Files()
         self._doubt = store.with_name(store.name + "-unsynced")
 
     def sync(self) -> None:
         """Make all commits durable, those of other processes too."""
         try:
-            with syncing():
-                Files().sync(self._file.number)
-        except SyncFailedError:
+            self._files.sync(self._file.number)
+        except OSError as error:
             # The caller learns of the failure in any case. The note is for the next process and needs no sync: a power cut
             # takes away what the kernel has in its memory too.
             with suppress(OSError):
                 self._doubt.touch(mode=0o600)
-            raise
+            raise SyncFailedError(error.errno, str(error)) from error
 
     @property
     def is_in_doubt(self) -> bool:
@@ -60,7 +60,7 @@ class WalFile:
 
     def sync_again(self) -> None:
         """Write and sync all of the WAL, although the kernel takes it for written. No one may write to it meanwhile."""
-        Files().write_again(self._file.number)
+        self._files.write_again(self._file.number)
         self.sync()
         self._doubt.unlink(missing_ok=True)
 

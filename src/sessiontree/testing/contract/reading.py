@@ -123,6 +123,24 @@ class ReadContract(Contract):
                 bodies = journal.path_bodies(thread, limit=limit)
                 assert [one.id for one in bodies] == ids(path[-limit:])
 
+    def test_children_are_found_whoever_wrote_in_between(self, journal: Journal) -> None:
+        for thread in ("t", "other"):
+            journal.create_thread(thread)
+        fill(journal, "t", "a", "b")
+        fill(journal, "other", *(f"o{number}" for number in range(300)))
+        fill(journal, "t", "c")
+        fill(journal, "other", "near")
+        fill(journal, "t", "d")
+        journal.fork("t", at="c", new_id="f")
+        fill(journal, "f", "e", "g")
+        journal.rewind("t", "b")
+        fill(journal, "t", "h")
+        assert {name: ids(journal.children("t", name)) for name in "abcdh"} == {
+            "a": ["b"], "b": ["c", "h"], "c": ["d"], "d": [], "h": [],
+        }  # fmt: skip
+        journal.delete_thread("t")
+        assert [ids(journal.children("f", name)) for name in "abceg"] == [["b"], ["c"], ["e"], ["g"], []]
+
     def test_a_long_path_is_searched_to_its_root(self, journal: Journal) -> None:
         journal.create_thread("t")
         journal.append("t", user("first"), id="first")
