@@ -11,7 +11,7 @@ PROFILES: dict[tuple[str, str], str] = {
         "That peer is openai-agents SQLiteSession, which syncs each message once, as we do. To write and sync a line takes 158 "
         "of our 358 us before layout 9. An append of ours is 21 system calls and 33 KB of log (raw SQLite 18 KB): four pages, because "
         "ids and the order of threads have indexes; a lock between processes, and two looks at whether the file was replaced. Without a "
-        "disk it takes 48 us of CPU, of which SQLite's checksum of the log, the estimate of tokens, and Python's calls are the most. "
+        "disk it takes about 50 us of CPU, of which SQLite's checksum of the log, the estimate of tokens, and Python's calls are the most. "
         "Pages of 4 KB in place of 8 would save 7 %, but 10,000 messages would take 1.36 times the raw JSON on disk, in place of 1.19.",
     ("writers", "SQLite, 64 tasks, against the best durable peer"):
         "64 tasks share a sync, so Python is the limit: the memory store, which writes nothing, is only a third faster.",
