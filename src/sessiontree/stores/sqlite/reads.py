@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import islice
 from operator import itemgetter
@@ -123,10 +123,9 @@ class ReadSnapshot:
             return []
         if query.types is not None:
             is_wanted = has_type(query.types)
-            links = self._links_back("parent", tip.key, likely=query.limit)
-            chosen = (row for row in links if is_wanted(row[6]))
+            chosen = self._path_back(tip, query.limit, lambda row: is_wanted(row[6]))
             return self._entries(islice(chosen, query.limit))[::-1]
-        rows = self._walk(tip, query.limit)
+        rows = self._walk(tip.key, query.limit)
         rows.reverse()
         oldest = rows[0][3]
         return chain_of(rows, self._names(rows), None if oldest is None else self._id_of(oldest))
@@ -137,11 +136,10 @@ class ReadSnapshot:
             return []
         rows: Iterable[Row]
         if query.types is None:
-            rows = self._walk(tip, query.limit, columns=_BODY_COLUMNS)
+            rows = self._walk(tip.key, query.limit, columns=_BODY_COLUMNS)
         else:
             is_wanted = has_type(query.types)
-            links = self._links_back("parent", tip.key, columns=_BODY_COLUMNS, likely=query.limit)
-            rows = (row for row in links if is_wanted(row[2]))
+            rows = self._path_back(tip, query.limit, lambda row: is_wanted(row[2]), columns=_BODY_COLUMNS)
         return [EntryBody(id=entry_id, body=body) for _, entry_id, body, _ in islice(rows, query.limit)][::-1]
 
     def children(self, thread_id: str, entry_id: str | None) -> list[Entry]:
@@ -339,34 +337,44 @@ class ReadSnapshot:
         if state.base is not None:
             yield from self._links_back("parent", state.base.key)
 
-    def _links_back(
-        self, link: str, key: int, *, columns: str = _CHAIN_COLUMNS, likely: int | None = None
-    ) -> Iterator[Row]:
-        """Yield the rows from a key back along a link, read in growing batches. ``likely`` is how many may be enough."""
-        size = _FIRST_BATCH if likely is None else min(max(likely, _SMALLEST_BATCH), _FIRST_BATCH)
+    def _links_back(self, link: str, key: int) -> Iterator[Row]:
+        """Yield the rows from a key back along a link, read in growing batches."""
+        size = _FIRST_BATCH
         following: int | None = key
         while following:
-            rows = self._chain(link, following, 0, size, columns=columns)
+            rows = self._chain(link, following, 0, size)
             yield from rows
             if len(rows) < size:
                 return
             (following,) = self._run(f"SELECT {link} FROM entry WHERE key = ?", (rows[-1][0],)).fetchone()
             size = min(2 * size, _LARGEST_BATCH)
 
-    def _walk(self, tip: Node, limit: int | None = None, *, columns: str = _CHAIN_COLUMNS) -> list[Row]:
+    def _path_back(
+        self, tip: Node, limit: int | None, is_wanted: Callable[[Row], bool], *, columns: str = _CHAIN_COLUMNS
+    ) -> Iterator[Row]:
+        """Yield the rows from an entry to its root that are wanted, for ``limit`` of them, read in growing batches."""
+        size = _LARGEST_BATCH if limit is None else min(max(limit, _SMALLEST_BATCH), _LARGEST_BATCH)
+        following: int | None = tip.key
+        while following:
+            rows = self._walk(following, size, columns=columns)
+            yield from filter(is_wanted, rows)
+            following = _above(rows[-1]) if len(rows) == size else None
+            size = min(2 * size, _LARGEST_BATCH)
+
+    def _walk(self, key: int, limit: int | None = None, *, columns: str = _CHAIN_COLUMNS) -> list[Row]:
         """Return the rows from an entry to its root, or ``limit`` of them, newest first."""
         rows: list[Row] = []
-        following: int | None = tip.key
+        following: int | None = key
         # One writer leaves entries side by side. Rows are read in half the time that following their links takes.
         for row in self._run(
             f"SELECT {columns} FROM entry e WHERE e.key <= ? ORDER BY e.key DESC LIMIT ?",
-            (tip.key, -1 if limit is None else limit),
+            (key, -1 if limit is None else limit),
         ):
             if row[0] != following:
                 break
             rows.append(row)
-            following = row[_PARENT]
-        if following is None or len(rows) == limit or (rows and following >= rows[-1][0]):
+            following = _above(row)
+        if following is None or len(rows) == limit:
             return rows
         rest = None if limit is None else limit - len(rows)
         return rows + self._chain("parent", following, 0, rest, columns=columns)
@@ -374,7 +382,7 @@ class ReadSnapshot:
     def _forwards(self, state: ThreadState, start: int, limit: int | None) -> list[Row]:
         """Return the rows that a thread sees after the key ``start``, oldest first: ``limit`` of them or more, if there are."""
         if state.base is not None and state.base.key > start:
-            inherited = self._walk(state.base)
+            inherited = self._walk(state.base.key)
             return [*(row for row in reversed(inherited) if row[0] > start), *self._own(state, start)]
         if limit is not None:
             # The chain leads back from the newest entry. The next page is usually near its start, where it costs less.
@@ -451,3 +459,9 @@ class ReadSnapshot:
                 )
             )
         return found
+
+
+def _above(row: Row) -> int | None:
+    """The key of the parent. In a damaged file a path ends at a link that leads to a larger key."""
+    parent: int | None = row[_PARENT]
+    return None if parent is None or parent >= row[0] else parent
